@@ -27,7 +27,15 @@ BURST = 1_000
 class Api(Construct):
     """The API (`http_api`) and its only `stage`, which answers at the root of the address."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, handler: lambda_.IFunction, options: Options) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        handler: lambda_.IFunction,
+        workers: lambda_.IFunction | None,
+        options: Options,
+    ) -> None:
         super().__init__(scope, construct_id)
         self.http_api = apigateway.HttpApi(
             self,
@@ -38,9 +46,14 @@ class Api(Construct):
         )
         # One permission for all routes: each would be a statement in the function's policy, which holds 20 KB.
         integration = HttpLambdaIntegration("Handler", handler, scope_permission_to_route=False)
+        of_workers = (
+            HttpLambdaIntegration("Workers", workers, scope_permission_to_route=False) if workers else integration
+        )
         for route in ROUTES:
             self.http_api.add_routes(
-                path=route.path, methods=[apigateway.HttpMethod[route.method]], integration=integration
+                path=route.path,
+                methods=[apigateway.HttpMethod[route.method]],
+                integration=of_workers if route.worker else integration,
             )
         self.stage = apigateway.HttpStage(
             self,

@@ -100,6 +100,14 @@ def _private_shape(settings: Settings) -> _Shape:
     )
 
 
+def _workers_shape(settings: Settings) -> _Shape:
+    return replace(
+        _shapes(settings)["api"],
+        purpose="Answers the workers of pools, apart from the HTTPS API's other routes",
+        folder="api",
+    )
+
+
 def _ingester_shape(settings: Settings) -> _Shape:
     return _Shape(
         purpose="Takes messages that create and cancel jobs",
@@ -112,9 +120,9 @@ def _ingester_shape(settings: Settings) -> _Shape:
 class Functions(Construct):
     """All Lambda functions of a deployment.
 
-    `by_moment` has the Lambda of each moment, with `kafka_deliverer`, `private_deliverer` and `ingester` if the options
-    ask for them. The five Lambdas of every deployment are attributes, too. `further` has the deliverers of further
-    release queues, by the number of the queue. Whoever starts one of them names its alias, see `live`.
+    `by_moment` has the Lambda of each moment, with `kafka_deliverer`, `private_deliverer`, `ingester` and `workers` if
+    the options ask for them. The five Lambdas of every deployment are attributes, too. `further` has the deliverers of
+    further release queues, by the number of the queue. Whoever starts one of them names its alias, see `live`.
     """
 
     def __init__(
@@ -158,12 +166,16 @@ class Functions(Construct):
             self.by_moment["ingester"] = self._function("ingester", _ingester_shape(settings), rejecting)
             ingester = self.by_moment["ingester"]
             ingestion.feed(ingester, self.live(ingester), options.kafka)
+        if options.pools:
+            self.by_moment["workers"] = self._function("workers", _workers_shape(settings), settings)
         # A deliverer for each further queue: Lambda adds at most 1,000 environments to a function in ten seconds,
         # whatever the number of the queues that it takes from.
         self.further = {number: self._further_deliverer(number, settings) for number in queues.further}
         for function in (*self.by_moment.values(), *self.further.values()):
             # The Lambdas derive the URLs of these queues from names, a dependency that CloudFormation cannot see.
             function.node.add_dependency(*queues.further.values())
+            for pool in queues.pools.values():
+                function.node.add_dependency(pool.dead_letters, *pool.by_priority.values())
         grant(
             self.by_moment,
             tables=storage.tables,

@@ -9,15 +9,22 @@ from typing import Any
 
 from constructs import Node
 
-from clockwork.settings import Settings, private_queue_name, release_queue_name
+from clockwork.settings import Settings, pool_setting, private_queue_name, release_queue_name
 from infra import concurrency
 from infra.deployment.document import InvalidDeployment, options_of
 from infra.deployment.overrides import overrides
-from infra.deployment.schema import default_of
+from infra.deployment.schema import OPTIONS, default_of
 from infra.kafka.cluster import KafkaCluster
 from infra.kafka.rules import faults_of_cluster
 from infra.network import Network
 
+#: The priorities of a pool that names none.
+_PRIORITIES = tuple(OPTIONS["pools"]["items"]["properties"]["priorities"]["items"]["enum"])
+#: A stack has at most 500 resources. A further release queue is ten of them with its deliverer and alarms, a priority
+#: of a pool is three, and a pool has four more.
+MOST_RESOURCES_OF_QUEUES = 270
+#: The environment of a Lambda has 4 KB, of which Clockwork's other settings leave so many characters at the least.
+MOST_CHARACTERS_OF_LISTS = 620
 STAGES = ("account", "local", "smoke")
 #: The only name of a stack whose tables and queues go with it, although it is in an account.
 SMOKE = "Clockwork-Smoke"
@@ -53,6 +60,8 @@ class Options:
     #: Provisioned pollers that Lambda keeps ready for each plain release queue of the deliverers (not for that of the
     #: Kafka deliverer). 0: Lambda adds pollers as messages come.
     queue_pollers: int = 0
+    #: The priorities of each pool of workers, by its name. Empty: no job may target a pool.
+    pools: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: Whether jobs may be created and cancelled by messages to a queue.
     ingestion_queue: bool = False
     #: Whether ticker and pollers have concurrency that nothing else in the account can take.
@@ -111,7 +120,7 @@ class Options:
 
 
 def _options(given: Mapping[str, Any], settings: Settings) -> Options:
-    cluster, network = given.get("kafka"), given.get("network")
+    cluster, network, pools = given.get("kafka"), given.get("network"), _pools(given)
     return Options(
         settings=settings.with_(
             stack_name=_value(given, "name"),
@@ -120,6 +129,7 @@ def _options(given: Mapping[str, Any], settings: Settings) -> Options:
             release_queues=given.get("releaseQueues", settings.release_queues),
             deliverer_concurrency=given.get("delivererConcurrency", settings.deliverer_concurrency),
             has_network="network" in given,
+            pools=tuple(pool_setting(name, priorities) for name, priorities in pools.items()),
             own_metrics=given.get("ownMetrics", settings.own_metrics),
             send_grid_ms=_grid_ms(given, settings),
         ),
@@ -132,6 +142,7 @@ def _options(given: Mapping[str, Any], settings: Settings) -> Options:
         kafka=KafkaCluster.of(cluster) if cluster is not None else None,
         network=Network.of(network) if network is not None else None,
         queue_pollers=_value(given, "queuePollers"),
+        pools=pools,
         ingestion_queue=_value(given, "ingestionQueue"),
         reserve=_value(given, "reserve"),
         platform_logs=_value(given, "platformLogs"),
@@ -150,6 +161,10 @@ def _grid_ms(given: Mapping[str, Any], settings: Settings) -> int:
     return Settings.send_grid_ms if asked else 0
 
 
+def _pools(given: Mapping[str, Any]) -> Mapping[str, tuple[str, ...]]:
+    return {one["name"]: tuple(one.get("priorities", _PRIORITIES)) for one in _value(given, "pools")}
+
+
 def _value(given: Mapping[str, Any], option: str) -> Any:
     return given.get(option, default_of(option))
 
@@ -163,6 +178,7 @@ def _faults(given: Mapping[str, Any], *, is_local: bool) -> Iterator[str]:
         derived = _derived_name(_value(given, "name"), use)
         if derived and queue != derived:
             yield f"adopt: {use} is {queue}, and would have to be {derived}: only a stack of the same name adopts it"
+    yield from _faults_of_pools(given)
     for option, part in (("region", 3), ("account", 4)):
         of_key = given.get("keyArn", "").split(":")[part:][:1]
         if of_key and given.get(option, of_key[0]) != of_key[0]:
@@ -177,8 +193,27 @@ def _faults(given: Mapping[str, Any], *, is_local: bool) -> Iterator[str]:
             yield "kafka: the local stage has no MSK: give bootstrapServers"
 
 
+def _faults_of_pools(given: Mapping[str, Any]) -> Iterator[str]:
+    names = [plain_name(one["name"]) for one in _value(given, "pools")]
+    if alike := sorted({name for name in names if names.count(name) > 1}):
+        yield f"pools: two have the name {alike[0]}, but for hyphens"
+    further, pools = 10 * _value(given, "releaseQueues"), sum(4 + 3 * len(one) for one in _pools(given).values())
+    if further + pools > MOST_RESOURCES_OF_QUEUES:
+        yield "pools: with so many releaseQueues they do not fit into one stack: give fewer of either"
+    texts = [*_value(given, "adminPrincipals"), *(pool_setting(*one) for one in _pools(given).items())]
+    if _pools(given) and sum(len(text) + 4 for text in texts) > MOST_CHARACTERS_OF_LISTS:
+        yield "pools: with so many adminPrincipals they do not fit into a Lambda's environment: let admins share a role"
+
+
+def plain_name(pool: str) -> str:
+    """A pool's name without hyphens, as the ids of a template have it."""
+    return pool.replace("-", "")
+
+
 def _derived_name(stack_name: str, use: str) -> str:
     """The name of a queue that the Lambdas know by it alone, see `Settings.release_queue_urls`; of others none."""
+    if use.startswith(("Pool-", "PoolDead-")):
+        return f"{stack_name}-{use}"
     number = use.removeprefix("Release")
     if number.isdecimal():
         return release_queue_name(stack_name, number)

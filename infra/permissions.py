@@ -9,7 +9,7 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 
-from clockwork.settings import LIVE, release_queue_name
+from clockwork.settings import LIVE, pool_queue_name, release_queue_name
 from infra.options import service_of
 from infra.queues import Queues
 from infra.storage import ATTENTION_INDEX
@@ -26,8 +26,8 @@ TARGET_ACTIONS = {
 }
 #: Lambdas in which an execution may become DEAD. They may send to the queues that jobs may target, since a client may
 #: have named one of these for messages about its dead executions.
-TELLS = ("poller", "deliverer", "sweeper")
-RELEASES = ("api", "ingester", "poller", "deliverer", "sweeper")
+TELLS = ("poller", "deliverer", "sweeper", "workers")
+RELEASES = ("api", "ingester", "poller", "deliverer", "sweeper", "workers")
 #: Lambdas that sign webhooks.
 CALLS_WEBHOOKS = ("deliverer", "private_deliverer")
 #: The ticker narrows the lookahead by the backlog; the api shows it to admins.
@@ -64,6 +64,8 @@ def grant(
             _allow(function, [f"dynamodb:{action}" for action in actions.split()], tables[name].table_arn)
         if kind_of(moment) in RELEASES:
             _allow(function, _SEND, *(pair.release.queue_arn for pair in queues.every), further)
+            if queues.pools:
+                _allow(function, _SEND, _pool_queues(queues))
         if kind_of(moment) in TELLS and target_queue_arns:
             _allow(function, ["sqs:SendMessage"], *target_queue_arns)
         if moment in INVOKES_POLLER:
@@ -77,6 +79,7 @@ def grant(
         _allow(functions[moment], ["sqs:GetQueueAttributes"], *(queue.queue_arn for queue in counted))
     letters = [pair.dead_letters.queue_arn for pair in queues.every if not pair.shares_dead_letters]
     _allow(functions["sweeper"], _CONSUME, *letters)
+    _allow_pools(functions, queues)
     # A resume of a client starts a sweep.
     _allow(functions["api"], ["lambda:InvokeFunction"], f"{functions['sweeper'].function_arn}:{LIVE}")
     _allow_successor(functions["poller"])
@@ -113,6 +116,24 @@ def _further_queues(queues: Queues) -> str:
     stack = cdk.Stack.of(queues)
     name = release_queue_name(stack.stack_name, "*")
     return stack.format_arn(service="sqs", resource=name, arn_format=cdk.ArnFormat.NO_RESOURCE_NAME)
+
+
+def _pool_queues(queues: Queues) -> str:
+    """A pattern of the ARNs of all pools' queues: a role's policy has no room for each. Dead letters are not in it."""
+    stack = cdk.Stack.of(queues)
+    name = pool_queue_name(stack.stack_name, "*", "*")
+    return stack.format_arn(service="sqs", resource=name, arn_format=cdk.ArnFormat.NO_RESOURCE_NAME)
+
+
+def _allow_pools(functions: Mapping[str, lambda_.Function], queues: Queues) -> None:
+    """Let the workers Lambda delete the tickets that it has answered, and others count those that wait.
+
+    No Lambda of ours receives a ticket but the sweeper, of those that were received too often.
+    """
+    if queues.pools:
+        _allow(functions["workers"], ["sqs:DeleteMessage", "sqs:GetQueueAttributes"], _pool_queues(queues))
+        _allow(functions["api"], ["sqs:GetQueueAttributes"], _pool_queues(queues))
+        _allow(functions["sweeper"], _CONSUME, *(pool.dead_letters.queue_arn for pool in queues.pools.values()))
 
 
 def _allow_successor(poller: lambda_.Function) -> None:

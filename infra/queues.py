@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import aws_cdk as cdk
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IConstruct
 
-from clockwork.settings import Settings, private_queue_name, release_queue_name
+from clockwork.settings import Settings, pool_queue_name, private_queue_name, release_queue_name
 from infra.options import Options
 
 #: The longest retention that SQS offers. `Settings.queue_retention_seconds` says the same to the Lambdas.
 RETENTION = cdk.Duration.days(14)
 
 
+#: How long (s) a ticket is hidden while its worker asks the API for the job: a call takes less than half of it.
+POOL_VISIBILITY = 60
 #: Removal policy of a queue, and of the resources that belong to a further one: they stay when they leave the template,
 #: so that messages which wait are not lost. A queue whose creation fails goes again.
 LEFT_BEHIND = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
@@ -31,12 +33,21 @@ class Pair:
     shares_dead_letters: bool = False
 
 
+@dataclass(frozen=True)
+class PoolQueues:
+    """The queues of a pool by priority, and the dead-letter queue that they share."""
+
+    by_priority: Mapping[str, sqs.IQueue]
+    dead_letters: sqs.IQueue
+
+
 class Queues(Construct):
-    """All release queues of a deployment, with their dead-letter queues.
+    """All release queues of a deployment, and the queues of its pools, with their dead-letter queues.
 
     `pairs` (standard queues) and `ordered` (FIFO queues) are by the Lambda that takes from them, the deliverer's first.
     `further` has the deliverer's further standard queues, by number from 1 on, for loads that its first is not enough
-    for. All queues refuse plain HTTP, are encrypted, and stay when they leave the template.
+    for. `pools` has the queues of each pool, from which its workers receive. All queues refuse plain HTTP, are
+    encrypted, and stay when they leave the template.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, options: Options) -> None:
@@ -56,6 +67,7 @@ class Queues(Construct):
             self.pairs["private_deliverer"] = self._private(settings, self.pairs["deliverer"])
             self.ordered["private_deliverer"] = self._private(settings, self.ordered["deliverer"], fifo=True)
         self.further = {number: self._further(number, settings) for number in range(1, settings.release_queues)}
+        self.pools = {pool: self._pool(pool, priorities, settings) for pool, priorities in options.pools.items()}
 
     @property
     def every(self) -> Sequence[Pair]:
@@ -90,6 +102,15 @@ class Queues(Construct):
         queue = self._queue(f"Release{number}", settings.visibility_seconds, redrive, name)
         leave_behind(queue)
         return queue
+
+    def _pool(self, pool: str, priorities: Sequence[str], settings: Settings) -> PoolQueues:
+        """The queues of a pool, whose names are derived."""
+        stack = cdk.Stack.of(self).stack_name
+        dead_letters = self._queue(f"PoolDead-{pool}", queue_name=pool_queue_name(stack, pool))
+        redrive = sqs.DeadLetterQueue(queue=dead_letters, max_receive_count=settings.max_receive_count)
+        names = {one: pool_queue_name(stack, pool, one) for one in priorities}
+        made = {one: self._queue(f"Pool-{pool}-{one}", POOL_VISIBILITY, redrive, name) for one, name in names.items()}
+        return PoolQueues(made, dead_letters)
 
     def _queue(
         self,

@@ -16,6 +16,7 @@ from infra.observability.dashboard import Dashboard
 from infra.options import Options
 from infra.outputs import declare_outputs
 from infra.packaging.layers import Layers
+from infra.pools import declare_policies, policy_of
 from infra.queues import Queues
 from infra.storage import Storage
 from infra.triggers import Triggers
@@ -49,7 +50,18 @@ class ClockworkStack(cdk.Stack):
             ingestion=ingestion,
         )
         Triggers(self, "Triggers", options=options, functions=functions, queues=queues)
-        api = Api(self, "Api", handler=functions.live(functions.api), options=options)
+        workers = functions.by_moment.get("workers")
+        api = Api(
+            self,
+            "Api",
+            handler=functions.live(functions.api),
+            workers=functions.live(workers) if workers else None,
+            options=options,
+        )
+        policies = {
+            pool: policy_of(self, pool, queues=of_pool, api=api, key_arn=options.key_arn)
+            for pool, of_pool in queues.pools.items()
+        }
         Alarms(
             self,
             "Alarms",
@@ -62,3 +74,4 @@ class ClockworkStack(cdk.Stack):
         )
         Dashboard(self, "Dashboard", options=options, storage=storage, queues=queues, functions=functions)
         declare_outputs(self, storage=storage, queues=queues, functions=functions, api=api, ingestion=ingestion)
+        declare_policies(self, policies)

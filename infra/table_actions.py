@@ -16,6 +16,13 @@ TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
         "shards": "GetItem BatchGetItem PutItem UpdateItem Scan",
         "clients": "GetItem PutItem UpdateItem DeleteItem Query Scan",
     },
+    "workers": {
+        "timeline": "GetItem BatchGetItem PutItem",
+        "jobs": "GetItem BatchGetItem",
+        "executions": "GetItem BatchGetItem PutItem Query",
+        "shards": "GetItem BatchGetItem PutItem UpdateItem Scan",
+        "clients": "GetItem PutItem UpdateItem DeleteItem Query",
+    },
     "ingester": {
         "timeline": "GetItem BatchGetItem PutItem UpdateItem",
         "jobs": "GetItem BatchGetItem PutItem",

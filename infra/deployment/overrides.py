@@ -1,7 +1,8 @@
 """Single options that the CDK context gives (`-c name=value`): for one deployment, in place of those of the file.
 
 A value is text as the command line has it, or JSON as in cdk.json. Text is read by the type that the schema gives to
-the option: a list has commas between its entries, an object is JSON. Empty text stands for the option's default.
+the option: a list has commas between its entries or is JSON, an object is JSON. Empty text stands for the option's
+default.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ def _switch(text: str) -> bool | str:
     return {"true": True, "false": False}.get(text.lower(), text)
 
 
-def _list(text: str) -> list[str]:
+def _list(text: str) -> list[str] | object:
+    if text.startswith("["):
+        return _object(text)
     return [part.strip() for part in text.split(",") if part.strip()]
 
 

@@ -18,8 +18,8 @@ from infra.api import Api
 from infra.functions import Functions, construct_name
 from infra.ingestion import Ingestion
 from infra.observability.metrics import metric
-from infra.options import Options
-from infra.queues import Pair, Queues
+from infra.options import Options, plain_name
+from infra.queues import Pair, PoolQueues, Queues
 from infra.storage import Storage
 
 _MINUTE = cdk.Duration.minutes(1)
@@ -38,6 +38,8 @@ IN_FLIGHT = 80_000
 ORDERED_BACKLOG = 60_000
 #: Early enough for a person to resume a client before its ordered jobs end DEAD (`Settings.ordered_wait_seconds`).
 ORDERED_AGE_DAYS = 10
+#: A fleet may be away for a night. What waits for longer waits for workers that do not come.
+TICKET_AGE_SECONDS = 86_400
 API_FAULTS = 5
 
 
@@ -70,6 +72,8 @@ class Alarms(Construct):
             self._watch_function(f"Further{number}Deliverer", functions.further[number])
         for moment, pair in queues.ordered.items():
             self._watch_ordered(pair, construct_name(moment).removesuffix("Deliverer"))
+        for pool, of_pool in queues.pools.items():
+            self._watch_pool(pool, of_pool)
         if ingestion:
             self._watch_ingestion(ingestion)
         for moment, function in functions.by_moment.items():
@@ -152,6 +156,17 @@ class Alarms(Construct):
         dead = pair.dead_letters.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
         left = "Ordered releases failed again and again; the sweeper takes them up, out of their order"
         self._alarm("OrderedDeadLetters", dead, above=0, means=left, kind=kind)
+
+    def _watch_pool(self, pool: str, queues: PoolQueues) -> None:
+        """Alarms of a pool. Its tickets may wait for hours while its workers are busy: that is no fault."""
+        kind = f"Pool{plain_name(pool).capitalize()}"
+        for priority, queue in queues.by_priority.items():
+            age = queue.metric_approximate_age_of_oldest_message(statistic="Maximum", period=_MINUTE)
+            means = f"Work of the pool {pool} waits for a day: it has no workers, or too few"
+            self._alarm(f"{priority.capitalize()}OldestTicket", age, above=TICKET_AGE_SECONDS, means=means, kind=kind)
+        dead = queues.dead_letters.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
+        means = f"Workers of the pool {pool} received tickets again and again and never asked for their jobs"
+        self._alarm("DeadLetters", dead, above=0, means=means, kind=kind)
 
     def _watch_ingestion(self, ingestion: Ingestion) -> None:
         for name, queue, means in (

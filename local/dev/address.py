@@ -14,6 +14,8 @@ from local.dev.faults import ServerFailed
 PORT = 4780
 #: The receiver of first tries listens so many ports further on.
 INBOX_OFFSET = 10
+#: So long a server that is busy may take to say whose it is. Where nobody listens, the answer comes at once.
+ANSWER_SECONDS = 10
 
 
 def take(port: int, here: Path) -> socket.socket:
@@ -37,7 +39,7 @@ def _why(port: int, here: Path) -> str:
 def owner_of(port: int) -> dict[str, str] | None:
     """The folder and the process of the development server at a port; None if it is none, or does not answer."""
     try:
-        with urllib3.PoolManager(retries=False, timeout=2) as pool:
+        with urllib3.PoolManager(retries=False, timeout=ANSWER_SECONDS) as pool:
             told = pool.request("GET", f"http://127.0.0.1:{port}/_").json()["developmentServer"]
             return {"folder": str(told["folder"]), "process": str(int(told["process"]))}
     except (urllib3.exceptions.HTTPError, ValueError, KeyError, TypeError):

@@ -17,6 +17,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "flows": (
         ("sweep", "requests"),
         ("deliver", "poll", "named"),
+        ("graces",),
         ("timeline", "deaths", "skipped", "access", "idempotency"),
         ("records", "overlaps"),
         ("trail",),
@@ -33,7 +34,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("ordering",),
         ("releases",),
         ("closings", "ids", "retention"),
-        ("clients", "executions"),
+        ("clients", "executions", "pools"),
         ("jobs", "recurrence", "timeline"),
         ("cron",),
         ("errors", "instants", "keys", "waits"),

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
-from moto import mock_aws
 
 from local.emulator import Emulator, emulator
 from tests.contract.dynamodb_local import dynamodb_local, wanted
 from tests.contract.leniencies import DYNAMODB_LOCAL, EMULATOR, MEMORY, MOTO, NOT_KEPT, OF_STORES
 from tests.contract.worlds import AwsWorld, MemoryWorld, World
+from tests.support.moto_in_turn import moto_in_turn
 
 #: By fixture: the worlds that it stands for.
 _WORLDS = {
@@ -84,7 +84,7 @@ def no_pauses_of_botocore(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _aws_world(request: pytest.FixtureRequest) -> Iterator[AwsWorld]:
     if request.param == MOTO:
-        with mock_aws():
+        with moto_in_turn():
             world = AwsWorld(endpoint_url=None)
             yield world
             world.close()

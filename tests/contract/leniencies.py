@@ -28,7 +28,6 @@ OF_STORES = frozenset(
 )
 
 ONE_THREAD = "the ports in memory are for one thread: a call is the unit of interleaving"
-LOSES_RACES = "moto evaluates a condition and writes in two steps: two threads may both win"
 
 NOT_KEPT: dict[str, dict[str, str]] = {
     MEMORY: {
@@ -43,16 +42,6 @@ NOT_KEPT: dict[str, dict[str, str]] = {
         "test_a_cancel_and_a_repeated_put_at_once_leave_the_row_cancelled": ONE_THREAD,
     },
     MOTO: {
-        "test_of_changes_at_once_one_counts": LOSES_RACES,
-        "test_of_pollers_at_once_one_gets_the_lease": LOSES_RACES,
-        "test_a_commit_and_a_takeover_at_once_never_both_count": LOSES_RACES,
-        "test_of_two_changes_of_one_revision_at_once_one_is_stored": LOSES_RACES,
-        "test_of_requests_at_once_all_get_the_row_of_one": LOSES_RACES,
-        "test_of_two_writers_of_a_job_at_once_one_wins": LOSES_RACES,
-        "test_no_slot_is_given_twice": LOSES_RACES,
-        "test_two_puts_of_a_client_at_once_leave_the_principals_of_one_of_them": LOSES_RACES,
-        "test_a_cancel_and_a_repeated_put_at_once_leave_the_row_cancelled": LOSES_RACES,
-        "test_environments_at_once_count_no_more_than_the_days_jobs": LOSES_RACES,
         "test_a_head_and_its_followers_that_are_hidden_come_back_together_and_in_order": (
             "moto frees a group whose messages become visible one by one, and hands out what is behind them"
         ),

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 import pytest
-from moto import mock_aws
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import State
@@ -23,6 +22,7 @@ from clockwork.flows.requests.redrive import redrive
 from tests.contract.upgraded import LOOKAHEAD_SECONDS, MINUTE_MS, Upgraded
 from tests.contract.worlds import AwsWorld
 from tests.support.examples import new_job, outline
+from tests.support.moto_in_turn import moto_in_turn
 
 OK = HttpTarget("https://ok.example.com/")
 #: A job that fires every minute has so many fires in one lookahead.
@@ -40,7 +40,7 @@ def in_memory() -> Iterator[Upgraded]:
 
 
 def _upgraded(*, in_memory: bool) -> Iterator[Upgraded]:
-    with mock_aws():
+    with moto_in_turn():
         aws = AwsWorld(endpoint_url=None)
         yield Upgraded(aws, in_memory=in_memory)
         aws.close()

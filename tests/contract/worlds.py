@@ -20,6 +20,7 @@ from clockwork.aws.stores.clients import AwsClients
 from clockwork.aws.stores.executions import AwsExecutions
 from clockwork.aws.stores.jobs import AwsJobs
 from clockwork.aws.stores.key_rows import AwsKeyRows
+from clockwork.aws.stores.pools import AwsPools
 from clockwork.aws.stores.regulation import AwsRegulation
 from clockwork.aws.stores.shards import AwsShards
 from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
@@ -28,7 +29,7 @@ from clockwork.aws.stores.trail import AwsTrail
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.storage.codec import decode
-from clockwork.memory.clients import MemoryClients, MemoryKeyRows
+from clockwork.memory.clients import MemoryClients, MemoryKeyRows, MemoryPools
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
@@ -44,6 +45,7 @@ from clockwork.ports import (
     Executions,
     Jobs,
     KeyRows,
+    Pools,
     Regulation,
     ReleaseQueue,
     Shards,
@@ -75,6 +77,9 @@ class World(Protocol):
 
     @property
     def clients(self) -> Clients: ...
+
+    @property
+    def pools(self) -> Pools: ...
 
     @property
     def key_rows(self) -> KeyRows: ...
@@ -120,6 +125,7 @@ class MemoryWorld:
         self.jobs = MemoryJobs()
         self.executions = MemoryExecutions()
         self.clients = MemoryClients()
+        self.pools = MemoryPools()
         self.key_rows = MemoryKeyRows()
         self.regulation = MemoryRegulation()
         self.trail = MemoryTrail()
@@ -200,6 +206,10 @@ class AwsWorld:
     @cached_property
     def clients(self) -> Clients:
         return AwsClients(self.aws, self.table("clients"))
+
+    @cached_property
+    def pools(self) -> Pools:
+        return AwsPools(self.aws, self.table("clients"))
 
     @cached_property
     def key_rows(self) -> KeyRows:

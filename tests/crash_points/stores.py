@@ -13,6 +13,7 @@ from clockwork.aws.stores.clients import AwsClients, CachedClients
 from clockwork.aws.stores.executions import AwsExecutions
 from clockwork.aws.stores.jobs import AwsJobs
 from clockwork.aws.stores.key_rows import PREFIX, AwsKeyRows
+from clockwork.aws.stores.pools import AwsPools, CachedPools
 from clockwork.aws.stores.regulation import AwsRegulation
 from clockwork.aws.stores.shards import AwsShards, _from_item
 from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
@@ -70,6 +71,7 @@ class AwsStores(Stores):
             "notices": lambda: AwsNotices(aws),
             "in_hand": lambda: AwsInHand(aws, url("ordered.fifo")),
             "clients": lambda: CachedClients(AwsClients(aws, "clients"), clock, settings.client_cache_seconds),
+            "pools": lambda: CachedPools(AwsPools(aws, "clients"), clock, settings.client_cache_seconds),
             "key_rows": lambda: AwsKeyRows(aws, "jobs"),
             "regulation": lambda: AwsRegulation(aws, "clients", clock),
             "trail": lambda: AwsTrail(aws, "executions"),

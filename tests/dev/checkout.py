@@ -25,7 +25,8 @@ from tests.e2e.waiting import await_value
 _COPIED = ("infra", "layers", "lambdas", "local", "rollout", "sdk", "examples")
 _SHARED = (".venv", ".venv-stack", "node_modules", "build")
 _UP = "What arrives in the inbox shows here"
-START_SECONDS = 120
+#: A first start synthesizes, which takes minutes on a machine that is busy with other tests.
+START_SECONDS = 300
 
 
 class Running:
@@ -37,6 +38,7 @@ class Running:
         self._terminal = terminal
         self._said = bytearray()
         self._status: int | None = None
+        self._over = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -74,12 +76,18 @@ class Running:
             os.killpg(self._pid, signal.SIGTERM)
             self._reader.join(30)
         self.ended()
+        # What is opened next gets the number of a terminal that is closed: who still read it would take the other's.
+        self._over.set()
+        self._reader.join()
         os.close(self._terminal)
 
     def _read(self) -> None:
         while True:
             try:
-                if select.select([self._terminal], [], [], 1)[0]:
+                ready = select.select([self._terminal], [], [], 0.2)[0]
+                if not ready and self._over.is_set():
+                    return  # what the process started may hold the terminal open for long
+                if ready:
                     chunk = os.read(self._terminal, 65_536)
                     if not chunk:
                         return

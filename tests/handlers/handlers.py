@@ -26,6 +26,7 @@ READS = frozenset(
         "shards": ("list", "get", "all"),
         "executions": ("find", "list", "dead"),
         "clients": ("get", "list", "of_principal"),
+        "pools": ("get",),
         "regulation": ("circuits", "created"),
         "jobs": ("get", "list"),
         "signing_secrets": ("exists",),

@@ -57,6 +57,10 @@ def _acme(_: Kept) -> dict[str, str]:
     return {"clientId": "acme"}
 
 
+def _batch(_: Kept) -> dict[str, str]:
+    return {"pool": "batch-etl"}
+
+
 def _job(name: str) -> Callable[[Kept], dict[str, str]]:
     return lambda kept: {"jobId": kept[name]["jobId"]}
 
@@ -174,6 +178,16 @@ STEPS = (
     Step("POST /v1/clients/{clientId}/sidelined/discard", {}, ids=_acme),
     Step("GET /v1/shards"),
     Step(
+        "PUT /v1/pools/{pool}",
+        {
+            "principals": ["arn:aws:iam::123456789012:role/BatchWorkers", BILLING],
+            "handlers": ["generate_invoices", "close_month"],
+        },
+        ids=_batch,
+    ),
+    Step("GET /v1/pools/{pool}", ids=_batch),
+    Step("GET /v1/pools"),
+    Step(
         "POST /schedule",
         {
             **_ORIGINAL,
@@ -200,7 +214,7 @@ class Played:
 
 def play() -> Iterator[Played]:
     """Play all steps; two plays are alike to the byte. Raises AssertionError for a step that is refused."""
-    api = Api()
+    api = Api(pools=("batch-etl=high,normal,low",))
     clock, targets = api.clockwork.clock, api.clockwork.targets
     clock.at = BEGIN
     targets._answer = lambda delivery: _outcome(delivery, clock.at)

@@ -14,10 +14,10 @@ from tests.handlers.handlers import Api, job_body
 from tests.support.events import http_event
 from tests.support.examples import ADMIN, ALICE
 
-API = Api()
+API = Api(pools=("batch-etl=normal",))
 NAMED = API.create(jobKey="k", schedule={"every": {"seconds": 3_600}}).body["jobId"]
 WITH_BODY = [
-    (route.method, route.path.format(jobId=NAMED, clientId="initech", executionId="x"))
+    (route.method, route.path.format(jobId=NAMED, clientId="initech", executionId="x", pool="batch-etl"))
     for route in ROUTES
     if route.method in ("POST", "PUT", "PATCH")
 ]

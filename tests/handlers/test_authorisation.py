@@ -9,6 +9,7 @@ import pytest
 
 from clockwork.domain.ids import AnonymousJob, ExecutionId, NamedJobId, only_execution
 from clockwork.domain.keys import row_key
+from clockwork.domain.pools.pool import Pool
 from clockwork.edge.description.parameters import query_of
 from clockwork.routes import ROUTES, Route
 from tests.handlers.handlers import GLOBEX, Answer, Api, job_body
@@ -39,6 +40,7 @@ BODIES: dict[str, Any] = {
     "create_job": job_body(clientId="acme"),
     "create_batch": {"clientId": "acme", "jobs": [job_body()]},
     "put_client": {"principals": [ALICE, APP]},
+    "put_pool": {"handlers": ["h"]},
     "pause_client": {"reason": "incident"},
     "resume_client": {},
     "release_parked": {"maxPerSecond": 5},
@@ -108,9 +110,10 @@ def is_owned(route: Route) -> bool:
 
 @pytest.fixture
 def api() -> Api:
-    """An API where ALICE and the role app may act for acme."""
-    api = Api()
+    """An API where ALICE and the role app may act for acme, and work for a pool."""
+    api = Api(pools=("batch-etl=normal",))
     api.clockwork.clients.put(msgspec.structs.replace(ACME, principals=(ALICE, APP)))
+    api.clockwork.pools.put(Pool(name="batch-etl", revision=1, principals=(ALICE, APP)), replaces=0)
     return api
 
 
@@ -120,7 +123,7 @@ def acmes(api: Api, kind: str) -> dict[str, str]:
     job_id = api.create(**{"schedule": {"delaySeconds": 1}, **named}).body["jobId"]
     api.clockwork.run_until(api.clockwork.clock.at + 100_000)
     execution = next(one for one in api.clockwork.executions.all() if one.job_id == job_id)
-    return {"jobId": job_id, "executionId": execution.execution_id, "clientId": "acme"}
+    return {"jobId": job_id, "executionId": execution.execution_id, "clientId": "acme", "pool": "batch-etl"}
 
 
 def ask(api: Api, route: Route, ids: dict[str, str], caller: str | None) -> Answer:

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.handlers.handlers import Api
+from clockwork.ports import Refused
+from tests.handlers.handlers import Answer, Api
 from tests.support.examples import ACME
 
 ALICE = "arn:aws:iam::123456789012:user/alice"
@@ -99,6 +100,107 @@ def test_a_receiver_that_does_not_stop_is_stopped_and_that_is_shown(api: Api) ->
     shown = api.call("GET", path, caller=ALICE).body
     assert (shown["state"], shown["forced"], shown["attempts"][0]["state"]) == ("CANCELLED", True, "CANCELLED")
     assert api.call("POST", f"{path}/complete", {"token": token}, caller=ALICE).status == 409
+
+
+LONG = {"mode": "callback", "heartbeatSeconds": 600, "timeoutSeconds": 600}
+
+
+def delete_job(api: Api, path: str) -> Answer:
+    job_id = path.removeprefix("/v1/executions/").split(".")[0]
+    return api.call("DELETE", f"/v1/jobs/{job_id}", caller=ALICE)
+
+
+def later(api: Api, seconds: int) -> None:
+    api.clockwork.run_until(api.clockwork.clock.at + seconds * 1_000)
+
+
+@pytest.mark.parametrize("fields", [{"jobKey": "once"}, {"jobKey": "k", "schedule": {"every": {"seconds": 3_600}}}])
+def test_the_receiver_of_a_deleted_job_hears_of_the_cancel_and_may_stop(api: Api, fields: dict[str, Any]) -> None:
+    if "schedule" in fields:
+        created = api.call("POST", "/v1/jobs", job(**fields), caller=ALICE)
+        api.call("POST", f"/v1/jobs/{created.body['jobId']}/run", {}, caller=ALICE)
+        later(api, 3)
+        delivery = api.clockwork.targets.delivered[-1]
+        path, token = f"/v1/executions/{delivery.execution_id}", str(delivery.token)
+    else:
+        path, token = at_work(api, **fields)
+    deleted = delete_job(api, path)
+    assert (deleted.body["result"], len(deleted.body["executions"])) == ("running", 1)
+    beat = api.call("POST", f"{path}/heartbeat", {"token": token}, caller=ALICE)
+    assert beat.body["cancelRequested"] is True
+    stopped = api.call("POST", f"{path}/cancelled", {"token": token}, caller=ALICE)
+    assert (stopped.status, stopped.body["state"]) == (200, "CANCELLED")
+
+
+def test_the_receiver_of_a_deleted_job_has_its_grace_and_is_stopped_then_though_its_lease_is_long(api: Api) -> None:
+    path, token = at_work(api, jobKey="k", completion=LONG)
+    delete_job(api, path)
+    later(api, 50)
+    assert api.call("GET", path, caller=ALICE).body["state"] == "RUNNING"
+    later(api, 20)
+    shown = api.call("GET", path, caller=ALICE).body
+    assert (shown["state"], shown["forced"]) == ("CANCELLED", True)
+    assert api.call("POST", f"{path}/complete", {"token": token}, caller=ALICE).status == 409
+
+
+def test_a_receiver_that_accepts_after_its_job_was_deleted_hears_of_it_too(api: Api) -> None:
+    answer = api.clockwork.targets._answer
+    early: list[Answer] = []
+
+    def deleting(delivery: Any) -> Any:
+        if not early:
+            early.append(delete_job(api, f"/v1/executions/{delivery.execution_id}"))
+        return answer(delivery)
+
+    api.clockwork.targets._answer = deleting
+    path, token = at_work(api, jobKey="k", completion=LONG)
+    assert early[0].body["result"] == "running"
+    assert api.call("POST", f"{path}/heartbeat", {"token": token}, caller=ALICE).body["cancelRequested"] is True
+    later(api, 70)
+    assert api.call("GET", path, caller=ALICE).body["state"] == "CANCELLED"
+
+
+def test_a_pause_or_a_change_of_a_job_leaves_its_receiver_at_work(api: Api) -> None:
+    path, token = at_work(api, jobKey="k")
+    job_id = path.removeprefix("/v1/executions/").split(".")[0]
+    assert api.call("POST", f"/v1/jobs/{job_id}/pause", {"waiting": "cancel"}, caller=ALICE).status == 200
+    assert api.call("PATCH", f"/v1/jobs/{job_id}", {"payload": 2}, caller=ALICE).status == 200
+    beat = api.call("POST", f"{path}/heartbeat", {"token": token}, caller=ALICE)
+    assert (beat.status, "cancelRequested" in beat.body) == (200, False)
+
+
+@pytest.mark.parametrize("fields", [{}, {"jobKey": "k"}])
+def test_repeats_of_a_cancel_send_one_watch_more_and_only_one(api: Api, fields: dict[str, str]) -> None:
+    path, _ = at_work(api, completion=LONG, **fields)
+    watch = len(api.clockwork.queue.messages)
+
+    def cancel() -> int:
+        api.call("POST", f"{path}/cancel", caller=ALICE)
+        delete_job(api, path)
+        return len(api.clockwork.queue.messages) - watch
+
+    assert [cancel() for _ in range(5)][1:] == [2] * 4
+    later(api, 70)
+    assert api.call("GET", path, caller=ALICE).body["state"] == "CANCELLED"
+
+
+@pytest.mark.parametrize("fields", [{}, {"jobKey": "k"}])
+@pytest.mark.parametrize("by_job", [True, False])
+def test_a_watch_that_the_queue_refused_or_that_was_never_sent_comes_with_a_repeat(
+    api: Api, monkeypatch: pytest.MonkeyPatch, fields: dict[str, str], by_job: bool
+) -> None:
+    path, _ = at_work(api, completion=LONG, **fields)
+
+    def cancel() -> Answer:
+        return delete_job(api, path) if by_job else api.call("POST", f"{path}/cancel", caller=ALICE)
+
+    monkeypatch.setattr(api.clockwork.queue, "send", lambda *_: [Refused(0, permanent=False, reason="throttled")])
+    for _ in range(3):
+        assert cancel().status == 503
+    monkeypatch.undo()
+    assert cancel().body["result"] == "running"
+    later(api, 70)
+    assert api.call("GET", path, caller=ALICE).body["state"] == "CANCELLED"
 
 
 def test_completion_needs_records_and_has_no_order(api: Api) -> None:

@@ -8,11 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from clockwork.domain import instants
 from clockwork.domain.clients import DELETED
 from clockwork.domain.errors import Undecodable
-from clockwork.domain.executions import Outcome, State
+from clockwork.domain.executions import Attempt, Outcome, State
 from clockwork.domain.jobs import HttpTarget
+from clockwork.domain.lifecycle.attempts import plan_death
+from clockwork.domain.lifecycle.ownership import is_of_client_since
 from clockwork.domain.lifecycle.parking import Parked
+from clockwork.domain.lifecycle.redrives import plan_redrive
 from clockwork.flows.deaths import call_back
 from clockwork.flows.sweep.deletion import end_client
 from clockwork.flows.sweep.unpark import unpark
@@ -234,6 +238,61 @@ def test_who_has_the_id_now_sees_nothing_of_the_client_before_by_any_way() -> No
     fired = api.call("GET", f"/v1/jobs/{own.body['jobId']}/executions", caller=BOB).body["items"]
     assert len(fired) >= 3
     assert api.call("GET", f"/v1/executions/{fired[0]['executionId']}", caller=BOB).status == 200
+
+
+def given_anew(api: Api) -> None:
+    """Delete acme, and give its id to BOB."""
+    admin(api, "DELETE")
+    while not is_gone(api):
+        run(api, 0.1)
+    assert admin(api, "PUT", PATH, {"principals": [BOB]}).status == 200
+
+
+def test_what_ended_long_before_its_due_instant_is_not_seen_by_who_has_the_id_when_that_comes() -> None:
+    api = Api()
+    job_id = api.create(schedule={"delaySeconds": 600}).body["jobId"]
+    assert api.call("DELETE", f"/v1/jobs/{job_id}").body["result"] == "cancelled"
+    given_anew(api)
+    run(api, 15)
+    (one,) = api.clockwork.executions.all()
+    for path in (f"/v1/jobs/{job_id}", f"/v1/jobs/{job_id}/executions", f"/v1/executions/{one.execution_id}"):
+        refused(api.call("GET", path, caller=BOB), 404)
+        assert api.call("GET", path, caller=ADMIN).status == 200
+    refused(api.call("POST", f"/v1/executions/{one.execution_id}/cancel", {}, caller=BOB), 404)
+
+
+@pytest.mark.parametrize("record", ["full", "none"])
+def test_who_has_the_id_now_sees_how_its_own_jobs_ended_that_were_due_before_it_had_it(record: str) -> None:
+    api = Api()
+    due_at = api.clockwork.clock.at
+    run(api, 1)
+    api.clockwork.targets._answer = lambda _: Outcome(
+        State.FAILED, api.clockwork.clock.at, api.clockwork.clock.at, permanent=True
+    )
+    given_anew(api)
+    sent = job_body(clientId="acme", record=record, schedule={"at": instants.to_text(due_at)})
+    job_id = api.call("POST", "/v1/jobs", sent, caller=BOB).body["jobId"]
+    run(api, 1)
+    assert api.call("POST", f"{PATH}/dead/discard", {}, caller=BOB).body["changed"] == 1
+    (one,) = api.clockwork.executions.all()
+    assert (one.job_id, one.state) == (job_id, State.DEAD)
+    assert api.call("GET", f"/v1/executions/{one.execution_id}", caller=BOB).status == 200
+
+
+def test_a_record_that_does_not_tell_when_its_job_was_created_is_of_whose_attempts_it_has() -> None:
+    bare = execution(State.SUCCEEDED, due_at=NOW + MINUTE)
+    assert bare.created_at is None and bare.occurrence is None
+    assert is_of_client_since(0, bare) and not is_of_client_since(NOW, bare)
+    for started_at, own in ((NOW - 1, False), (NOW, True)):
+        tried = msgspec.structs.replace(bare, attempts=(Attempt(1, State.SUCCEEDED, started_at, NOW + MINUTE),))
+        assert is_of_client_since(NOW, tried) is own
+
+
+def test_what_an_admin_redrove_of_the_client_before_is_still_that_ones() -> None:
+    dead = plan_death(release(occurrence=occurrence(created_at=NOW - MINUTE)), None, "lost", NOW, NOW + MINUTE)
+    redriven = plan_redrive(dead, "p000", NOW + 10 * MINUTE).execution
+    assert redriven is not None
+    assert is_of_client_since(NOW - MINUTE, redriven) and not is_of_client_since(NOW, redriven)
 
 
 def test_the_rows_of_a_deleted_clients_named_jobs_end_once_no_record_of_them_is_kept() -> None:

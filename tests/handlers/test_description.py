@@ -26,10 +26,11 @@ from tests.handlers.handlers import Api
 from tests.handlers.wsgi import Gateway
 from tests.support.examples import ADMIN, ALICE, execution, occurrence
 
-API = Api()
+API = Api(pools=("batch-etl=normal",))
 JOB = API.create(schedule={"delaySeconds": 1}).body["jobId"]
 API.clockwork.run_until(API.clockwork.clock.at + 100_000)
 IDS = {"jobId": JOB, "executionId": API.clockwork.executions.all()[0].execution_id, "clientId": "acme"}
+IDS["pool"] = "batch-etl"
 SCHEMA = schemathesis.openapi.from_wsgi("/v1/openapi.json", Gateway(API, ADMIN))
 CHECKED: list[Any] = CHECKS.get_by_names(  # the library's types say that not all of them are functions
     [
@@ -107,7 +108,8 @@ def _at_work(job_id: str, token: Token, now: int) -> Execution:
 
 @pytest.mark.parametrize(("route", "example"), EXAMPLES)
 def test_every_example_is_taken(route: Any, example: dict[str, Any]) -> None:
-    api = Api(kafka_release_queue_url="https://sqs.us-east-1.amazonaws.com/123456789012/kafka")
+    pools = ("batch-etl=high,normal,low",)
+    api = Api(kafka_release_queue_url="https://sqs.us-east-1.amazonaws.com/123456789012/kafka", pools=pools)
     lists = {"allowedQueueArns": ["arn:aws:sqs:us-east-1:123456789012:orders"], "allowedTopics": ["orderTopic"]}
     api.clockwork.signing_secrets.names.add("clockwork/acme")
     api.call("PUT", "/v1/clients/acme", {"principals": [ALICE], **lists}, caller=ADMIN)
@@ -134,7 +136,7 @@ def test_every_example_is_taken(route: Any, example: dict[str, Any]) -> None:
             at_work = at_work.changed(cancel_noted_at=api.clockwork.clock.at)
         api.clockwork.executions.save([(None, at_work)])
         sent = {**example, "token": str(token)}
-    path = route.path.format(jobId=job_id, clientId="acme", executionId=execution_id)
+    path = route.path.format(jobId=job_id, clientId="acme", executionId=execution_id, pool="batch-etl")
     answer = api.call(route.method, path, sent, caller=ADMIN if route.admin else ALICE)
     assert answer.status == OPERATIONS[route.operation].status
     assert '"status":422' not in answer.text

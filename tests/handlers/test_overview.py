@@ -109,6 +109,31 @@ def test_of_a_client_with_many_jobs_each_is_listed_once(api: Api, monkeypatch: p
         assert len(found) == len(ids) and set(found) == ids
 
 
+@pytest.mark.parametrize("largest", [1, 700, 2_000])
+@pytest.mark.parametrize("most_ahead", [4, 400])
+def test_a_page_that_grows_too_large_goes_on_behind_what_it_shows(
+    api: Api, monkeypatch: pytest.MonkeyPatch, largest: int, most_ahead: int
+) -> None:
+    monkeypatch.setattr("clockwork.flows.requests.upcoming.MOST_AHEAD", most_ahead)
+    monkeypatch.setattr("clockwork.edge.http.pages.LARGEST_PAGE", largest)
+    # In the order of their keys they fire in no order.
+    fires = [600, 60, 900, 120, 300, 30, 700, 5_000, 90]
+    ids = {
+        api.create(jobKey=f"k{n}", schedule={"delaySeconds": seconds}).body["jobId"] for n, seconds in enumerate(fires)
+    }
+    ids |= {api.create(schedule={"delaySeconds": 100 * n + 7}).body["jobId"] for n in range(1, 5)}
+    pages: list[Any] = []
+    query = {"clientId": "acme"}
+    while not pages or "nextToken" in pages[-1]:
+        pages.append(api.call("GET", "/v1/upcoming", query=query).body)
+        query = {"clientId": "acme", "nextToken": pages[-1].get("nextToken", "")}
+        shown = [one["at"] for one in pages[-1]["items"]]
+        assert shown == sorted(shown)
+    found = [one["jobId"] for one in (item for page in pages for item in page["items"])]
+    assert len(found) == len(ids) and set(found) == ids
+    assert max(len(page["items"]) for page in pages) < len(ids)
+
+
 def test_what_a_pause_of_the_client_parks_is_marked_and_of_a_client_that_goes_nothing_is_listed(api: Api) -> None:
     api.create(jobKey="k", schedule={"every": {"seconds": 600}})
     api.create(schedule={"delaySeconds": 100})

@@ -73,7 +73,9 @@ def fragile(world: World, strikes: Strikes) -> World:
 
 
 def audit(api: Api, caller: str = ALICE, **query: str) -> list[dict[str, Any]]:
-    answer = api.call("GET", "/v1/audit", caller=caller, query={"clientId": "acme", **query})
+    of_pool = api.clockwork.settings.pools and caller == ALICE
+    whose = {"clientId": "pool/batch-etl"} if of_pool else {"clientId": "acme"}
+    answer = api.call("GET", "/v1/audit", caller=ADMIN if of_pool else caller, query={**whose, **query})
     assert answer.status == 200, answer.text
     items: list[dict[str, Any]] = answer.body["items"]
     return items
@@ -82,7 +84,7 @@ def audit(api: Api, caller: str = ALICE, **query: str) -> list[dict[str, Any]]:
 def stored(api: Api) -> str:
     """Everything that is stored, apart from the trail itself."""
     kept = api.clockwork
-    stores = (kept.jobs, kept.executions, kept.clients, kept.timeline, kept.regulation)
+    stores = (kept.jobs, kept.executions, kept.clients, kept.pools, kept.timeline, kept.regulation)
     return repr([vars(one) for one in stores] + [kept.queue.messages, kept.ordered_queue.messages])
 
 
@@ -137,6 +139,11 @@ def delete_schedule() -> tuple[Api, Callable[[], Answer]]:
     return api, lambda: api.call("DELETE", "/schedule", {"clientId": "acme", "scheduleKey": "k"})
 
 
+def put_pool() -> tuple[Api, Callable[[], Answer]]:
+    api = Api(pools=("batch-etl=normal",))
+    return api, lambda: api.call("PUT", "/v1/pools/batch-etl", {"leaseSeconds": 60}, caller=ADMIN)
+
+
 DEFINITION = {"schedule": EVERY, "target": {"type": "http", "url": "https://example.com/other"}, "tags": {"a": "b"}}
 PAST = {"from": "2023-11-14T22:00:00Z", "to": "2023-11-14T23:00:00Z", "maxPerSecond": 5}
 CASES: dict[str, tuple[Case, dict[str, Any]]] = {
@@ -159,9 +166,10 @@ CASES: dict[str, tuple[Case, dict[str, Any]]] = {
     "pauseClient": (of_client("/pause", {"reason": "why"}), {"reason": "why"}),
     "resumeClient": (of_client("/resume", {"reason": "why"}), {"reason": "why"}),
     "releaseParked": (of_client("/parked/release", {"maxPerSecond": 2.5}), {"asked": {"maxPerSecond": "2.5"}}),
+    "putPool": (put_pool, {"changes": ["/leaseSeconds"]}),
     "discardParked": (of_client("/parked/discard", {}), {}),
 }
-BY_ADMIN = {"putClient", "pauseClient", "resumeClient", "releaseParked", "discardParked"}
+BY_ADMIN = {"putClient", "putPool", "pauseClient", "resumeClient", "releaseParked", "discardParked"}
 
 
 @pytest.mark.parametrize("name", CASES)

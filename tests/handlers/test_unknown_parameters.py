@@ -27,7 +27,7 @@ def described(route: Route) -> list[str]:
 def ask(route: Route, query: dict[str, str], caller: str | None = None) -> tuple[Api, Answer]:
     api = Api()
     job_id = api.create(jobKey="k", schedule={"every": {"seconds": 60}}).body["jobId"]
-    path = route.path.format(jobId=job_id, clientId="acme", executionId=f"{job_id}.1700000000000.0")
+    path = route.path.format(jobId=job_id, clientId="acme", executionId=f"{job_id}.1700000000000.0", pool="p")
     asking = caller or (ADMIN if route.admin else ALICE)
     return api, api.call(route.method, path, None if route.method == "GET" else {}, caller=asking, query=query)
 
@@ -79,7 +79,7 @@ def test_who_is_no_admin_learns_nothing_else_on_an_admins_route(route: Route, bo
     for caller in (ALICE, BOB):
         for query in ({}, {"limt": "1"}):
             api = Api()
-            path = route.path.format(clientId="acme")
+            path = route.path.format(clientId="acme", pool="p")
             answer = api.call(route.method, path, body, caller=caller, query=query)
             assert (answer.status, answer.details) == (403, ["only an admin principal may do this"])
             assert api.calls == []

@@ -121,7 +121,11 @@ def held(state: State = State.PENDING, **fields: Any) -> Execution:
         (held(next_attempt_at=NOW - 5, line=Line(None, NOW)), False, None, ("cap", None)),
         (held(next_attempt_at=NOW - 5), False, None, ("delivery", None)),
         (held(State.FAILED, next_attempt_at=NOW - 5), False, None, ("delivery", None)),
-        (held(State.PARKED, held=Held("pause", NOW)), False, None, ("pause", None)),
+        (held(State.PARKED, held=Held("pause", NOW)), False, None, ("unpark", None)),
+        (held(State.PARKED, held=Held("circuit", NOW)), False, None, ("unpark", None)),
+        (held(State.PARKED, held=Held("circuit", NOW)), True, None, ("pause", None)),
+        (held(held=Held("pause", NOW)), False, None, ("delivery", None)),
+        (held(held=Held("permit", NOW)), False, None, ("permit", None)),
         (held(State.PARKED), False, None, ("unpark", None)),
     ],
 )

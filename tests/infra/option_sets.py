@@ -38,6 +38,7 @@ OPTION_SETS: dict[str, dict[str, Any]] = {
         "delivererConcurrency": 200,
         "alarmTopicArn": ARNS.format("sns", "ops"),
         "network": NETWORK,
+        "pools": [{"name": "batch-etl"}, {"name": "gpu", "priorities": ["normal"]}],
     },
     "largest": {
         "kafka": KAFKA,
@@ -46,7 +47,7 @@ OPTION_SETS: dict[str, dict[str, Any]] = {
         "releaseQueues": MOST_QUEUES,
         "shards": 1_000,
         "name": "A-name-as-long-as-it-may",
-        "adminPrincipals": [f"arn:aws:iam::123456789012:role/SchedulerAdministrators{number}" for number in range(10)],
+        "adminPrincipals": [f"arn:aws:iam::123456789012:role/SchedulerAdministrators{number}" for number in range(8)],
         "targetArns": [
             *(ARNS.format("lambda", f"function:billing-jobs-{number}-*") for number in range(10)),
             ARNS.format("events", "event-bus/orders"),
@@ -57,6 +58,7 @@ OPTION_SETS: dict[str, dict[str, Any]] = {
         "keyArn": KEY,
         "targetQueueArns": [ARNS.format("sqs", f"jobs-of-team-{number}-*") for number in range(10)],
         "alarmTopicArn": ARNS.format("sns", "ops"),
+        "pools": [{"name": f"{letter}-pool-with-a-name-as-it-may-be"} for letter in "ab"],
     },
 }
 

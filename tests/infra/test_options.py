@@ -9,6 +9,7 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 
+from clockwork.domain.pools.pool import PRIORITIES
 from clockwork.settings import Settings
 from infra import ROOT, concurrency
 from infra.deployment.document import InvalidDeployment, options_of
@@ -60,6 +61,36 @@ def test_further_release_queues_are_adopted_by_a_stack_of_their_name() -> None:
     assert options(name="Other", adopt=json.dumps({"queues": queues})).adopted_queues == queues
 
 
+def test_pools_and_release_queues_share_the_room_of_a_stack() -> None:
+    pools = json.dumps([{"name": f"p{number}"} for number in range(10)])
+    assert len(options(pools=pools, releaseQueues="14").pools) == 10
+    (fault,) = faults_of(pools=pools, releaseQueues="15")
+    assert fault == "pools: with so many releaseQueues they do not fit into one stack: give fewer of either"
+
+
+def test_pools_and_admins_share_the_room_of_an_environment() -> None:
+    pools = json.dumps([{"name": f"p{number}"} for number in range(10)])
+    assert len(options(pools=pools, adminPrincipals=ADMIN).settings.pools) == 10
+    (fault,) = faults_of(pools=pools, adminPrincipals=",".join(f"{ADMIN}-{number:03d}" for number in range(10)))
+    assert fault.endswith("they do not fit into a Lambda's environment: let admins share a role")
+    assert len(options(adminPrincipals=",".join(f"{ADMIN}-{one:03d}" for one in range(30))).settings.pools) == 0
+
+
+def test_a_pool_has_all_priorities_unless_it_names_its_own() -> None:
+    pools = json.dumps([{"name": "batch-etl"}, {"name": "gpu", "priorities": ["normal"]}])
+    chosen = options(pools=pools)
+    assert chosen.pools == {"batch-etl": ("high", "normal", "low"), "gpu": ("normal",)}
+    assert chosen.settings.pools == ("batch-etl=high,normal,low", "gpu=normal")
+    assert options().settings.pools == ()
+    assert OPTIONS["pools"]["items"]["properties"]["priorities"]["items"]["enum"] == list(PRIORITIES)
+
+
+def test_queues_of_pools_are_adopted_by_a_stack_of_their_name() -> None:
+    queues = {"Pool-batch-etl-high": "Other-Pool-batch-etl-high", "PoolDead-batch-etl": "Other-PoolDead-batch-etl"}
+    assert options(name="Other", adopt=json.dumps({"queues": queues})).adopted_queues == queues
+    assert "only a stack of the same name adopts it" in faults_of(adopt=json.dumps({"queues": queues}))[0]
+
+
 def test_an_empty_list_of_admins_is_nobody(tmp_path: Path) -> None:
     file = written(tmp_path, {"environments": {"production": {"adminPrincipals": [ADMIN]}}})
     assert options(file).settings.admin_principals == (ADMIN,)
@@ -81,6 +112,12 @@ def test_an_empty_list_of_admins_is_nobody(tmp_path: Path) -> None:
         ("queuePollers", "9", "9 pollers of each plain release queue run 90 deliverers, more than its 80: raise"),
         ("delivererConcurrency", "3", "-c delivererConcurrency: 3 is less than the minimum of 4"),
         ("delivererConcurrency", "2000", "raise releaseQueues, or give queuePollers"),
+        ("pools", '[{"name": "Batch"}]', 'pools.0.name: "Batch" does not match'),
+        ("pools", '[{"name": "a", "priorities": []}]', "pools.0.priorities"),
+        ("pools", '[{"name": "a", "priorities": ["urgent"]}]', "pools.0.priorities.0"),
+        ("pools", '[{"name": "a-b"}, {"name": "ab"}]', "pools: two have the name ab, but for hyphens"),
+        ("pools", "batch-etl", 'pools.0: "batch-etl" is not of type "object"'),
+        ("pools", json.dumps([{"name": f"p{number}"} for number in range(11)]), "has more than 10 items"),
         ("adminPrincipals", "alice", 'adminPrincipals.0: "alice" does not match'),
         ("adminPrincipals", "arn:aws:iam::123456789012:role/path/Admin", "roles (without path)"),
         ("name", "my_stack", "letters, digits and hyphens"),

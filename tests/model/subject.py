@@ -124,6 +124,7 @@ class Subject:
             invoker=self._invoker,
             targets=self._targets,
             clients=stores.clients,
+            pools=rest.pools,
             key_rows=stores.key_rows,
             regulation=stores.regulation,
             trail=rest.trail,

@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from clockwork_client import Clockwork, errors, handled, overview, reports, requests, resources, results, waiting
+from clockwork_client import Clockwork, errors, handled, overview, pools, reports, requests, resources, results, waiting
 from clockwork_client.answers import Answer, Target, camel, fields_of
 from clockwork_client.transport import Request, Response
 from infra import ROOT
@@ -93,6 +93,7 @@ CLIENT: requests.ClientOptions = {
     "allowed_private_targets": ["h:1"],
     "allowed_target_hosts": ["h"],
     "allowed_target_arns": ["arn"],
+    "allowed_pools": ["p"],
     "retry": RETRY,
     "relevancy_window_seconds": 60,
     "max_rate_per_second": 5,
@@ -163,6 +164,9 @@ CALLS: dict[str, Call] = {
     "whoAmI": lambda cw: cw.whoami(),
     "listShards": lambda cw: cw.shards(),
     "listClients": lambda cw: next(cw.clients.list(page_size=1, next_token="n"), None),
+    "listPools": lambda cw: cw.pools.list(),
+    "putPool": lambda cw: cw.pools.put("p", principals=["arn"], handlers=["h"], lease_seconds=60, if_revision=3),
+    "getPool": lambda cw: cw.pools.get("p"),
     "getUsage": lambda cw: cw.clients.usage("c"),
     "getHealth": lambda cw: cw.health(),
     "getOpenapi": lambda cw: cw.description(),
@@ -198,6 +202,7 @@ ANSWERS: dict[type[Answer], set[str]] = {
     results.StartedBackfill: {"StartedBackfill"},
     results.Preview: {"Preview"},
     results.Client: {"ShownClient"},
+    pools.PoolState: {"ShownPool"},
     overview.WhoAmI: {"WhoAmI"},
     overview.Counted: {"Counted"},
     overview.OpenCircuit: {"OpenCircuit"},
@@ -215,7 +220,7 @@ ANSWERS: dict[type[Answer], set[str]] = {
 AROUND = {"index", "status"}
 #: Shapes that become no object of their own: pages, choices, a batch, what is read as a plain dict.
 OTHERWISE = {"JobPage", "ExecutionPage", "Job", "Created", "CreatedBatch", "RefusedElement", "Problem", "Fault"}
-OTHERWISE |= {"Health", "ClientPage", "ShardList", "UpcomingPage", "AuditPage"}
+OTHERWISE |= {"Health", "ClientPage", "ShardList", "UpcomingPage", "AuditPage", "PoolList"}
 
 
 class Answered(Exception):
@@ -328,7 +333,7 @@ def _is_literal(hint: Any) -> bool:
 
 def test_no_method_is_left_out_here() -> None:
     asked: set[str] = set()
-    for kind in (resources.Jobs, resources.Executions, resources.Dead, resources.Clients):
+    for kind in (resources.Jobs, resources.Executions, resources.Dead, resources.Clients, pools.Pools):
         asked |= {f"{kind.__name__.lower()}.{name}" for name, _ in inspect.getmembers(kind, inspect.isfunction)}
     told = {f"{match[1]}.{match[2]}" for call in CALLS.values() for match in _called(call)}
     assert {name for name in asked if "._" not in name} - told == {"jobs.find"}  # a list, read to its first item
@@ -336,7 +341,7 @@ def test_no_method_is_left_out_here() -> None:
 
 def _called(call: Call) -> list[re.Match[str]]:
     names = " ".join([*call.__code__.co_names])
-    return list(re.finditer(r"\b(jobs|executions|dead|clients) (\w+)", names))
+    return list(re.finditer(r"\b(jobs|executions|dead|clients|pools) (\w+)", names))
 
 
 def answer_schemas() -> set[str]:

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from clockwork.domain.jobs import Payload
 from clockwork.domain.releases import Delivery
 from clockwork.domain.targets.webhooks import headers_for
 from clockwork_client import InvalidWebhook, ScheduledContext, scheduled_context, verify_webhook
+from clockwork_client.transport import Request
 from infra import ROOT
 from tests.support.examples import NOW, occurrence, release
 from tests.unit.test_docs import fenced
@@ -48,6 +50,19 @@ def test_it_agrees_with_the_implementation_of_the_specification() -> None:
     sent_at = datetime.fromtimestamp(SENT_AT // 1000, UTC)
     signature = Webhook(SECRET).sign(headers["webhook-id"], sent_at, '{"order":17}')
     assert verify_webhook({**headers, "webhook-signature": signature}, '{"order":17}', SECRET, now=SENT_AT / 1000)
+
+
+def test_no_token_reaches_a_log_with_what_has_it() -> None:
+    delivery, _ = delivered(b"body of the job", [SECRET])
+    token = f"{delivery.execution_id}.3.{'s' * 22}"
+    delivery = msgspec.structs.replace(delivery, token=token)
+    context = scheduled_context(headers_for(delivery, SENT_AT, [SECRET]))
+    assert context.token == token
+    request = Request("POST", "https://api.example.com/v1", {"authorization": "AWS4 s"}, token.encode(), 1)
+    for shown in (f"{context}", f"{context!r}", repr([context]), repr(delivery), str(delivery), repr(request)):
+        assert "s" * 22 not in shown and "body of the job" not in shown and "AWS4" not in shown
+    assert context.execution_id in repr(context) and delivery.execution_id in repr(delivery)
+    assert repr(context._replace(token=None)) == repr(context).replace(", token=...", "")
 
 
 def test_the_case_of_headers_does_not_matter() -> None:

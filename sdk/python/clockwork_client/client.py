@@ -14,6 +14,7 @@ from clockwork_client.calls import Caller, Machine, Unanswered, made
 from clockwork_client.errors import NotConfigured
 from clockwork_client.overview import AuditEntry, Shard, UpcomingItem, WhoAmI
 from clockwork_client.pages import Pages
+from clockwork_client.pools import Pools
 from clockwork_client.results import Job
 from clockwork_client.signing import Signer
 from clockwork_client.transport import Transport, Urllib3
@@ -59,6 +60,7 @@ class Clockwork:
         self.executions = resources.Executions(self._caller, self.client_id)
         self.dead = resources.Dead(self._caller, self.client_id)
         self.clients = resources.Clients(self._caller, self.client_id)
+        self.pools = Pools(self._caller, self.client_id)
 
     @property
     def unanswered(self) -> Unanswered | None:

@@ -85,6 +85,7 @@ class ClientOptions(TypedDict, total=False):
     allowed_private_targets: Iterable[str]
     allowed_target_hosts: Iterable[str]
     allowed_target_arns: Iterable[str]
+    allowed_pools: Iterable[str]
     retry: RetryPolicy
     relevancy_window_seconds: Duration
     max_rate_per_second: float

@@ -265,6 +265,7 @@ class Client(Answer):
     allowed_private_targets: tuple[str, ...]
     allowed_target_hosts: tuple[str, ...]
     allowed_target_arns: tuple[str, ...]
+    allowed_pools: tuple[str, ...]
     retry_policy: RetryPolicy | None
     relevancy_window_seconds: float | None
     max_rate_per_second: float | None

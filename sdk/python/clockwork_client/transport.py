@@ -26,6 +26,10 @@ class Request(NamedTuple):
     body: bytes | None
     timeout: float
 
+    def __repr__(self) -> str:
+        """Without headers and body, which have secrets: they must not reach a log."""
+        return f"Request({self.method!r}, {self.url!r})"
+
 
 class Response(NamedTuple):
     """An answer, whatever its status. Headers are asked for in lower case."""

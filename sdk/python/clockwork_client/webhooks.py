@@ -30,6 +30,11 @@ class ScheduledContext(NamedTuple):
     due_at: datetime
     token: str | None = None
 
+    def __repr__(self) -> str:
+        """Without the token: it must not reach a log."""
+        told = f"{self.execution_id!r}, {self.job_id!r}, {self.attempt}, {self.due_at!r}"
+        return f"ScheduledContext({told}{', token=...' if self.token else ''})"
+
 
 def scheduled_context(headers: Mapping[str, str]) -> ScheduledContext:
     """The facts in the headers of a webhook, whatever their case.

@@ -49,6 +49,7 @@ def spelled_out(of: Release, **fields: Any) -> Execution:
         execution_id=of.execution_id,
         client_id=of.occurrence.client_id,
         due_at=of.occurrence.due_at,
+        created_at=of.occurrence.created_at,
         **{"expires_at": EXPIRES_AT, **fields},
     )
 

@@ -100,6 +100,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     from clockwork.aws.stores.executions import AwsExecutions
     from clockwork.aws.stores.jobs import AwsJobs
     from clockwork.aws.stores.key_rows import AwsKeyRows
+    from clockwork.aws.stores.pools import AwsPools, CachedPools
     from clockwork.aws.stores.regulation import AwsRegulation
     from clockwork.aws.stores.shards import AwsShards
     from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
@@ -125,6 +126,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
         invoker=_invoker(aws, settings),
         targets=_targets(aws, settings, clock) if delivers else NotWired("targets"),
         clients=CachedClients(AwsClients(aws, settings.clients_table), clock, settings.client_cache_seconds),
+        pools=CachedPools(AwsPools(aws, settings.clients_table), clock, settings.client_cache_seconds),
         key_rows=AwsKeyRows(aws, settings.jobs_table),
         regulation=AwsRegulation(aws, settings.clients_table, clock),
         trail=AwsTrail(aws, settings.executions_table),

@@ -16,6 +16,9 @@ class Route:
     path: str
     operation: str
     admin: bool = False
+    #: A route that the workers of pools call: if the deployment has pools, the workers Lambda answers it, with the code
+    #: of the api Lambda, so that heartbeats and creates do not wait for each other.
+    worker: bool = False
     #: A route of the original Clockwork: it answers text, and 400 to every request that it refuses for its content.
     original: bool = False
     #: On an older path of an operation that another route has as well: the name of the operation on the older path.
@@ -69,6 +72,9 @@ ROUTES = (
     Route("GET", "/v1/clients/{clientId}/dead", "list_dead"),
     Route("POST", "/v1/clients/{clientId}/dead/redrive", "redrive_dead"),
     Route("POST", "/v1/clients/{clientId}/dead/discard", "discard_dead"),
+    Route("GET", "/v1/pools", "list_pools", admin=True),
+    Route("PUT", "/v1/pools/{pool}", "put_pool", admin=True),
+    Route("GET", "/v1/pools/{pool}", "get_pool", worker=True),
     Route("POST", "/schedule", "post_schedule", original=True),
     Route("DELETE", "/schedule", "delete_schedule", original=True),
     Route("GET", "/v1/health", "get_health"),

@@ -119,6 +119,9 @@ class Settings:
     release_dead_letter_queue_url: str = ""
     ordered_release_queue_url: str = ""
     ordered_release_dead_letter_queue_url: str = ""
+    #: The pools of workers with the priorities of each, such as `batch-etl=high,normal,low`. The names of their queues
+    #: derive from the stack's name, see `pool_queue_name`.
+    pools: tuple[str, ...] = ()
     #: Whether deliveries to private targets have queues and a deliverer of their own, by the option `network`.
     has_network: bool = False
     #: Whether this Lambda is the deliverer in that network.
@@ -178,6 +181,19 @@ class Settings:
         """The URLs of all plain release queues, derived from the first: all would not fit into an environment."""
         names = (release_queue_name(self.stack_name, index) for index in range(1, self.release_queues))
         return [self.release_queue_url, *map(self._beside, names)]
+
+    @property
+    def pool_queue_urls(self) -> Mapping[str, Mapping[str, str]]:
+        """The URLs of the pools' queues, by pool and priority, derived as those of the further release queues are."""
+        return {
+            pool: {one: self._beside(pool_queue_name(self.stack_name, pool, one)) for one in priorities}
+            for pool, priorities in map(_pool_of, self.pools)
+        }
+
+    @property
+    def pool_dead_letter_queue_urls(self) -> Mapping[str, str]:
+        """The URLs of their dead-letter queues, by pool: all priorities of a pool share one."""
+        return {pool: self._beside(pool_queue_name(self.stack_name, pool)) for pool, _ in map(_pool_of, self.pools)}
 
     def _beside(self, queue_name: str) -> str:
         return f"{self.release_queue_url.rpartition('/')[0]}/{queue_name}"
@@ -246,6 +262,21 @@ def release_queue_name(stack_name: str, index: int | str) -> str:
 def private_queue_name(stack_name: str, *, ordered: bool = False) -> str:
     """The name of the release queue of deliveries to private targets, the FIFO one if `ordered`."""
     return f"{stack_name}-PrivateOrderedRelease.fifo" if ordered else f"{stack_name}-PrivateRelease"
+
+
+def pool_queue_name(stack_name: str, pool: str, priority: str = "") -> str:
+    """The name of a pool's queue for one priority; without one, that of the pool's dead-letter queue."""
+    return f"{stack_name}-Pool-{pool}-{priority}" if priority else f"{stack_name}-PoolDead-{pool}"
+
+
+def pool_setting(name: str, priorities: Collection[str]) -> str:
+    """A pool with its priorities as the setting `pools` has it."""
+    return f"{name}={','.join(priorities)}"
+
+
+def _pool_of(setting: str) -> tuple[str, list[str]]:
+    name, _, priorities = setting.partition("=")
+    return name, priorities.split(",")
 
 
 def _to_text(value: object) -> str:

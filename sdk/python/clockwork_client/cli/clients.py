@@ -25,6 +25,7 @@ CLIENT: list[tuple[str, str, dict[str, Any]]] = [
     ("allowed_private_targets", "--allow-private", {**_MANY, "metavar": "HOST:PORT"}),
     ("allowed_target_hosts", "--allow-host", {**_MANY, "metavar": "HOST"}),
     ("allowed_target_arns", "--allow-arn", {**_MANY, "metavar": "ARN"}),
+    ("allowed_pools", "--allow-pool", {**_MANY, "metavar": "POOL"}),
     ("retry", "--retry", {"type": values.JSON, "help": "Of jobs that have no retry policy of their own."}),
     ("relevancy_window_seconds", "--relevancy-window", {"type": values.DURATION}),
     ("max_rate_per_second", "--max-rate", {"type": float, "help": "Deliveries a second."}),

@@ -62,24 +62,36 @@ def redrive(state: State, execution_id: str, as_it_was: bool) -> None:
     show_execution(state, state.cw.executions.redrive(execution_id, as_it_was=as_it_was or None))
 
 
+#: Never an argument: whoever uses the machine may read the command lines of all processes.
+_TOKEN = click.option(
+    "--token-file",
+    "token",
+    type=values.TOKEN,
+    metavar="FILE",
+    help="Has the attempt's token; - is standard input. Or set CLOCKWORK_TOKEN.",
+)
+
+
 @executions.command()
 @click.argument("execution_id")
-@click.argument("token")
+@_TOKEN
 @click.option("--result", type=values.JSON, help="Any JSON value, kept with the execution.")
 @click.pass_obj
-def complete(state: State, execution_id: str, token: str, result: values.Given | None) -> None:
+def complete(state: State, execution_id: str, token: str | None, result: values.Given | None) -> None:
     """Report that an attempt which ends by a report has succeeded."""
+    token = token or values.token_of_environment()
     show_execution(state, state.cw.executions.complete(execution_id, token, result and result.value))
 
 
 @executions.command()
 @click.argument("execution_id")
-@click.argument("token")
+@_TOKEN
 @click.option("--error", required=True, help="What went wrong, kept with the execution.")
 @click.option("--final", is_flag=True, help="No retry follows.")
 @click.pass_obj
-def fail(state: State, execution_id: str, token: str, error: str, final: bool) -> None:
+def fail(state: State, execution_id: str, token: str | None, error: str, final: bool) -> None:
     """Report that an attempt which ends by a report has failed."""
+    token = token or values.token_of_environment()
     show_execution(state, state.cw.executions.fail(execution_id, token, error, retryable=False if final else None))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -18,6 +19,8 @@ from clockwork_client.answers import Target, instant
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|min|h|d|w)")
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _ARN = re.compile(r"arn:[\w-]+:(\w+):")
+#: More characters than any token of an attempt has.
+_LONGEST_TOKEN = 2_000
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]
@@ -83,6 +86,34 @@ class Json(click.ParamType):  # type: ignore[type-arg]
             self.fail(f"is no JSON ({error}); for plain text use --text", param, ctx)
 
 
+class Token(click.ParamType):  # type: ignore[type-arg]
+    """The name of a file with the token of an attempt, or `-` for standard input."""
+
+    name = "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Read the token, or fail without a word of what was read."""
+        name = str(value)
+        try:
+            with click.open_file(name, encoding="utf-8") as file:
+                token = str(file.read(_LONGEST_TOKEN + 1)).strip()
+        except OSError as error:
+            self.fail(f"cannot read {name!r}: {error.strerror}", param, ctx)
+        except ValueError:
+            self.fail(f"{name!r} holds no text", param, ctx)
+        if not token or len(token) > _LONGEST_TOKEN:
+            self.fail(f"{name!r} holds no token", param, ctx)
+        return token
+
+
+def token_of_environment() -> str:
+    """The token of an attempt, where no file was named. Raises UsageError if the environment has none either."""
+    token = os.environ.get("CLOCKWORK_TOKEN", "").strip()
+    if not token:
+        raise click.UsageError("whose attempt? --token-file FILE (- is standard input), or set CLOCKWORK_TOKEN")
+    return token
+
+
 class Pair(click.ParamType):  # type: ignore[type-arg]
     """`name=value`."""
 
@@ -105,7 +136,7 @@ def object_of(option: str, given: Given | None) -> dict[str, Any]:
     return dict(given.value)
 
 
-DURATION, INSTANT, JSON, PAIR = Duration(), Instant(), Json(), Pair()
+DURATION, INSTANT, JSON, PAIR, TOKEN = Duration(), Instant(), Json(), Pair(), Token()
 
 
 def target(text: str, more: dict[str, Any]) -> Target:

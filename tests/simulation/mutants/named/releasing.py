@@ -71,7 +71,7 @@ RELEASING = (
     ),
     Mutant(
         "a retry's row is put without a look",
-        "flows/deliver/waiting.py",
+        "flows/timeline/retries.py",
         (("put_and_check(world, [", "world.timeline.put_new(["), ("], ids_are_new=False)", "])")),
         "I1",
     ),

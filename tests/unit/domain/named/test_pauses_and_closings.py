@@ -307,7 +307,7 @@ def waiting(second: int, run: str = "0") -> Execution:
 def test_only_what_somebody_asked_to_end_ends_before_it_comes_due() -> None:
     deleted = after(job(), 20, cancelled(None))
     for run in ("0", "r1"):
-        ending = ended_at_once(deleted, waiting(10, run))
+        ending = ended_at_once(deleted, waiting(10, run), NOW)
         assert ending.execution is not None
         assert (ending.execution.state, ending.reason, ending.execution.ended_by) == (
             State.CANCELLED,
@@ -315,20 +315,20 @@ def test_only_what_somebody_asked_to_end_ends_before_it_comes_due() -> None:
             None,
         )
     held = after(job(), 20, paused(None, cancels=True))
-    ending = ended_at_once(held, waiting(10))
+    ending = ended_at_once(held, waiting(10), NOW)
     assert ending.execution is not None
     assert (ending.execution.ended_by, ending.execution.revision) == (2, 2)
-    assert ended_at_once(held, waiting(10, "r1")).reason == "it was asked for by hand"
-    assert ended_at_once(held, waiting(21)).execution is None
-    assert ended_at_once(after(job(), 20, paused(None)), waiting(10)).reason == "it goes on"
+    assert ended_at_once(held, waiting(10, "r1"), NOW).reason == "it was asked for by hand"
+    assert ended_at_once(held, waiting(21), NOW).execution is None
+    assert ended_at_once(after(job(), 20, paused(None)), waiting(10), NOW).reason == "it goes on"
     # A later change asks for nothing: the closing is of the one before.
-    assert ended_at_once(after(held, 30, paused("again")), waiting(10)).reason == "it goes on"
+    assert ended_at_once(after(held, 30, paused("again")), waiting(10), NOW).reason == "it goes on"
     for stored in (None, execution(State.RUNNING), execution(State.SUCCEEDED)):
-        assert ended_at_once(held, stored).reason == "it does not wait"
+        assert ended_at_once(held, stored, NOW).reason == "it does not wait"
 
 
 def test_what_a_moved_job_still_fires_at_the_same_instant_does_not_end() -> None:
     once = job(wanted=definition(recurrence=None, at=NOW + 30 * SECOND))
     moved = after(once, 5, replaced(definition(recurrence=None, at=NOW + 40 * SECOND), b"{}"))
-    assert ended_at_once(moved, waiting(30)).execution is not None
-    assert ended_at_once(moved, waiting(40)).reason == "its job still has this instant"
+    assert ended_at_once(moved, waiting(30), NOW).execution is not None
+    assert ended_at_once(moved, waiting(40), NOW).reason == "its job still has this instant"

@@ -6,7 +6,7 @@ import pytest
 
 from clockwork.domain import keys
 from clockwork.domain.releases import LONGEST_DELAY_SECONDS
-from clockwork.flows.deliver.waiting import send_retries
+from clockwork.flows.timeline.retries import send_retries
 from clockwork.memory.world import MemoryClockwork
 from tests.support.examples import release
 

@@ -14,7 +14,8 @@ from clockwork.domain.requests.create import occurrence_of
 from clockwork.domain.timeline import Row
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.items import Item
-from clockwork.flows.deliver.waiting import FAILED_AGAIN_MS, LOOK_AGAIN_MS, InPlace, Resent, send_retries
+from clockwork.flows.deliver.waiting import FAILED_AGAIN_MS, LOOK_AGAIN_MS, InPlace, Resent
+from clockwork.flows.timeline.retries import send_retries
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
 from tests.support.examples import ACME, NOW, new_job, release

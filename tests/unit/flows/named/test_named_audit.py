@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
+import msgspec
 import pytest
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import State
-from clockwork.domain.keys import row_key
+from clockwork.domain.jobs import Payload
+from clockwork.domain.keys import index_of, row_key
 from clockwork.domain.named.changes import paused, replaced, resumed
-from clockwork.flows.named.repair import check_chain
+from clockwork.flows.named.repair import check_chain, settle_again
 from clockwork.flows.named.trigger import run_now
-from clockwork.flows.named.write import has_ended
+from clockwork.flows.named.write import Written, change, has_ended
 from clockwork.flows.sweep.audit import audit_chains
+from clockwork.flows.world import Environment
 from clockwork.ports import Refused
 from tests.support.named import Named
 
@@ -242,3 +246,67 @@ def test_a_defect_of_one_chain_is_told_with_its_job(
     told = {one.__dict__["action"]: one.__dict__ for one in caplog.records}
     assert told["fault_contained"]["about"] == "acme/tick"
     assert (told["unreadable_job"]["clientId"], told["unreadable_job"]["jobKey"]) == ("acme", "tick")
+
+
+def _shrunk(named: Named, payload: bytes) -> Written:
+    """Changes the payload of the job, whose shard is given up: the job moves to another one."""
+    world = named.clockwork.world
+    fewer = world.settings.with_(shards=index_of(named.stored.partition_id))
+    definition = msgspec.structs.replace(named.stored.definition, payload=Payload(payload))
+    written = change(
+        dataclasses.replace(world, settings=fewer, environment=Environment()),
+        named.stored,
+        None,
+        replaced(definition, b'"z"'),
+    )
+    assert written.job.partition_id != named.job.partition_id
+    return written
+
+
+def _in_the_last_shard(named: Named, at: int) -> None:
+    """Draws jobs until one is in a shard behind the first."""
+    for number in range(100):
+        named.job = named.create(key=f"job-{number}", recurrence=None, at=at).job
+        if index_of(named.job.partition_id) > 0:
+            return
+    raise AssertionError("all were drawn in the first shard")
+
+
+@pytest.mark.parametrize("days", [20, 40], ids=["while it is recorded", "long after its record has expired"])
+def test_a_one_shot_that_moves_to_another_shard_once_it_has_fired_does_not_fire_again(days: int) -> None:
+    named = Named(recurrence=None, at=1_700_000_030_000)
+    _in_the_last_shard(named, 1_700_000_030_000)
+    named.run(300)
+    delivered = len(named.clockwork.targets.delivered)
+    mine = [one for one in named.clockwork.targets.delivered if one.job_id == named.job.job_id]
+    assert len(mine) == 1
+    _forget_the_past(named, days)
+    written = _shrunk(named, b"2")
+    assert written.released == ()
+    for _ in range(3):
+        _forget_the_past(named, 14)
+        assert not check_chain(named.clockwork.world, named.stored)
+        settle_again(named.clockwork.world, named.stored)
+    assert not named.clockwork.queue.messages
+    assert len(named.clockwork.targets.delivered) == delivered
+
+
+def test_a_one_shot_that_is_moved_away_and_back_does_not_fire_twice() -> None:
+    named = Named(recurrence=None, at=1_700_000_030_000)
+    assert named.run(300) == [30.0]
+    away = named.definition(recurrence=None, at=named.clockwork.clock.at + 86_400_000)
+    named.change(replaced(away, b'"away"'))
+    named.change(replaced(named.definition(recurrence=None, at=1_700_000_030_000), b'"back"'))
+    assert has_ended(named.clockwork.world, named.stored)
+    _forget_the_past(named, 31)
+    assert not check_chain(named.clockwork.world, named.stored)
+    assert named.run(100) == []
+
+
+def test_a_one_shot_that_is_moved_away_and_back_before_it_has_fired_fires() -> None:
+    named = Named(recurrence=None, at=1_700_000_030_000)
+    away = named.definition(recurrence=None, at=named.clockwork.clock.at + 86_400_000)
+    named.change(replaced(away, b'"away"'))
+    assert named.run(60) == []
+    named.change(replaced(named.definition(recurrence=None, at=1_700_000_030_000), b'"back"'))
+    assert named.run(60) == [30.0]

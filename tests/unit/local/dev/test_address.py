@@ -25,7 +25,8 @@ def test_another_program_at_the_port_is_told_from_a_server() -> None:
     assert str(raised.value).endswith(f"make dev PORT={stranger.port + 1}")
 
 
-def test_a_program_that_never_answers_does_not_hold_up_for_long() -> None:
+def test_a_program_that_never_answers_does_not_hold_up_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(address, "ANSWER_SECONDS", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(ServerFailed, match="another program"):
         address.take(silent.getsockname()[1], Path.cwd())
 

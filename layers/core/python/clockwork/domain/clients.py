@@ -44,6 +44,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     #: ARNs, or prefixes ending in `*`: of functions, buses and SNS topics that targets may name, and of roles that
     #: Clockwork may assume to deliver.
     allowed_target_arns: tuple[str, ...] = ()
+    #: The pools whose workers may get its jobs.
+    allowed_pools: tuple[str, ...] = ()
     #: This policy and this window hold for jobs that do not name their own.
     retry_policy: RetryPolicy | None = None
     relevancy_window_seconds: float | None = None
@@ -84,6 +86,10 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     def allows_topic(self, topic: str) -> bool:
         """Whether its `allowed_topics` list this Kafka topic. A topic that they do not list is not allowed."""
         return _is_listed(topic, self.allowed_topics)
+
+    def allows_pool(self, name: str) -> bool:
+        """Whether its `allowed_pools` list this pool. A pool that they do not list is not allowed."""
+        return name in self.allowed_pools
 
 
 #: The reason in the records of what a deleted client leaves behind.

@@ -41,6 +41,10 @@ class ClientNotFound(ClockworkError):
     """There is no such client. Only an admin learns that: to all others it is NotAllowed."""
 
 
+class PoolNotFound(ClockworkError):
+    """The deployment has no such pool; the message says how to get one. Only admins and its workers learn that."""
+
+
 class ClientDeleting(ClockworkError):
     """The client is being deleted: it takes no job and no change any more."""
 

@@ -83,6 +83,8 @@ class Awaited(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     #: As the last heartbeat told them: how much is done (0 to 1), and some words.
     progress: float | None = None
     message: str | None = None
+    #: A repeat of a cancel has sent the watch for the end of its grace once more: other repeats need not.
+    watched_again: bool = False
 
 
 class Report(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -161,6 +163,8 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     report: Report | None = None
     #: Redriven to be delivered as this record has it. It tells the last redrive alone.
     as_it_was: bool = False
+    #: When its anonymous job was created (ms), which a redrive does not change. Version 0.1.0 did not tell.
+    created_at: int | None = None
 
     def changed(self, **fields: Any) -> Execution:
         """The record with other values of some fields, one revision on."""

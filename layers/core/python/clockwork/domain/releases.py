@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from clockwork.domain.executions import Attempt, Execution, Outcome, State
-from clockwork.domain.ids import ONLY_RUN, AnonymousJob, ExecutionId, decode_job
+from clockwork.domain.ids import ONLY_RUN, AnonymousJob, ExecutionId, decode_job, is_named
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.waits import Cause, Held, Line, Waited
 
@@ -127,6 +127,7 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
             state=state,
             revision=revision,
             expires_at=expires_at,
+            created_at=None if is_named(self.job_id) else self.occurrence.created_at,
             **more,
         )
 
@@ -151,6 +152,10 @@ class Delivery(msgspec.Struct, frozen=True):
     occurrence: Occurrence
     deadline_at: int
     token: str | None = None
+
+    def __repr__(self) -> str:
+        """Without the token, and without the payload: neither must reach a log."""
+        return f"Delivery({self.execution_id!r}, attempt={self.attempt}, deadline_at={self.deadline_at})"
 
     def too_late(self, now: int) -> Outcome | None:
         """The outcome of an attempt that is not started any more at `now` (ms), since its time is over; None before."""

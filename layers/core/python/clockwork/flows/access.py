@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from clockwork.domain import ids
-from clockwork.domain.clients import CLIENT_ID, DELETED, Client, present, principal_of
+from clockwork.domain.clients import CLIENT_ID, Client, present, principal_of
 from clockwork.domain.errors import (
     ClientNotFound,
     ExecutionNotFound,
@@ -22,8 +22,9 @@ from clockwork.domain.errors import (
     readable,
 )
 from clockwork.domain.executions import Execution
-from clockwork.domain.ids import AnonymousJob, InvalidId, JobId, NamedJobId
+from clockwork.domain.ids import AnonymousJob, InvalidId, JobId
 from clockwork.domain.jobs import Occurrence
+from clockwork.domain.lifecycle.ownership import is_of_client_since
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.storage import codec
 from clockwork.flows.world import World
@@ -148,14 +149,7 @@ def may_see(world: World, caller: Caller, execution: Execution) -> bool:
     """Whether the caller may see an execution: one of a client for which it may act, and not of one that had the id."""
     if not caller.may_act_for(execution.client_id):
         return False
-    since_at = _since(world, caller, execution.client_id)
-    if since_at == 0:
-        return True
-    job = ids.decode_job(execution.job_id)
-    if isinstance(job, NamedJobId):
-        return job.incarnation > since_at
-    created_at = execution.due_at if execution.occurrence is None else execution.occurrence.created_at
-    return created_at >= since_at and execution.reason != DELETED
+    return is_of_client_since(_since(world, caller, execution.client_id), execution)
 
 
 def _since(world: World, caller: Caller, client_id: str) -> int:

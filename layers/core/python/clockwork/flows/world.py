@@ -73,6 +73,7 @@ class World:
     invoker: ports.Invoker
     targets: ports.Targets
     clients: ports.Clients
+    pools: ports.Pools
     key_rows: ports.KeyRows
     regulation: ports.Regulation
     trail: ports.Trail

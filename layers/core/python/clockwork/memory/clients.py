@@ -1,4 +1,4 @@
-"""The clients table, and the Idempotency-Keys, in dictionaries."""
+"""The clients table with the pools, and the Idempotency-Keys, in dictionaries."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unreadable
+from clockwork.domain.pools.pool import Pool
 from clockwork.ports import KeyRow
 
 
@@ -30,6 +31,23 @@ class MemoryClients:
 
     def of_principal(self, principal: str) -> Sequence[str]:
         return sorted(c.client_id for c in self._clients.values() if principal in c.principals)
+
+
+class MemoryPools:
+    """`ports.Pools` in plain Python."""
+
+    def __init__(self) -> None:
+        self._pools: dict[str, Pool] = {}
+
+    def get(self, name: str, *, fresh: bool = False) -> Pool | None:  # noqa: ARG002 - always fresh
+        return self._pools.get(name)
+
+    def put(self, pool: Pool, *, replaces: int) -> bool:
+        stored = self._pools.get(pool.name)
+        if stored != pool and replaces != (0 if stored is None else stored.revision):
+            return False
+        self._pools[pool.name] = pool
+        return True
 
 
 class MemoryKeyRows:

@@ -17,7 +17,7 @@ from clockwork.flows.poll.ordered_shard import poll_ordered_shard
 from clockwork.flows.poll.shard import PollReport, poll_shard
 from clockwork.flows.timeline.shards import all_shards
 from clockwork.flows.world import World
-from clockwork.memory.clients import MemoryClients, MemoryKeyRows
+from clockwork.memory.clients import MemoryClients, MemoryKeyRows, MemoryPools
 from clockwork.memory.clock import MemoryClock, SeededRandom
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
@@ -63,6 +63,7 @@ class MemoryClockwork:
         self.invoker = MemoryInvoker()
         self.targets = MemoryTargets(self.clock, self.answer)
         self.clients = MemoryClients()
+        self.pools = MemoryPools()
         self.notices = MemoryNotices()
         self.regulation = MemoryRegulation()
         self.trail = MemoryTrail()
@@ -83,6 +84,7 @@ class MemoryClockwork:
             invoker=self.invoker,
             targets=self.targets,
             clients=self.clients,
+            pools=self.pools,
             key_rows=MemoryKeyRows(),
             regulation=self.regulation,
             trail=self.trail,

@@ -61,6 +61,15 @@ def watch_of(release: Release, running: Execution, at: int | None = None) -> Rel
     return msgspec.structs.replace(fresh, paced=False, waits=0, meets=0, waited=None, held=None, line=None)
 
 
+def watched_again(running: Execution) -> Execution | None:
+    """The record once a repeat of a cancel has sent the watch for the end of the grace; None if none is to be sent."""
+    if not running.is_accepted or running.cancel_noted_at is None:
+        return None
+    if running.awaited is None or running.awaited.watched_again:
+        return None
+    return running.changed(awaited=msgspec.structs.replace(running.awaited, watched_again=True))
+
+
 def release_of(running: Execution) -> Release:
     """The release of an attempt that is awaited, made again from its record."""
     awaited, occurrence = running.awaited, running.occurrence

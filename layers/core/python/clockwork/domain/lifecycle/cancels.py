@@ -25,7 +25,15 @@ class CancelPlan(msgspec.Struct, frozen=True):
     execution: Execution | None = None
 
 
-def cancel_record(job_id: str, execution_id: str, client_id: str, due_at: int, expires_at: int, now: int) -> Execution:
+def cancel_record(
+    job_id: str,
+    execution_id: str,
+    client_id: str,
+    due_at: int,
+    expires_at: int,
+    now: int,
+    created_at: int | None = None,
+) -> Execution:
     """The record that a cancel makes if the execution had none; instants in ms."""
     return Execution(
         job_id=job_id,
@@ -37,6 +45,7 @@ def cancel_record(job_id: str, execution_id: str, client_id: str, due_at: int, e
         expires_at=expires_at,
         cancel_noted_at=now,
         reason="cancelled by its client",
+        created_at=created_at,
     )
 
 

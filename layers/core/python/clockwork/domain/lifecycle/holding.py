@@ -43,7 +43,10 @@ def holding_of(record: Execution, now: int, *, is_paused: bool, probe_at: int | 
         return Holding("circuit", "its target fails: the next occurrence that comes tries it, and no end is known")
     if record.line is not None:
         return Holding("cap", "in line for a slot under the client's rate limit, as was estimated", record.line.place)
-    if is_parked and record.held is None:
+    # A pause or an open circuit that it was parked for is over by now.
+    cause = None if record.held is None or record.held.cause in ("pause", "circuit") else record.held.cause
+    if is_parked and cause is None:
         return Holding("unpark", "parked: sweeps let such work go on a ramp, and no end is known")
-    cause: Wait = "delivery" if record.held is None else record.held.cause
-    return Holding(cause, "its message is with the deliverers: for a cap, a permit or its turn, and no end is known")
+    return Holding(
+        cause or "delivery", "its message is with the deliverers: for a cap, a permit or its turn, and no end is known"
+    )

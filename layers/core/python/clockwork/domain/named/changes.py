@@ -108,7 +108,8 @@ def _bounded_anew(before: NamedJob, after: NamedJob, boundary_at: int) -> NamedJ
     divides_at = boundary_at if before.paused_at is None else before.paused_at
     after = _closed_behind(after, divides_at, before.paused_at)
     if before.definition.recurrence is None:
-        return after
+        # What was due goes on as it was released. Its record may expire sooner than that of a fire of this row would.
+        return _going_on_behind(after, divides_at)
     base_at = _last_base(before, divides_at)
     after = msgspec.structs.replace(after, chain_after_at=base_at, chain_ordinal=fires_by(before, base_at))
     first = fire_after(after, after.chain_after_at, after.chain_ordinal)

@@ -1,4 +1,7 @@
-"""Endings at once: which waiting executions a change of their job ends before they come due, and how."""
+"""Endings at once: which waiting executions a change of their job ends before they come due, and how.
+
+Of those that run, a receiver that reports later has to hear of the end of its job.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,17 @@ class Ending(msgspec.Struct, frozen=True):
     execution: Execution | None = None
 
 
-def ended_at_once(job: NamedJob, stored: Execution | None) -> Ending:
-    """The ending of an execution of the job by the job's row as it was just written.
+def ended_at_once(job: NamedJob, stored: Execution | None, now: int) -> Ending:
+    """The ending of an execution of the job by the job's row as it was just written, at `now` (ms).
 
-    The release that it waits for was made of an earlier row. Only what somebody asked to end does.
+    The release that it waits for was made of an earlier row. Only what somebody asked to end does. A running attempt
+    that ends by callback goes on, with a cancel noted, as if it had been cancelled itself.
     """
-    if stored is None or stored.state not in WAITING:
+    if stored is None:
+        return Ending("it does not wait")
+    if stored.awaited is not None and stored.cancel_noted_at is None and not job.is_alive:
+        return Ending("its receiver is to hear of the cancel", stored.changed(cancel_noted_at=now))
+    if stored.state not in WAITING:
         return Ending("it does not wait")
     if not job.is_alive:
         return Ending("its job was deleted", _ended(stored, "its job was deleted", None))

@@ -70,7 +70,8 @@ def undecodable_execution(row: Row, client_id: str, reason: str, expires_at: int
 
 def undecodable_element(row: Row, index: int, element: Occurrence, reason: str, expires_at: int) -> Execution:
     """The DEAD record of the job at one place of a row whose other jobs are delivered, if no release can be made."""
-    return _dead(row, index, element.client_id, element.due_at, reason, expires_at)
+    dead = _dead(row, index, element.client_id, element.due_at, reason, expires_at)
+    return msgspec.structs.replace(dead, created_at=element.created_at)
 
 
 def _dead(row: Row, index: int, client_id: str, due_at: int, reason: str, expires_at: int) -> Execution:

@@ -8,43 +8,17 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from clockwork.edge.description import examples
 from clockwork.edge.operations.bulk import JobFilterBody, ResumeFilterBody, WaitingFilterBody
 from clockwork.edge.operations.clients import UnparkBody
 from clockwork.edge.operations.dead import DeadFilterBody, RedriveBody
 from clockwork.edge.operations.original import OriginalCancelBody, OriginalScheduleBody
 from clockwork.edge.requests.clients import ClientBody
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, DefinitionBody, PatchBody
+from clockwork.edge.requests.pools import PoolBody
 from clockwork.edge.requests.reports import CancelledBody, CompleteBody, FailBody, HeartbeatBody
 from clockwork.edge.requests.schedules import BackfillBody, EmptyBody, PauseBody, PreviewBody, ReasonBody
-from clockwork.edge.responses import bulk, clients, executions, jobs, named_jobs, overview, trail
-
-_JOB = {
-    "schedule": {"at": "2026-05-05T10:00:00.250Z"},
-    "target": {"type": "http", "url": "https://example.com/hook", "headers": {"x-shop": "7"}},
-    "payload": {"order": 17},
-    "tags": {"team": "billing"},
-}
-_CRON = {**_JOB, "schedule": {"cron": "0 3 * * *", "timezone": "America/Los_Angeles"}}
-_MESSAGE = {
-    "schedule": {"delaySeconds": 30},
-    "target": {"type": "sqs", "queueArn": "arn:aws:sqs:us-east-1:123456789012:orders"},
-    "payload": "order 17 is due",
-    "record": "none",
-}
-_ORIGINAL = {
-    "clientId": "acme",
-    "scheduleKey": "order1-create",
-    "orderingKey": "order1",
-    "taskData": "payload",
-    "delivery": {"topic": "orderTopic"},
-    "scheduleTime": 1_893_456_000_000,
-}
-_TOKEN = "aczAwMS8xNzc3OTc1MjAwMjUwI2EvMA.1777975200250.0.1.secret-of-attempt-0001"  # noqa: S105 - an example
-_CLIENT = {
-    "principals": ["arn:aws:iam::123456789012:role/Billing"],
-    "signingSecrets": ["clockwork/acme"],
-    "allowedQueueArns": ["arn:aws:sqs:us-east-1:123456789012:orders"],
-}
+from clockwork.edge.responses import bulk, clients, executions, jobs, named_jobs, overview, pools, trail
 
 
 @dataclass(frozen=True)
@@ -80,7 +54,7 @@ OPERATIONS = {
         status=201,
         also=(200,),
         body=CreateJobBody,
-        examples=({"clientId": "acme", **_JOB}, _MESSAGE, {"jobKey": "daily-invoice", **_CRON}),
+        examples=({"clientId": "acme", **examples.JOB}, examples.MESSAGE, {"jobKey": "daily-invoice", **examples.CRON}),
         capped=True,
         parameters=("Idempotency-Key",),
     ),
@@ -88,7 +62,7 @@ OPERATIONS = {
         "Create up to 500 jobs: the good ones are accepted, the bad ones named by their index",
         jobs.CreatedBatch,
         body=CreateBatchBody,
-        examples=({"clientId": "acme", "jobs": [_JOB, _MESSAGE]},),
+        examples=({"clientId": "acme", "jobs": [examples.JOB, examples.MESSAGE]},),
         capped=True,
         parameters=("Idempotency-Key",),
     ),
@@ -101,7 +75,7 @@ OPERATIONS = {
     "put_job": _change(
         "Replace the definition of a named job",
         body=DefinitionBody,
-        examples=(_CRON,),
+        examples=(examples.CRON,),
         capped=True,
     ),
     "patch_job": _change(
@@ -165,23 +139,23 @@ OPERATIONS = {
     "complete_execution": _report(
         "Report that an attempt which ends by callback has succeeded",
         body=CompleteBody,
-        examples=({"token": _TOKEN, "result": {"pages": 12}},),
+        examples=({"token": examples.TOKEN, "result": {"pages": 12}},),
     ),
     "fail_execution": _report(
         "Report that an attempt which ends by callback has failed",
         body=FailBody,
-        examples=({"token": _TOKEN, "error": "out of paper", "retryAfterSeconds": 600},),
+        examples=({"token": examples.TOKEN, "error": "out of paper", "retryAfterSeconds": 600},),
     ),
     "confirm_cancel": _report(
         "Report that an attempt which ends by callback has stopped, as a cancel asked it to",
         body=CancelledBody,
-        examples=({"token": _TOKEN},),
+        examples=({"token": examples.TOKEN},),
     ),
     "beat_execution": _report(
         "Tell that an attempt which ends by callback is still at work",
         answer=executions.AtWork,
         body=HeartbeatBody,
-        examples=({"token": _TOKEN, "progress": 0.4},),
+        examples=({"token": examples.TOKEN, "progress": 0.4},),
     ),
     "pause_jobs": Operation(
         "Pause named jobs by tag or prefix of their keys: so many a call",
@@ -240,7 +214,7 @@ OPERATIONS = {
         "Create a client, or replace it whole",
         clients.ShownClient,
         body=ClientBody,
-        examples=(_CLIENT,),
+        examples=(examples.CLIENT,),
         parameters=("If-Match",),
     ),
     "get_client": Operation("Read a client", clients.ShownClient),
@@ -277,11 +251,20 @@ OPERATIONS = {
         clients.Discarding,
         status=202,
     ),
+    "list_pools": Operation("List the pools of the deployment", pools.PoolList),
+    "put_pool": Operation(
+        "Say who may work for a pool, and which handlers it has",
+        pools.ShownPool,
+        body=PoolBody,
+        examples=(examples.POOL,),
+        parameters=("If-Match",),
+    ),
+    "get_pool": Operation("Read a pool and the URLs of its queues, as an admin or one of its workers", pools.ShownPool),
     "post_schedule": Operation(
         "Schedule a job as the original Clockwork does; the answer is its orderingKey",
         None,
         body=OriginalScheduleBody,
-        examples=(_ORIGINAL, {**_ORIGINAL, "delivery": {"url": "https://example.com/hook"}}),
+        examples=(examples.ORIGINAL, {**examples.ORIGINAL, "delivery": {"url": "https://example.com/hook"}}),
         capped=True,
     ),
     "delete_schedule": Operation(

@@ -8,6 +8,7 @@ from typing import Any
 from clockwork.domain.clients import CLIENT_ID
 from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.named_jobs import JobState
+from clockwork.domain.pools.pool import POOL_NAME
 from clockwork.edge.description.contract import OPERATIONS
 from clockwork.edge.http.checks import LONGEST_NAME, MOST_FAULTS, listed
 from clockwork.edge.http.pages import in_query
@@ -31,6 +32,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "clientId": {"in": "path", "schema": {"type": "string", "pattern": f"^{CLIENT_ID.pattern}$"}},
     "jobId": _text("path", "Opaque; as a create answered it."),
     "executionId": _text("path", "Opaque; as a list answered it."),
+    "pool": {"in": "path", "schema": {"type": "string", "pattern": f"^{POOL_NAME.pattern}$"}},
     "limit": {"in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": MOST_LISTED, "default": LISTED}},
     "clientIdOf": {"name": "clientId", **_text("query", "Whose jobs; the caller's only client unless given.")},
     "prefix": _text("query", "Of the jobKey."),

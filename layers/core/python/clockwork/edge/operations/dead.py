@@ -9,9 +9,10 @@ from typing import Any
 from pydantic import Field, ValidationInfo, field_validator
 
 from clockwork.domain import ids
-from clockwork.domain.clients import DELETED, Client, disowns
+from clockwork.domain.clients import DELETED, Client
 from clockwork.domain.errors import NotDead
 from clockwork.domain.executions import Execution as Stored
+from clockwork.domain.lifecycle.ownership import is_of_client_since
 from clockwork.domain.lifecycle.redrives import is_redrivable
 from clockwork.domain.requests.trail import Note
 from clockwork.edge.http.checks import EdgeModel, checks_of
@@ -118,7 +119,10 @@ class DeadApi(Operations):
 
     def _require_own(self, execution: Stored) -> None:
         """Raise NotDead if the execution is of a client that had the id before this one."""
-        if disowns(self.world.clients.get(execution.client_id), redrive.created_at(execution)):
+        client = self.world.clients.get(execution.client_id)
+        if client is None:
+            return
+        if client.deleting_at is not None or not is_of_client_since(client.since_at, execution):
             raise NotDead(DELETED)
 
     def _handle(self, request: Request, action: str, handle: Callable[..., Handled]) -> Answer:

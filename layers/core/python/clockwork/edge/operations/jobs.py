@@ -29,6 +29,7 @@ from clockwork.edge.operations.dead import DeadApi
 from clockwork.edge.operations.named_jobs import NamedApi, as_sent
 from clockwork.edge.operations.original import OriginalApi, OriginalScheduleBody, PlainText, schedule
 from clockwork.edge.operations.overview import OverviewApi
+from clockwork.edge.operations.pools import PoolApi
 from clockwork.edge.operations.reports import ReportApi
 from clockwork.edge.requests.clients import ClientBody
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, JobBody
@@ -51,7 +52,7 @@ MOST_FAULTS_OF_ELEMENT = 10
 
 
 @dataclass
-class Api(NamedApi, BulkApi, ClientApi, DeadApi, OriginalApi, OverviewApi, ReportApi):
+class Api(NamedApi, BulkApi, ClientApi, DeadApi, OriginalApi, OverviewApi, PoolApi, ReportApi):
     """The operations of one Lambda environment.
 
     `count_accepted` gets the number of jobs that a create request was promised; it counts a repeated request again.

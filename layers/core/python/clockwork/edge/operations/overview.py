@@ -11,6 +11,7 @@ from clockwork.domain.clients import CLIENT_ID, Client, present
 from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.ids import decode_part
 from clockwork.domain.lifecycle.parking import parking_of
+from clockwork.domain.pools.pool import POOL_NAME
 from clockwork.domain.requests.quotas import day_of
 from clockwork.domain.requests.trail import Entry, since
 from clockwork.edge.http.pages import in_query, page, position_of, token_of
@@ -21,6 +22,7 @@ from clockwork.edge.responses.clients import ShownClient
 from clockwork.edge.responses.trail import AuditEntry, AuditPage
 from clockwork.flows import access
 from clockwork.flows.outages import tolerated
+from clockwork.flows.requests.pools import TRAIL
 from clockwork.flows.requests.redrive import DeadFilter, list_dead
 from clockwork.flows.requests.upcoming import Position, list_upcoming
 
@@ -32,6 +34,8 @@ MOST_COUNTED = 200
 LOOKED_AHEAD_MS = 24 * 3_600_000
 #: The key of an entry in a trail.
 _ENTRY = re.compile(r"[0-9]{13}#[A-Za-z0-9_-]{1,64}")
+#: Whose trail it is: a client's, or a pool's.
+_TRAIL = re.compile(f"{CLIENT_ID.pattern}|{TRAIL}{POOL_NAME.pattern}")
 #: A position in the list of what is to come: the key of a row or an edge, how many of its elements are behind it, when
 #: the first page was read, and a jobKey.
 _POSITION = re.compile(r"([0-9]{13}[#$][A-Za-z0-9_-]{0,64}) ([0-9]{1,7}) ([0-9]{13}) (.{0,256})")
@@ -90,7 +94,7 @@ class OverviewApi(Operations):
         client_id, since_at = self._audited(request)
         found = self.world.trail.list(client_id, limit, before)
         found = found if since_at == 0 else since(found, since_at)
-        if request.caller.is_admin and not found.entries:
+        if request.caller.is_admin and not found.entries and CLIENT_ID.fullmatch(client_id):
             access.client_for(self.world, request.caller, client_id)
         readable = [one for one in found.entries if isinstance(one, Entry)]
         shown = ((token_of(one.key), AuditEntry.of(one)) for one in readable)
@@ -98,9 +102,9 @@ class OverviewApi(Operations):
         return HTTPStatus.OK, AuditPage(items, len(found.entries) - len(readable), next_token)
 
     def _audited(self, request: Request) -> tuple[str, int]:
-        """Whose trail is asked for, and from when on (ms). Admins see that of a client that is gone, too."""
+        """Whose trail is asked for, and from when on (ms). Admins see that of a client that is gone, and of a pool."""
         client_id = request.query.get("clientId")
-        if request.caller.is_admin and client_id is not None and CLIENT_ID.fullmatch(client_id):
+        if request.caller.is_admin and client_id is not None and _TRAIL.fullmatch(client_id):
             return client_id, 0
         client = access.client_for(self.world, request.caller, client_id)
         return client.client_id, client.since_at
@@ -121,7 +125,8 @@ class OverviewApi(Operations):
         found = list_upcoming(self.world, client.client_id, start, until, limit, client.since_at)
         shown = ((_token(one.position), answers.UpcomingItem.of(one, is_paused=client.paused)) for one in found.items)
         more = None if found.goes_on is None else _token(found.goes_on)
-        return HTTPStatus.OK, answers.UpcomingPage(*page(shown, more))
+        items, next_token = page(shown, more)
+        return HTTPStatus.OK, answers.UpcomingPage(sorted(items, key=lambda one: one.at), next_token)
 
 
 def _client_id(token: str) -> str | None:

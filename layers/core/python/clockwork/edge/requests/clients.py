@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from clockwork.domain.clients import Client, principal_of
+from clockwork.domain.pools.pool import POOL_NAME
 from clockwork.domain.targets.urls import parse, why_not_public
 from clockwork.edge.http.checks import EdgeModel, checks_of
 from clockwork.edge.http.fields import kept
@@ -88,6 +89,8 @@ TargetArn = Annotated[
     AfterValidator(not_own),
 ]
 
+PoolName = Annotated[str, Field(pattern=f"^{POOL_NAME.pattern}$")]
+
 
 class ClientBody(EdgeModel):
     """PUT /v1/clients/{clientId}: replaces the client whole."""
@@ -108,6 +111,7 @@ class ClientBody(EdgeModel):
     allowed_target_arns: list[TargetArn] = Field(
         [], max_length=100, description="of lambda, eventbridge and sns targets and their roles; `*` may end one"
     )
+    allowed_pools: list[PoolName] = Field([], max_length=100, description="pools whose workers may get its jobs")
     retry_policy: RetryPolicyBody | None = Field(None, description="of jobs that have none of their own")
     relevancy_window_seconds: RelevancyWindow | None = Field(None, description="of jobs that have none of their own")
     max_rate_per_second: float | None = Field(None, ge=0.01, le=100_000, description="deliveries, retries included")

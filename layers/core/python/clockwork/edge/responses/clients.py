@@ -25,6 +25,7 @@ class ShownClient(AnswerBody):
     allowed_private_targets: tuple[str, ...]
     allowed_target_hosts: tuple[str, ...]
     allowed_target_arns: tuple[str, ...]
+    allowed_pools: tuple[str, ...]
     min_interval_seconds: float
     retry_policy: ShownRetryPolicy | None = None
     relevancy_window_seconds: float | None = None

@@ -24,7 +24,8 @@ from clockwork.flows.deliver.inform import informed, needs_look, unexpired
 from clockwork.flows.deliver.items import DeliverReport, Item
 from clockwork.flows.deliver.outcome import record
 from clockwork.flows.deliver.start import hold_and_check
-from clockwork.flows.deliver.waiting import Resent, send_retries
+from clockwork.flows.deliver.waiting import Resent
+from clockwork.flows.timeline.retries import send_retries
 from clockwork.flows.world import World
 
 #: This much time is kept at the end of an invocation to record the outcomes (ms).

@@ -8,7 +8,6 @@ instead, and is hidden until `back_at`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Protocol
 
 from clockwork.domain.errors import ClockworkError
@@ -16,12 +15,10 @@ from clockwork.domain.executions import WAITING
 from clockwork.domain.lifecycle.parking import LONGEST_PARKING_MS, NOTED_MS, parked_row
 from clockwork.domain.limits.circuits import host_of
 from clockwork.domain.ordering import is_noted, paced_execution, patience
-from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Release
-from clockwork.domain.storage.rows import row_of_retry
+from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
-from clockwork.flows.containment import contained, why
+from clockwork.flows.containment import why
 from clockwork.flows.deliver.items import DeliverReport, Item
-from clockwork.flows.timeline.put import put_and_check
 from clockwork.flows.world import World
 
 #: A message that failed for a reason that should pass comes again after this long (ms), at first.
@@ -170,25 +167,3 @@ class InPlace:
         noted = paced_execution(item.release, item.seen, self._world.execution_expires_at(self._world.clock.now()))
         saved = self._world.executions.save([(item.seen, noted)])[0]
         return None if saved.ok else saved.unavailable or "its record has changed"
-
-
-def send_retries(world: World, releases: Sequence[Release]) -> Mapping[int, str]:
-    """Release each again for its `run_at`. Returns, by the index of each release that may not come, why not."""
-    now = world.clock.now()
-    near = [i for i, release in enumerate(releases) if not _is_far(release, now)]
-    refused = world.releases.send([releases[i] for i in near], now) if near else ()
-    faults = {near[refusal.index]: refusal.reason for refusal in refused}
-    for i, release in enumerate(releases):
-        if _is_far(release, now):
-            with contained(world.environment.faults, partial(faults.__setitem__, i), release.execution_id):
-                _keep(world, release)
-    return faults
-
-
-def _is_far(release: Release, now: int) -> bool:
-    return release.run_at - now > LONGEST_DELAY_SECONDS * 1000
-
-
-def _keep(world: World, release: Release) -> None:
-    """Put a far release on the timeline, in the shard of its job. Raises Unavailable."""
-    put_and_check(world, [row_of_retry(release, world.row_expires_at(release.run_at))], ids_are_new=False)

@@ -1,7 +1,8 @@
 """What is under way of a named job when it is changed: what runs, what waits and goes on, and what is ended at once.
 
 Claims tell what runs. What waits is ended here as a courtesy: its deliverer would end it, too, when it comes due. So a
-call that has thousands to end ends so many, and says that others may be under way.
+call that has thousands to end ends so many, and says that others may be under way. A receiver that reports later learns
+from its record that its job was deleted.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from clockwork.domain.limits.circuits import host_of
 from clockwork.domain.named.endings import ended_at_once
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.flows.containment import contained
+from clockwork.flows.graces import watch_graces
 from clockwork.flows.named.unended import mark, unended
 from clockwork.flows.outages import tolerated
 from clockwork.flows.records import MOST_REPLANS
@@ -51,10 +53,11 @@ def see_to_older(world: World, job: NamedJob, *, is_repeat: bool = False) -> Und
 
     Call this after the row was written. A deliverer claims first and reads that row last, so either it sees the change,
     or its claim is seen here. `is_repeat`: the row is that of an earlier call. If that one could not read all records,
-    this one goes on behind its mark.
+    this one goes on behind its mark. Raises Unavailable.
     """
     seen = unended(world, job, is_repeat=is_repeat)
     stands, all_ended = _end(world, job, seen.found)
+    _watch(world, seen.found, stands)
     if all_ended:
         mark(world, job, seen)
     running, waiting, ended = [], [], []
@@ -66,6 +69,16 @@ def see_to_older(world: World, job: NamedJob, *, is_repeat: bool = False) -> Und
         else:
             ended.append(after)
     return UnderWay(running, waiting, ended, seen.all_seen and all_ended)
+
+
+def _watch(world: World, found: Sequence[Execution], stands: Sequence[Execution]) -> None:
+    """See to it that a receiver that goes on though its job was deleted is stopped. Raises Unavailable."""
+    noted: list[Execution] = []
+    met: list[Execution] = []
+    for before, after in zip(found, stands, strict=True):
+        if after.cancel_noted_at is not None and after.state is State.RUNNING:
+            (noted if before.cancel_noted_at is None else met).append(after)
+    watch_graces(world, noted, met)
 
 
 def release_parked(world: World, job: NamedJob, waiting: Sequence[Execution], *, is_repeat: bool = False) -> None:
@@ -130,7 +143,7 @@ def _endings(world: World, job: NamedJob, stored: Mapping[int, Execution]) -> di
     endings: dict[int, Execution] = {}
     for index, execution in stored.items():
         with contained(world.environment.faults, partial(_not_ended, execution), execution.execution_id):
-            if (after := ended_at_once(job, execution).execution) is not None:
+            if (after := ended_at_once(job, execution, world.clock.now()).execution) is not None:
                 endings[index] = after
     return endings
 

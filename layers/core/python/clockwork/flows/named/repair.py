@@ -86,6 +86,12 @@ def catch_up(world: World, job: NamedJob, boundary_at: int) -> Sequence[Release]
     return released
 
 
+def is_told(world: World, job: NamedJob, at: int) -> bool:
+    """Whether a record tells of the one-shot's fire. One from which this row goes on, as a pause ended it, does not."""
+    record = world.executions.find(job.job_id, str(ExecutionId(job.job_id, at, job.run_at(at))))
+    return record is not None and (record.ended_by is None or record.ended_by > job.revision)
+
+
 def _unsettled_from(world: World, job: NamedJob) -> Pointer | None:
     """The pointer from which the fires since the row was written may not have been released; None if they were."""
     first = first_pointer(job)
@@ -94,7 +100,7 @@ def _unsettled_from(world: World, job: NamedJob) -> Pointer | None:
     if (at := job.definition.at) is not None:
         age_ms = world.clock.now() - max(job.asked_since, at)
         is_young = age_ms < _recorded_ms(world, job) and not job.is_of_0_1_0
-        return first if is_young and not _is_told(world, job, at) else None
+        return first if is_young and not is_told(world, job, at) else None
     shard = check_shards(world, [job.partition_id])[job.partition_id]
     pointers = _put(world, job, _candidates(job, shard))
     if any(pointer.key > shard.horizon for pointer in pointers):
@@ -133,13 +139,7 @@ def _is_unfired(world: World, job: NamedJob) -> bool:
     after_ms = UNFIRED_AFTER_MS if job.definition.ordering_key is None else WAITING_AFTER_MS
     if not after_ms <= world.clock.now() - max(at, job.asked_since) < _recorded_ms(world, job):
         return False
-    return job.chain_after_at < at and not _is_told(world, job, at)
-
-
-def _is_told(world: World, job: NamedJob, at: int) -> bool:
-    """Whether a record tells of the one-shot's fire. One from which this row goes on, as a pause ended it, does not."""
-    record = world.executions.find(job.job_id, str(ExecutionId(job.job_id, at, job.run_at(at))))
-    return record is not None and (record.ended_by is None or record.ended_by > job.revision)
+    return job.chain_after_at < at and not is_told(world, job, at)
 
 
 def _candidates(job: NamedJob, shard: Shard) -> list[Pointer]:

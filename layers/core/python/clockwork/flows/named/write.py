@@ -35,7 +35,7 @@ from clockwork.domain.requests.trail import Note, unnoted
 from clockwork.flows.access import get_by_key
 from clockwork.flows.named.advance import advance_past_horizon, put_pointer
 from clockwork.flows.named.in_flight import UnderWay, release_parked, see_to_older
-from clockwork.flows.named.repair import catch_up, settle_again
+from clockwork.flows.named.repair import catch_up, is_told, settle_again
 from clockwork.flows.skipped import Stretch, record_skipped
 from clockwork.flows.timeline.shards import ensure_shards, is_given_up, ordered_home
 from clockwork.flows.world import World
@@ -116,7 +116,9 @@ def change(world: World, stored: NamedJob, revision: int | None, wanted: Change,
     # 1. What is due by the boundary goes on. Clocks differ, and boundaries never go back.
     now = world.clock.now()
     boundary_at = max(now, stored.boundary_at)
-    job = changed(stored, boundary_at, now, wanted, partial(_home_of, world, stored))
+    job = _behind_what_is_told(
+        world, stored, changed(stored, boundary_at, now, wanted, partial(_home_of, world, stored))
+    )
     note(stored.client_id)
     # 2. Release that under the row as it stands, unless its pointers go on. Tell what a pause held back for good.
     caught_up = catch_up(world, stored, boundary_at) if catches_up(stored, job) else ()
@@ -190,6 +192,17 @@ def _write(world: World, before: NamedJob | None, after: NamedJob) -> bool:
     if pointer is not None:
         put_pointer(world, after, pointer)
     return world.jobs.save(before, after)
+
+
+def _behind_what_is_told(world: World, before: NamedJob, after: NamedJob) -> NamedJob:
+    """The row behind its one fire, if that is due by now and has a record: a fire is delivered once.
+
+    The record may expire sooner than one of this row's fire would, so nobody may look for it later.
+    """
+    at = after.definition.at
+    if at is None or not begins_chain(before, after) or at > after.boundary_at or not is_told(world, after, at):
+        return after
+    return with_series(msgspec.structs.replace(after, chain_after_at=at))
 
 
 def _tell_replaced(world: World, before: NamedJob, after: NamedJob, boundary_at: int) -> None:

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from clockwork.domain.errors import ExecutionNotFound, JobNotFound, Unavailable
+from clockwork.domain.errors import ExecutionNotFound, JobNotFound
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import only_execution
-from clockwork.domain.lifecycle.awaiting import release_of, watch_of
 from clockwork.domain.lifecycle.cancels import CancelPlan, Verdict, cancel_record, plan_cancel, plan_unrecorded_cancel
 from clockwork.domain.requests.trail import Note, unnoted
 from clockwork.flows.access import Caller, KeptJob, find_execution, get_kept_job
-from clockwork.flows.deliver.waiting import send_retries
+from clockwork.flows.graces import watch_graces
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
 
@@ -56,26 +55,17 @@ def _cancel_recorded(world: World, job: KeptJob) -> tuple[CancelAnswer, Executio
     ends_at = max(now, job.occurrence.due_at)
     expires_at = world.execution_expires_at(ends_at, job.occurrence.retention_days)
     client_id, due_at = job.occurrence.client_id, job.occurrence.due_at
-    cancelled = cancel_record(job.job_id, execution_id, client_id, due_at, expires_at, now)
+    created_at = job.occurrence.created_at
+    cancelled = cancel_record(job.job_id, execution_id, client_id, due_at, expires_at, now, created_at)
     return _resolve(world, cancelled, None)
 
 
 def _resolve(world: World, cancelled: Execution, stored: Execution | None) -> tuple[CancelAnswer, Execution]:
     plan, stored = replace(world, stored, lambda met: plan_cancel(met, cancelled))
     assert stored is not None, "a cancel of what has no record makes one"
-    if stored.state is State.RUNNING and stored.is_accepted:
-        _watch_grace(world, stored)
+    if stored.state is State.RUNNING:
+        watch_graces(world, *(([stored], []) if plan.execution is not None else ([], [stored])))
     return CancelAnswer(plan.verdict, plan.reason, [stored] if plan.verdict is not Verdict.CANCELLED else []), stored
-
-
-def _watch_grace(world: World, running: Execution) -> None:
-    """Send a watch for the end of the grace that the receiver has to stop: its lease may end much later.
-
-    If it is not sent, or the api dies before, the next heartbeat after the grace ends the attempt, or its own watch.
-    Raises Unavailable.
-    """
-    for why_not in send_retries(world, [watch_of(release_of(running), running)]).values():
-        raise Unavailable(why_not)
 
 
 def cancel_execution(

@@ -12,6 +12,7 @@ from clockwork.domain.errors import ExecutionNotFound, NotDead, Unreadable, read
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.ids import JobId, NamedJobId
 from clockwork.domain.keys import plain_partitions
+from clockwork.domain.lifecycle.ownership import is_of_client_since
 from clockwork.domain.lifecycle.redrives import (
     RedrivePlan,
     discarded,
@@ -49,17 +50,12 @@ class DeadFilter(msgspec.Struct, frozen=True):
             return False
         if self.to_at is not None and execution.due_at > self.to_at:
             return False
-        if created_at(execution) < self.since_at:
+        if not is_of_client_since(self.since_at, execution):
             return False
         if self.prefix is None:
             return True
         job = ids.decode_job(execution.job_id)
         return isinstance(job, NamedJobId) and job.job_key.startswith(self.prefix)
-
-
-def created_at(execution: Execution) -> int:
-    """When what is dead was created (ms), as far as its record knows."""
-    return execution.due_at if execution.occurrence is None else execution.occurrence.created_at
 
 
 class Handled(msgspec.Struct, frozen=True):

@@ -15,8 +15,8 @@ from clockwork.domain.executions import Execution, Report, State
 from clockwork.domain.lifecycle.reports import Heartbeat, plan_heartbeat, plan_report
 from clockwork.domain.lifecycle.tokens import InvalidToken, Token, decode_token
 from clockwork.flows.access import Caller, find_execution
-from clockwork.flows.deliver.waiting import send_retries
 from clockwork.flows.records import replace
+from clockwork.flows.timeline.retries import send_retries
 from clockwork.flows.world import World
 
 

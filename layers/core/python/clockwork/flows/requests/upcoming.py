@@ -89,7 +89,11 @@ class Upcoming(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UpcomingPage(msgspec.Struct, frozen=True):
-    """In the order of their rows. `goes_on`: where the next page begins; None if there is none."""
+    """In the order in which the list goes on, which it may do behind each of them.
+
+    That is the order of their rows; of named jobs that fire soon, if one page does not hold them all, that of their
+    keys. `goes_on`: where the next page begins; None if there is none.
+    """
 
     items: Sequence[Upcoming]
     goes_on: Position | None
@@ -133,7 +137,10 @@ def _going_on(start: Position, behind: Position) -> Position:
 
 
 def _soon(world: World, client_id: str, start: Position, until: int, limit: int) -> tuple[list[Upcoming], str | None]:
-    """The named jobs behind `start` that fire soon, in order; and behind which job they go on, if they are too many."""
+    """The named jobs behind `start` that fire soon, in order; and behind which job they go on, if they are too many.
+
+    Then they are in the order of their keys, and so are the positions behind them.
+    """
     if start.job_key == _OVER or keys.instant_of(start.key) > start.asked_at + AHEAD_MS:
         return [], None
     fires: dict[str, Fire] = {}
@@ -154,6 +161,10 @@ def _soon(world: World, client_id: str, start: Position, until: int, limit: int)
         jobs = jobs[:limit]
     found = [_fire(job, pointer) for job in jobs if (pointer := pointer_to(job, fires[job.job_key])) is not None]
     behind = [one for one in found if (one.position.key, one.position.seen) > (start.key, start.seen)]
+    if more is not None:
+        goes_on = [msgspec.structs.replace(start, job_key=one.job_key or "") for one in behind]
+        pairs = zip(behind, goes_on, strict=True)
+        return [msgspec.structs.replace(one, position=position) for one, position in pairs], more
     return sorted(behind, key=lambda one: one.position.key), more
 
 

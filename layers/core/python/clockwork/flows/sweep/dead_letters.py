@@ -17,8 +17,8 @@ from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.containment import why
 from clockwork.flows.deaths import bury, call_back
 from clockwork.flows.deliver.bundles import send_alone
-from clockwork.flows.deliver.waiting import send_retries
 from clockwork.flows.records import renew
+from clockwork.flows.timeline.retries import send_retries
 from clockwork.flows.world import World
 from clockwork.ports import DeadLetter
 

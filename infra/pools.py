@@ -1,0 +1,60 @@
+"""What the workers of a pool may do: a managed policy for each pool, for whoever runs workers to give to their role."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+
+from clockwork.routes import ROUTES
+from infra.api import Api
+from infra.options import plain_name
+from infra.queues import PoolQueues
+
+#: A worker receives tickets, and gives back those that it has not asked for. It deletes none: the API does.
+RECEIVES = ("sqs:ReceiveMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueUrl")
+
+
+def policy_of(stack: cdk.Stack, pool: str, *, queues: PoolQueues, api: Api, key_arn: str) -> iam.ManagedPolicy:
+    """The policy of one pool's workers: its queues, and the routes of workers.
+
+    Whether a caller works for the pool is decided by the API, which asks the pool's principals. So the policy alone
+    lets nobody in, and a principal without it is stopped before the API is asked.
+    """
+    statements = [
+        iam.PolicyStatement(
+            actions=list(RECEIVES), resources=[queue.queue_arn for queue in queues.by_priority.values()]
+        ),
+        iam.PolicyStatement(actions=["execute-api:Invoke"], resources=_routes(pool, api)),
+    ]
+    if key_arn:
+        # SQS decrypts for whoever receives, with the receiver's rights.
+        via = {"StringEquals": {"kms:ViaService": f"sqs.{stack.region}.{stack.url_suffix}"}}
+        statements.append(iam.PolicyStatement(actions=["kms:Decrypt"], resources=[key_arn], conditions=via))
+    return iam.ManagedPolicy(
+        stack,
+        f"Pool{plain_name(pool).capitalize()}Policy",
+        description=f"What the workers of the pool {pool} may do",
+        statements=statements,
+    )
+
+
+def _routes(pool: str, api: Api) -> list[str]:
+    """The ARNs of the worker routes: of this pool, and of executions, whose ids are not known before."""
+    found = {
+        f"{route.method}{route.path.replace('{pool}', pool).replace('{executionId}', '*')}"
+        for route in ROUTES
+        if route.worker
+    }
+    stack = cdk.Stack.of(api)
+    return [
+        stack.format_arn(service="execute-api", resource=api.http_api.api_id, resource_name=f"$default/{one}")
+        for one in sorted(found)
+    ]
+
+
+def declare_policies(stack: cdk.Stack, policies: Mapping[str, iam.ManagedPolicy]) -> None:
+    """Declare the output Pool<Name>PolicyArn of each pool."""
+    for pool, policy in policies.items():
+        cdk.CfnOutput(stack, f"Pool{plain_name(pool).capitalize()}PolicyArn", value=policy.managed_policy_arn)

@@ -1,0 +1,38 @@
+"""The operations that write and read pools."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from clockwork.domain.pools.pool import Pool
+from clockwork.edge.http.body import SINGLE_BYTES, read_body
+from clockwork.edge.http.checks import validate
+from clockwork.edge.http.request import Request
+from clockwork.edge.operations.base import Answer, Operations
+from clockwork.edge.requests.pools import PoolBody
+from clockwork.edge.responses.pools import PoolList, ShownPool
+from clockwork.flows.requests.pools import change_pool, list_pools, pool_for, require_queues
+
+
+class PoolApi(Operations):
+    """The operations on the pools of the deployment."""
+
+    def list_pools(self, _: Request) -> Answer:
+        """GET /v1/pools, for admins."""
+        return HTTPStatus.OK, PoolList([self._shown(pool) for pool in list_pools(self.world)])
+
+    def put_pool(self, request: Request) -> Answer:
+        """PUT /v1/pools/{pool}, for admins."""
+        name = request.path["pool"]
+        require_queues(self.world, name)
+        body = validate(PoolBody, read_body(request.event, SINGLE_BYTES), self._checks(request))
+        with self._noting(request, "putPool") as note:
+            pool = change_pool(self.world, name, request.revision(), body.to_pool, note)
+        return HTTPStatus.OK, self._shown(pool)
+
+    def get_pool(self, request: Request) -> Answer:
+        """GET /v1/pools/{pool}, for admins and the pool's workers."""
+        return HTTPStatus.OK, self._shown(pool_for(self.world, request.caller, request.path["pool"]))
+
+    def _shown(self, pool: Pool) -> ShownPool:
+        return ShownPool.of(pool, self.world.settings.pool_queue_urls[pool.name])

@@ -1,0 +1,105 @@
+"""The contract of `ports.Pools`, and how old a cached pool may be."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import msgspec
+import pytest
+
+from clockwork.aws.stores.pools import CachedPools
+from clockwork.domain.clients import Client
+from clockwork.domain.pools.pool import Pool
+from clockwork.memory.clients import MemoryPools
+from clockwork.memory.clock import MemoryClock
+from clockwork.ports import Pools
+from tests.contract.races import at_once
+from tests.contract.worlds import World
+
+WORKER = "arn:aws:iam::123456789012:role/BatchWorkers"
+FIRST = Pool(name="batch-etl", revision=1, principals=(WORKER,), handlers=("generate_invoices",), lease_seconds=120)
+SECOND = Pool(name="batch-etl", revision=2)
+
+
+@pytest.fixture
+def pools(world: World) -> Pools:
+    return world.pools
+
+
+def test_a_pool_is_read_as_it_was_put(pools: Pools) -> None:
+    assert pools.put(FIRST, replaces=0)
+    assert pools.get("batch-etl") == FIRST
+    assert pools.get("batch-et") is None
+
+
+def test_only_the_revision_that_was_read_is_replaced(pools: Pools) -> None:
+    assert pools.put(FIRST, replaces=0)
+    assert not pools.put(msgspec.structs.replace(SECOND, revision=1), replaces=0)
+    assert not pools.put(msgspec.structs.replace(SECOND, revision=3), replaces=2)
+    assert pools.get("batch-etl") == FIRST
+    assert pools.put(SECOND, replaces=1)
+    assert pools.get("batch-etl", fresh=True) == SECOND
+
+
+def test_there_is_nothing_to_replace_where_there_is_no_pool(pools: Pools) -> None:
+    assert not pools.put(SECOND, replaces=1)
+    assert pools.get("batch-etl") is None
+
+
+def test_a_put_whose_answer_was_lost_is_done_when_it_is_repeated(pools: Pools) -> None:
+    assert [pools.put(FIRST, replaces=0) for _ in range(2)] == [True, True]
+    assert [pools.put(SECOND, replaces=1) for _ in range(2)] == [True, True]
+
+
+def test_of_several_that_replace_one_revision_at_once_one_does(pools: Pools) -> None:
+    pools.put(FIRST, replaces=0)
+    wanted = [msgspec.structs.replace(SECOND, lease_seconds=100 + number) for number in range(3)]
+    won = at_once(*(partial(pools.put, pool, replaces=1) for pool in wanted))
+    assert won.count(True) == 1
+    assert pools.get("batch-etl") == wanted[won.index(True)]
+
+
+def test_a_pool_is_no_client_and_no_principal_of_one(world: World) -> None:
+    """A pool may be called as a client is, and its workers act for no client."""
+    world.clients.put(Client(client_id="client"))
+    world.pools.put(msgspec.structs.replace(FIRST, name="client"), replaces=0)
+    world.pools.put(FIRST, replaces=0)
+    assert [client_id for client_id, _ in world.clients.list(10, None)] == ["client"]
+    assert list(world.clients.of_principal(WORKER)) == []
+    assert world.clients.get("@batch-etl") is None
+    assert world.pools.get("client") == msgspec.structs.replace(FIRST, name="client")
+
+
+class CountedPools(MemoryPools):
+    """Counts its reads."""
+
+    reads = 0
+
+    def get(self, name: str, *, fresh: bool = False) -> Pool | None:
+        self.reads += 1
+        return super().get(name, fresh=fresh)
+
+
+def test_a_cached_pool_is_as_old_as_it_says_and_no_older() -> None:
+    inner, clock = CountedPools(), MemoryClock()
+    cached = CachedPools(inner, clock, seconds=10)
+    assert cached.get("batch-etl") is None
+    inner.put(FIRST, replaces=0)
+    assert cached.get("batch-etl") == FIRST
+    inner.put(SECOND, replaces=1)
+    clock.advance(9_999)
+    assert (cached.get("batch-etl"), inner.reads) == (FIRST, 2)
+    assert cached.get("batch-etl", fresh=True) == SECOND
+    assert (cached.get("batch-etl"), inner.reads) == (SECOND, 3)
+    clock.advance(10_000)
+    cached.get("batch-etl")
+    assert inner.reads == 4
+
+
+def test_what_is_put_is_read_anew() -> None:
+    inner = CountedPools()
+    cached = CachedPools(inner, MemoryClock(), seconds=10)
+    cached.put(FIRST, replaces=0)
+    cached.get("batch-etl")
+    cached.put(SECOND, replaces=1)
+    assert cached.get("batch-etl") == SECOND
