@@ -8,8 +8,9 @@ from typing import Any
 
 from clockwork import bootstrap
 from clockwork.flows.poll.poller import poll_among_others, poll_any
+from clockwork.flows.poll.reports import by_outcome, summed
 from clockwork.flows.poll.sending import Waits
-from clockwork.flows.poll.shard import PollReport, by_outcome, summed
+from clockwork.flows.poll.shard import PollReport
 from clockwork.flows.world import World
 
 
@@ -49,7 +50,6 @@ def _told(app: bootstrap.App, reports: Mapping[str, PollReport]) -> list[dict[st
             "Stuck": sum(report.outcome == "stuck" for report in polled),
             "SetAside": whole.set_aside,
             "CursorLagMs": whole.cursor_lag_ms,
-            # None for ordered shards, which are never polled ahead.
             **({} if whole.horizon_ahead_ms is None else {"HorizonAheadMs": whole.horizon_ahead_ms}),
         }
         app.emit(counted, shards=by_outcome(reports))
