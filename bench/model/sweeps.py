@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from bench.model.rows import TimelineRow
 from bench.model.world import World
-from clockwork.aws.queues.release_queue import MESSAGES_PER_BATCH
+from clockwork.aws.queues.sender import MESSAGES_PER_BATCH
 from clockwork.aws.session import THREADS
 from clockwork.domain.messages.alignment import Aligned, Bin, Grid, plan_sweep
 from clockwork.flows.poll.sending import AT_ONCE, MOST_POOLED, SETTLE_MS, Waits
