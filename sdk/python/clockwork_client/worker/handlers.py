@@ -59,7 +59,11 @@ class Handlers:
     def hand_back(self) -> None:
         """Hand back whatever is under way. Its handlers are told, and what they return counts no more."""
         for attempt in self._desk.all():
-            if attempt.settle():
+            if not attempt.settle():
+                continue
+            if attempt.over:
+                self._desk.drop(attempt)  # it is somebody else's already
+            else:
                 attempt.end("the worker has handed it back")
                 self._reports.put(attempt, {"outcome": "handback"})
 
