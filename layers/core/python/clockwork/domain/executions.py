@@ -83,6 +83,8 @@ class Awaited(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     #: As the last heartbeat told them: how much is done (0 to 1), and some words.
     progress: float | None = None
     message: str | None = None
+    #: When these were written last (ms).
+    told_at: int | None = None
     #: A repeat of a cancel has sent the watch for the end of its grace once more: other repeats need not.
     watched_again: bool = False
 
