@@ -18,7 +18,7 @@ from bench.billing.meter import Meter, item_bytes
 from bench.billing.scheduler import CLIENT, Scheduler, Unexpected, scheduler
 from bench.billing.usage import Usage
 from bench.costs.loads import Way
-from clockwork.aws.queues.release_queue import MESSAGES_PER_BATCH
+from clockwork.aws.queues.sender import MESSAGES_PER_BATCH
 from clockwork.domain.instants import to_text
 from local.emulator import Credentials, Emulator
 

@@ -10,7 +10,7 @@ from bench.model.rows import rows_of_request
 from bench.model.storage import Partitions
 from bench.model.timeline import ShardModel, TimelineRow
 from bench.model.world import World
-from clockwork.aws.queues.release_queue import MESSAGES_PER_BATCH
+from clockwork.aws.queues.sender import MESSAGES_PER_BATCH
 from clockwork.aws.repeats import Backoff
 from clockwork.aws.stores.timeline import BATCH_WRITE_ROUNDS, ROWS_PER_BATCH_WRITE
 from clockwork.domain import keys

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from bench.model.rows import RowKind
 from bench.model.world import World
-from clockwork.aws.queues.release_queue import MESSAGES_PER_BATCH
+from clockwork.aws.queues.sender import MESSAGES_PER_BATCH
 from clockwork.aws.session import THREADS
 from clockwork.domain import keys
 from clockwork.domain.requests.packing import MOST_IN_ROW

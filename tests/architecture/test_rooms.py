@@ -15,6 +15,7 @@ MOST_FILES = 15
 #: import entries of later lines, never those of its own line or of an earlier one.
 ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "flows": (
+        ("pools",),
         ("sweep", "requests"),
         ("deliver", "poll", "named"),
         ("graces",),
@@ -23,7 +24,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("trail",),
         ("outages", "apart"),
         ("world",),
-        ("containment", "lasting"),
+        ("containment", "lasting", "sealing"),
     ),
     "domain": (
         ("limits",),

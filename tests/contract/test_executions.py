@@ -10,7 +10,7 @@ import pytest
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import DeadPage, Execution, Outcome, State
 from clockwork.domain.jobs import Payload
-from clockwork.domain.lifecycle.attempts import ATTEMPTS_KEPT, attempt_of
+from clockwork.domain.lifecycle.history import ATTEMPTS_KEPT, attempt_of
 from clockwork.domain.storage.codec import encode
 from clockwork.domain.storage.rows import undecodable_execution
 from clockwork.domain.timeline import NEVER

@@ -13,6 +13,7 @@ import botocore.session
 
 from clockwork.aws.capacity import CapacityMeter
 from clockwork.aws.queues.backlog import AwsBacklog
+from clockwork.aws.queues.pool_queues import AwsPoolQueues
 from clockwork.aws.queues.release_queue import AwsReleaseQueue
 from clockwork.aws.repeats import Backoff
 from clockwork.aws.session import Aws
@@ -24,17 +25,19 @@ from clockwork.aws.stores.pools import AwsPools
 from clockwork.aws.stores.regulation import AwsRegulation
 from clockwork.aws.stores.shards import AwsShards
 from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
+from clockwork.aws.stores.ticket_keys import AwsTicketKeys
 from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.aws.stores.trail import AwsTrail
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.pools.pool import PRIORITIES
 from clockwork.domain.storage.codec import decode
-from clockwork.memory.clients import MemoryClients, MemoryKeyRows, MemoryPools
+from clockwork.memory.clients import MemoryClients, MemoryKeyRows, MemoryPools, MemoryTicketKeys
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
 from clockwork.memory.regulation import MemoryRegulation
-from clockwork.memory.release_queue import MemoryReleaseQueue
+from clockwork.memory.release_queue import MemoryPoolQueues, MemoryReleaseQueue
 from clockwork.memory.shards import MemoryShards
 from clockwork.memory.signing_secrets import MemorySigningSecrets
 from clockwork.memory.timeline import MemoryTimeline
@@ -45,11 +48,13 @@ from clockwork.ports import (
     Executions,
     Jobs,
     KeyRows,
+    PoolQueues,
     Pools,
     Regulation,
     ReleaseQueue,
     Shards,
     SigningSecrets,
+    TicketKeys,
     Timeline,
     Trail,
 )
@@ -99,6 +104,15 @@ class World(Protocol):
     @property
     def backlog(self) -> Backlog: ...
 
+    @property
+    def pool_queues(self) -> PoolQueues: ...
+
+    @property
+    def ticket_keys(self) -> TicketKeys: ...
+
+    def receive_tickets(self, priority: str) -> Sequence[tuple[str, str]]:
+        """The bodies and receipts of the messages of the pool `etl` for a priority that can be received now."""
+
     def receive(self, count: int) -> Sequence[str]:
         """The bodies of `count` messages of the release queue, or of as many as can be received now."""
 
@@ -131,6 +145,11 @@ class MemoryWorld:
         self.trail = MemoryTrail()
         self.signing_secrets = MemorySigningSecrets()
         self.releases = self.backlog = MemoryReleaseQueue(self.clock)
+        self.pool_queues = MemoryPoolQueues(self.clock, {"etl": PRIORITIES})
+        self.ticket_keys = MemoryTicketKeys()
+
+    def receive_tickets(self, priority: str) -> Sequence[tuple[str, str]]:
+        return [(one.body, one.message_id) for one in self.pool_queues.of("etl", priority).receive()]
 
     def receive(self, count: int) -> Sequence[str]:
         return [message.body for message in self.releases.receive(count)]
@@ -243,6 +262,22 @@ class AwsWorld:
     @cached_property
     def releases(self) -> ReleaseQueue:
         return AwsReleaseQueue(self.aws, self.queue_url())
+
+    @cached_property
+    def pool_queues(self) -> PoolQueues:
+        return AwsPoolQueues(self.aws, {"etl": {one: self._pool_url(one) for one in PRIORITIES}})
+
+    def _pool_url(self, priority: str) -> str:
+        sqs = self.aws.client("sqs")
+        return self._once(f"pool-{priority}", lambda name: sqs.create_queue(QueueName=name)["QueueUrl"])
+
+    def receive_tickets(self, priority: str) -> Sequence[tuple[str, str]]:
+        answer = self.aws.client("sqs").receive_message(QueueUrl=self._pool_url(priority), MaxNumberOfMessages=10)
+        return [(one["Body"], one["ReceiptHandle"]) for one in answer.get("Messages", ())]
+
+    @cached_property
+    def ticket_keys(self) -> TicketKeys:
+        return AwsTicketKeys(self.aws, self.table("clients"))
 
     @cached_property
     def backlog(self) -> Backlog:

@@ -8,6 +8,7 @@ from typing import Any
 from clockwork.aws.queues.backlog import AwsBacklog
 from clockwork.aws.queues.dead_letters import AwsDeadLetters
 from clockwork.aws.queues.ordered_queue import AwsInHand, AwsOrderedQueue
+from clockwork.aws.queues.pool_queues import AwsPoolQueues
 from clockwork.aws.queues.release_queue import AwsReleaseQueue
 from clockwork.aws.stores.clients import AwsClients, CachedClients
 from clockwork.aws.stores.executions import AwsExecutions
@@ -17,6 +18,7 @@ from clockwork.aws.stores.pools import AwsPools, CachedPools
 from clockwork.aws.stores.regulation import AwsRegulation
 from clockwork.aws.stores.shards import AwsShards, _from_item
 from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
+from clockwork.aws.stores.ticket_keys import AwsTicketKeys
 from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.aws.stores.trail import AwsTrail
 from clockwork.aws.targets.notices import AwsNotices
@@ -76,6 +78,8 @@ class AwsStores(Stores):
             "regulation": lambda: AwsRegulation(aws, "clients", clock),
             "trail": lambda: AwsTrail(aws, "executions"),
             "signing_secrets": lambda: AwsSigningSecrets(aws),
+            "pool_queues": lambda: AwsPoolQueues(aws, {}, elapsed_seconds=elapsed),
+            "ticket_keys": lambda: AwsTicketKeys(aws, "clients"),
         }
 
     def port(self, name: str) -> object:

@@ -188,6 +188,25 @@ STEPS = (
     Step("GET /v1/pools/{pool}", ids=_batch),
     Step("GET /v1/pools"),
     Step(
+        "POST /v1/pools/{pool}/claims",
+        {
+            "workerId": "host-1-abc",
+            "handlers": ["generate_invoices"],
+            "claims": [{"claimId": "dGhlLWNsYWltLW9mLWhvc3", "ticket": '{"v": 1}', "receiptHandle": "AQEBwJnK"}],
+        },
+        ids=_batch,
+    ),
+    Step(
+        "POST /v1/pools/{pool}/heartbeats",
+        {"heartbeats": [{"token": "aczAwMS8x.1777975200250.0.1.dGhlLWNsYWltLW9mLWhvc3", "progress": 0.5}]},
+        ids=_batch,
+    ),
+    Step(
+        "POST /v1/pools/{pool}/outcomes",
+        {"outcomes": [{"token": "aczAwMS8x.1777975200250.0.1.dGhlLWNsYWltLW9mLWhvc3", "outcome": "handback"}]},
+        ids=_batch,
+    ),
+    Step(
         "POST /schedule",
         {
             **_ORIGINAL,

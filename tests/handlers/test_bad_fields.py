@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import msgspec
@@ -86,20 +85,6 @@ def test_values_at_their_bounds_are_taken() -> None:
     for changes in good:
         answer = api.create(**changes)
         assert answer.status == 201, (changes, answer.text)
-
-
-NOT_BUILT: list[tuple[dict[str, Any], str]] = [
-    ({"target": {"type": "pool"}}, "/target/type"),
-]
-
-
-@pytest.mark.parametrize(("changes", "pointer"), NOT_BUILT, ids=[json.dumps(case[0])[:50] for case in NOT_BUILT])
-def test_what_is_not_built_yet_is_refused_by_name(changes: dict[str, Any], pointer: str) -> None:
-    api = Api()
-    answer = api.create(**changes)
-    refused(answer, 422)
-    assert answer.body["errors"] == [{"pointer": pointer, "detail": "is not supported by this version"}]
-    assert api.writes == []
 
 
 CLIENT_FIELDS = [

@@ -123,6 +123,8 @@ def test_every_example_is_taken(route: Any, example: dict[str, Any]) -> None:
         # Only a dead execution can be redriven.
         lost = execution(State.DEAD, job_id=anonymous, execution_id=execution_id, occurrence=occurrence())
         api.clockwork.executions.save([(None, lost)])
+    # Only its workers call what is below a pool.
+    api.call("PUT", "/v1/pools/batch-etl", {"principals": [ALICE]}, caller=ADMIN)
     if route.operation == "delete_schedule":
         # Only an existing job can be cancelled.
         api.call("POST", "/schedule", OPERATIONS["post_schedule"].examples[0])

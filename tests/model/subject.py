@@ -128,6 +128,8 @@ class Subject:
             regulation=stores.regulation,
             trail=rest.trail,
             signing_secrets=rest.signing_secrets,
+            pool_queues=rest.pool_queues,
+            ticket_keys=rest.ticket_keys,
         )
         for client in (msgspec.structs.replace(ACME, allowed_queue_arns=(QUEUE_ARN,)), GLOBEX):
             stores.clients.put(client)

@@ -34,6 +34,8 @@ OPERATIONS = {
 }
 #: For callers of the original Clockwork, and older paths of operations that the client has.
 LEFT_OUT = {"postSchedule", "deleteSchedule", "releaseSidelined", "discardSidelined"}
+#: Calls of workers: `clockwork_client.worker` makes them, which keeps a protocol, and no caller by hand.
+LEFT_OUT |= {"claimTickets", "beatAttempts", "reportOutcomes"}
 AT = datetime(2027, 1, 31, 9, tzinfo=UTC)
 TARGETS: dict[str, Target] = {
     "HttpTargetBody": requests.http("https://a", method="POST", headers={"x": "y"}, timeout_seconds=3),
@@ -41,6 +43,7 @@ TARGETS: dict[str, Target] = {
     "SnsTargetBody": requests.sns("arn", message_group_id="g", role_arn="r"),
     "KafkaTargetBody": requests.kafka("topic", key="k"),
     "LambdaTargetBody": requests.lambda_function("arn", role_arn="r"),
+    "PoolTargetBody": requests.pool("p", "h", timeout_seconds=60, priority="low"),
     "EventBridgeTargetBody": requests.eventbridge("arn", source="s", detail_type="d", role_arn="r"),
 }
 HTTP = TARGETS["HttpTargetBody"]
@@ -194,6 +197,7 @@ ANSWERS: dict[type[Answer], set[str]] = {
     results.HttpTarget: {"ShownHttpTarget", "HttpTargetBody"},
     results.SqsTarget: {"ShownSqsTarget", "SqsTargetBody"},
     results.SnsTarget: {"ShownSnsTarget", "SnsTargetBody"},
+    reports.PoolTarget: {"ShownPoolTarget", "PoolTargetBody"},
     results.KafkaTarget: {"ShownKafkaTarget", "KafkaTargetBody"},
     results.LambdaTarget: {"ShownLambdaTarget", "LambdaTargetBody"},
     results.EventBridgeTarget: {"ShownEventBridgeTarget", "EventBridgeTargetBody"},

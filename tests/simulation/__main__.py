@@ -13,23 +13,26 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TypeVar
 
 from tests.simulation.branches import Arcs, branches_of, measured
 from tests.simulation.coverage_of_run import what_is_missing
 from tests.simulation.faults import PROFILES, Fault
 from tests.simulation.history import History
-from tests.simulation.run import OPERATIONS_PER_RUN, Result, Run, meets_defects
+from tests.simulation.points import POINTS, go_through
+from tests.simulation.run import OPERATIONS_PER_RUN, Result, Run, is_curious, meets_defects
 from tests.simulation.shrink import shrink
 
 #: From this many seeds on, a run must have met every operation's answers and every kind of fault.
 SEEDS_TO_MEET_ALL = 200
 #: This many lines of a history are shown: the last ones, which explain the violation.
 LINES = 120
-#: So many seeds with defects measure branches, wherever they are among the seeds.
-DEFECTS_TRACED = 8
+#: So many seeds with defects measure branches, and so many that strike what is struck seldom, wherever they are.
+DEFECTS_TRACED, CURIOUS_TRACED = 24, 24
 #: A long run reports its progress each time after this many seeds.
 TELL_EVERY = 1_000
-Work = Callable[[int], tuple[Result, Arcs | None]]
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass
@@ -88,7 +91,10 @@ def main(arguments: list[str]) -> int:
 
 
 def simulate(seeds: Sequence[int], options: argparse.Namespace) -> Totals:
-    """Runs seeds on all cores, and explains each failing one. Only the first measure branches: tracing is slow."""
+    """Runs seeds on all cores, and explains each failing one. Only some measure branches: tracing is slow.
+
+    If they are many, the scenes of rare moments are played as well.
+    """
     totals = Totals()
     traced = frozenset() if options.no_coverage else _traced(seeds, options.coverage_seeds)
     for result, arcs in _results(seeds, partial(go, options.operations, options.faults, traced), options.jobs):
@@ -100,12 +106,19 @@ def simulate(seeds: Sequence[int], options: argparse.Namespace) -> Totals:
                 print(f"seed {result.seed}: {result.violations[0]}")
                 break
             explain(Run(result.seed, options.operations, options.faults).go())
+    if traced and len(seeds) >= SEEDS_TO_MEET_ALL and not options.until_violation:
+        for violations, arcs in _results(list(POINTS), go_through, options.jobs):
+            print("".join(f"{violation}\n" for violation in violations), end="")
+            totals.violations += len(violations)
+            totals.arcs.append(arcs)
     return totals
 
 
 def _traced(seeds: Sequence[int], count: int) -> frozenset[int]:
-    """The seeds that measure branches: the first `count`, and the first few with defects, which alone take some."""
-    return frozenset((*seeds[:count], *[seed for seed in seeds if meets_defects(seed)][:DEFECTS_TRACED]))
+    """The seeds that measure branches: the first `count`, and the first of two kinds that alone take some."""
+    defects = [seed for seed in seeds if meets_defects(seed)][:DEFECTS_TRACED]
+    curious = [seed for seed in seeds if is_curious(seed)][:CURIOUS_TRACED]
+    return frozenset((*seeds[:count], *defects, *curious))
 
 
 def go(operations: int, faults: int | None, traced: frozenset[int], seed: int) -> tuple[Result, Arcs | None]:
@@ -121,12 +134,12 @@ def go(operations: int, faults: int | None, traced: frozenset[int], seed: int) -
         gc.collect()
 
 
-def _results(seeds: Sequence[int], work: Work, jobs: int) -> Iterator[tuple[Result, Arcs | None]]:
-    if jobs == 1 or len(seeds) == 1:
-        yield from map(work, seeds)
+def _results(things: Sequence[T], work: Callable[[T], R], jobs: int) -> Iterator[R]:
+    if jobs == 1 or len(things) == 1:
+        yield from map(work, things)
         return
     with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(work, seeds)
+        yield from pool.map(work, things)
 
 
 def explain(result: Result) -> None:

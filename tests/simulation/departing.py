@@ -14,6 +14,7 @@ from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.ids import is_named
 from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
 from clockwork.domain.lifecycle.holding import Holding
+from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT
 from clockwork.domain.named import changes
 from clockwork.domain.named.changes import has_cancelled_waiting
 from clockwork.domain.named_jobs import Definition
@@ -29,7 +30,7 @@ from tests.simulation.batches import with_jobs
 from tests.simulation.clients import Visit, ask_again, cancel_one, create_once, request_of
 from tests.simulation.named_clients import NAMED_OPERATIONS, answered, change
 from tests.simulation.named_history import CANCELLING
-from tests.simulation.requests import ADMIN, DEPARTING, DOWNCAST, REGULATED, KeyedRequest
+from tests.simulation.requests import ADMIN, CLIENTS, DEPARTING, DOWNCAST, REGULATED, KeyedRequest
 from tests.simulation.targets import DOWN_HOST
 
 T = TypeVar("T")
@@ -234,10 +235,17 @@ def _require_own(visit: Visit, job_ids: Sequence[str]) -> None:
 
 def look_at_waiting(visit: Visit) -> None:
     """Gets an execution that waits, and what for."""
-    visit.client = visit.rng.choice((DEPARTING, REGULATED, DOWNCAST))
-    watcher, client_id = visit.watcher, visit.client.client_id
-    records = [one for one in watcher.executions.all() if one.client_id == client_id]
+    watcher, ids = visit.watcher, {one.client_id: one for one in (DEPARTING, REGULATED, DOWNCAST, *CLIENTS)}
+    behind = [one for one in watcher.executions.all() if one.state is State.PARKED and one.reason == BEHIND_CIRCUIT]
+    behind = [one for one in behind if one.client_id in ids]
+    if behind and visit.rng.random() < 0.5:
+        visit.client = ids[visit.rng.choice(behind).client_id]
+    else:
+        visit.client = visit.rng.choice((DEPARTING, REGULATED, DOWNCAST))
+    records = [one for one in watcher.executions.all() if one.client_id == visit.client.client_id]
     kinds = (
+        [one for one in records if one in behind and is_named(one.job_id)],
+        [one for one in records if one in behind],
         [one for one in records if one.state is State.PARKED],
         [one for one in records if one.state in WAITING and is_named(one.job_id)],
         [one for one in records if one.state in WAITING],
@@ -247,8 +255,15 @@ def look_at_waiting(visit: Visit) -> None:
     if not wanted:
         create_once(visit, 1)
         return
-    execution_id = visit.rng.choice(wanted).execution_id
+    look_at(visit, visit.rng.choice(wanted).execution_id)
+
+
+def look_at(visit: Visit, execution_id: str) -> Holding | None:
+    """Gets an execution of the client, and what it waits for; returns the latter."""
+    watcher, client_id = visit.watcher, visit.client.client_id
     pauses, was_paused = _pauses(visit, client_id), watcher.is_paused(client_id)
+    regulation = visit.desk.cloud.stores.regulation
+    tries = [circuit.probe_at for circuit in regulation.circuits(client_id).values()]
 
     def flow(world: World, _: Sequence[str]) -> tuple[Execution, Holding | None]:
         execution = read.get_execution(world, visit.caller(world), execution_id)
@@ -260,6 +275,10 @@ def look_at_waiting(visit: Visit) -> None:
     is_paused = was_paused or watcher.is_paused(client_id) or _pauses(visit, client_id) != pauses
     says_pause = holding is not None and holding.wait == "pause"
     watcher.require(is_paused or not says_pause, "I1", "it waits for a pause that there is not", execution.job_id)
+    is_same = tries == [circuit.probe_at for circuit in regulation.circuits(client_id).values()]
+    is_tried = holding is None or holding.wait != "circuit" or holding.until is None or holding.until in tries
+    watcher.require(is_tried or not is_same, "I1", "it waits for a try that no circuit knows of", execution.job_id)
+    return holding
 
 
 def _pauses(visit: Visit, client_id: str) -> object:

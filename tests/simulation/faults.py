@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 from collections import Counter
 from collections.abc import Sequence
@@ -26,6 +27,8 @@ class Fault(StrEnum):
     OUTAGE = "outage"  # one port fails at one place for minutes
     DEFECT = "defect"  # a plain ValueError, from a call about one client's work
     BAD_DECISION = "bad_decision"  # a plain ValueError, from a decision about one client's work
+    OVERTAKEN = "overtaken"  # another writer is first, with a change that means nothing
+    NEWER_RECORD = "newer_record"  # read by an environment of an older build than the one that wrote it
     SPLIT = "split"  # several things done one after the other, with other actors acting between
     SLOW = "slow"  # the call takes seconds
     BEYOND_LEASE = "beyond_lease"  # a process sleeps past its lease
@@ -61,6 +64,7 @@ class Fault(StrEnum):
     POINTER_LOST = "pointer_lost"  # a chain's next pointer is gone: nothing fires until the audit or a read repairs it
     TTL = "ttl"
     RECORD_EXPIRED = "record_expired"  # TTL deletes a record, at its time or later
+    UNREADABLE_JOB = "unreadable_job"  # the row of a job that ended earlier cannot be read, for minutes or for good
     RECORD_LOST = "record_lost"  # the record of something that is parked is gone, as after a restore of its table
     GARBAGE_PARKED = "garbage_parked_row"
     # Faults of targets.
@@ -80,7 +84,11 @@ PAUSES = (Fault.SLOW, Fault.SLOW, Fault.BEYOND_LEASE, Fault.BEYOND_VISIBILITY)
 ERRORS = (Fault.THROTTLED, Fault.ANSWER_LOST, Fault.LANDS_LATE)
 #: The faults that may strike a call, by its kind.
 OF_READ = (*CRASHES, *PAUSES, Fault.THROTTLED)
+#: A read of several records, any of which may be of a newer build.
+OF_READ_OF_RECORDS = (*OF_READ, Fault.NEWER_RECORD)
 OF_WRITE = (*CRASHES, *CRASHES, *PAUSES, *ERRORS, Fault.LANDS_TWICE)
+#: Besides, a write that counts only if nobody else has written.
+OF_CONDITION = (Fault.OVERTAKEN, Fault.OVERTAKEN, Fault.OVERTAKEN)
 #: A write whose adapter never repeats it.
 OF_WRITE_ONCE = (*CRASHES, *CRASHES, *PAUSES, *ERRORS)
 OF_TARGET = (*CRASHES, *PAUSES)
@@ -102,6 +110,8 @@ class Profile:
     #: If given, only these faults strike calls, and only calls that mention one of the words in `focus`.
     only: tuple[Fault, ...] = ()
     focus: tuple[str, ...] = ("",)
+    #: How likely a call is struck whose place in the flows was not struck yet; soon much less likely.
+    curiosity: float = 0.0
     #: If given, most processes die that have just saved a record in this state, and before they do what follows.
     dies_behind: str = ""
 
@@ -115,6 +125,8 @@ SWEEPING_UP = ("sweeper releases", "targets.begin")
 #: Calls with which the sweeper lets go, or ends, what was parked or came back.
 REFUSED_SWEEPING = ("sweeper releases.send", "sweeper executions.save", "sweeper timeline.put_new")
 CALM = Profile("calm", skew_ms=0)
+#: Strikes most where it was seldom: the calls that few runs come to.
+CURIOUS = Profile("odd corners", 0.004, 0.02, 0.02, 0.3, 0.5, curiosity=0.6)
 PROFILES = (
     CALM,
     Profile("gentle", 0.004, 0.03, 0.01, 0.10, 0.2),
@@ -138,6 +150,8 @@ PROFILES = (
     Profile("lone sweeps", 0.35, 0.02, 0.1, 0.2, 0.5, only=(Fault.CRASH_BEFORE, Fault.THROTTLED), focus=SWEEPING_UP),
     Profile("bad sweeps", 0.35, 0.02, 0.02, 0.2, 0.5, only=(*CRASHES, *ERRORS), focus=("sweeper", "targets.begin")),
     Profile("refused sweeps", 0.3, 0.02, 0.05, 0.4, 0.5, only=ERRORS, focus=REFUSED_SWEEPING),
+    # The number of profiles has no common divisor with the numbers that choose what else a seed meets.
+    CURIOUS,
 )
 
 #: So many of the processes die that saved a record of the state behind which they are to die.
@@ -147,7 +161,22 @@ BAD_DECISIONS = 0.05
 #: Nothing goes wrong but decisions and calls about the work of one client: for all others the run is calm.
 DEFECTS = Profile("defects", 0.25, only=(Fault.DEFECT,), skew_ms=0)
 #: Rows, messages and records are kept for minutes, retries are an hour away, and a client is paused for as long.
-SHORT_LIVES = Profile("short lives", 0.01, 0.02, 0.02, 0.3)
+SHORT_LIVES = Profile("short lives", 0.01, 0.02, 0.02, 0.3, curiosity=0.4)
+
+
+#: A call is made for many at these places of the flows: whoever uses them is asked.
+SHARED = ("containment.py", "records.py", "apart.py")
+
+
+def _place_in_flows() -> tuple[str, int]:
+    """The file and line of the flows that make the call under way."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if "/clockwork/flows/" in file and not file.endswith(SHARED):
+            return file, frame.f_lineno
+        frame = frame.f_back
+    return "", 0
 
 
 class Struck(Protocol):
@@ -167,6 +196,7 @@ class Adversary:
         self.outage: Struck | None = None
         #: The defects of this run, if there are any.
         self.defects: Defects | None = None
+        self._struck_at: Counter[tuple[str, int]] = Counter()
         self._left = limit if limit is not None else 10**9
         self._stopped = False
 
@@ -203,6 +233,16 @@ class Adversary:
         fault = self.rng.choice(kinds)
         self.count(fault)
         return fault
+
+    def is_curious(self) -> bool:
+        """Whether the call under way is struck because the place in the flows that makes it was struck seldom."""
+        if not self.profile.curiosity or not self.is_active:
+            return False
+        place = _place_in_flows()
+        if self.rng.random() >= self.profile.curiosity / (1 + self._struck_at[place]) ** 3:
+            return False
+        self._struck_at[place] += 1
+        return True
 
     def out_at(self, now: int, call: str, items: Sequence[object], about: Sequence[object]) -> set[int]:
         """The indexes of the items of a call for which its port is out at `now` (ms)."""

@@ -9,7 +9,7 @@ from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution
 from tests.simulation import roles
 from tests.simulation.defects import Defect, Meets
-from tests.simulation.faults import OF_READ, OF_SEVERAL, OF_TARGET, OF_WRITE, Fault
+from tests.simulation.faults import OF_CONDITION, OF_READ, OF_SEVERAL, OF_TARGET, OF_WRITE, Fault
 from tests.simulation.history import History
 from tests.simulation.scheduler import Actor, Killed, Scheduler
 
@@ -21,7 +21,17 @@ class NoAnswer:
     """Stands for the answer of an item whose call got no definite answer."""
 
 
+class Newer(NoAnswer):
+    """Stands for an item that the build of the reader cannot read."""
+
+
+#: The faults that strike some of the items of a call.
+OF_SOME = (
+    *(Fault.CRASH_BETWEEN, Fault.THROTTLED, Fault.ANSWER_LOST, Fault.LANDS_LATE, Fault.LANDS_TWICE),
+    Fault.NEWER_RECORD,
+)
 NO_ANSWER: Final = NoAnswer()
+NEWER: Final = Newer()
 Effect = Callable[[Sequence[I]], Sequence[R]]
 
 
@@ -29,6 +39,8 @@ class Striking(Protocol):
     """The adversary, as the gate uses it."""
 
     def on_call(self, actor: str, call: str, kinds: tuple[Fault, ...], *, surely: bool = False) -> Fault | None: ...
+
+    def is_curious(self) -> bool: ...
 
     def out_at(self, now: int, call: str, items: Sequence[object], about: Sequence[object]) -> set[int]: ...
 
@@ -91,20 +103,33 @@ class Gate:
         effect: Effect[I, R],
         *about: object,
         kinds: tuple[Fault, ...] = OF_WRITE,
+        overtake: Callable[[I], None] | None = None,
     ) -> Sequence[R | NoAnswer]:
-        """Makes a call that does several things, each on its own; makes no call if there are no items."""
+        """Makes a call that does several things, each on its own; makes no call if there are no items.
+
+        `overtake`: does what another writer would, right before an item's turn.
+        """
         if not items:
             return []
-        return self._struck(call, items, effect, kinds + OF_SEVERAL if len(items) > 1 else kinds, about)
+        kinds = (*kinds, *OF_CONDITION) if overtake is not None else kinds
+        kinds = kinds + OF_SEVERAL if len(items) > 1 else kinds
+        return self._struck(call, items, effect, kinds, about, overtake)
 
     def _struck(
-        self, call: str, items: Sequence[I], effect: Effect[I, R], kinds: tuple[Fault, ...], about: tuple[object, ...]
+        self,
+        call: str,
+        items: Sequence[I],
+        effect: Effect[I, R],
+        kinds: tuple[Fault, ...],
+        about: tuple[object, ...],
+        overtake: Callable[[I], None] | None = None,
     ) -> Sequence[R | NoAnswer]:
         roles.require_allowed(self.actor.name, call, items, about)
         defect = self._adversary.defect_at(self.actor.name, self._scheduler.now, call, (items, about))
         kinds = (*kinds, Fault.DEFECT) if defect else kinds
         told = " ".join((call, *_states(about)))
-        fault = self._adversary.on_call(self.actor.name, told, kinds, surely=defect is Meets.SURELY)
+        surely = defect is Meets.SURELY or self._adversary.is_curious()
+        fault = self._adversary.on_call(self.actor.name, told, kinds, surely=surely)
         out = self._adversary.out_at(self._scheduler.now, call, items, about)
         fault = Fault.OUTAGE if out else fault
         self._history.add(self._scheduler.now, self.actor.name, call, fault, about)
@@ -115,6 +140,9 @@ class Gate:
             raise Killed
         if fault is Fault.DEFECT:
             raise Defect(call)
+        if fault is Fault.OVERTAKEN and overtake is not None:
+            for index in sorted(self._adversary.some(len(items))):
+                overtake(items[index])
         answers = self._without(out, items, effect) if out else self._done(fault, items, effect)
         if fault is Fault.CRASH_AFTER:
             raise Killed
@@ -128,7 +156,7 @@ class Gate:
             first = self._apply(items[:half], effect)
             self.actor.pause(self._adversary.latency_ms() * 10)
             return [*first, *self._apply(items[half:], effect)]
-        if fault not in (Fault.CRASH_BETWEEN, Fault.THROTTLED, Fault.ANSWER_LOST, Fault.LANDS_LATE, Fault.LANDS_TWICE):
+        if fault not in OF_SOME:
             return self._apply(items, effect)
         struck = self._adversary.some(len(items))
         if fault in (Fault.THROTTLED, Fault.LANDS_LATE):
@@ -142,16 +170,13 @@ class Gate:
         if fault is Fault.LANDS_TWICE:
             self._later(those, effect)
         done = list(self._apply(items, effect))
-        return done if fault is Fault.LANDS_TWICE else [self._lost(i, struck, done) for i in range(len(items))]
+        lost = NEWER if fault is Fault.NEWER_RECORD else NO_ANSWER
+        return done if fault is Fault.LANDS_TWICE else [lost if i in struck else one for i, one in enumerate(done)]
 
     def _without(self, struck: set[int], items: Sequence[I], effect: Effect[I, R]) -> Sequence[R | NoAnswer]:
         """The answers of a call that takes no effect for some of its items, and does not answer for them."""
         rest = iter(self._apply([item for index, item in enumerate(items) if index not in struck], effect))
         return [NO_ANSWER if index in struck else next(rest) for index in range(len(items))]
-
-    @staticmethod
-    def _lost(index: int, struck: set[int], done: Sequence[R]) -> R | NoAnswer:
-        return NO_ANSWER if index in struck else done[index]
 
     def _later(self, items: Sequence[I], effect: Effect[I, R]) -> None:
         late = self._adversary.sleep_ms(Fault.BEYOND_LEASE if self._adversary.some(2) == {1} else Fault.SLOW)

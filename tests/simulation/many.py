@@ -8,6 +8,7 @@ from functools import partial
 from clockwork.domain.named import changes
 from clockwork.domain.named.changes import Change
 from clockwork.domain.named_jobs import JobState, NamedJob
+from clockwork.domain.requests.quotas import creates_of
 from clockwork.domain.requests.trail import Note
 from clockwork.flows.requests.bulk import Handled, Which, change_jobs
 from clockwork.flows.world import World
@@ -36,7 +37,7 @@ def change_many(visit: Visit) -> None:
         create(visit)
     wanted, client_id = WANTED[visit.step.operation], visit.client.client_id
     prefix, limit = visit.rng.choice(("job-", "job-1")), visit.rng.choice((1, 3, 100))
-    until_ms = visit.rng.choice((0, 14_500, 14_500))
+    until_ms = visit.rng.choice((0, 150, 14_500, 14_500))
     nonce = f"many {visit.rng.getrandbits(64):x}"
     lives = visit.watcher.named.lives
     before = {key: len(life.truths) for (owner, key), life in lives.items() if owner == client_id and life.truths}
@@ -50,7 +51,10 @@ def change_many(visit: Visit) -> None:
             until = world.clock.now() + until_ms
             change_of = partial(_change_of, wanted)
             admit = partial(visit.intake.admit_work, world, client)
-            return change_jobs(world, client_id, which, after, change_of, until, admit=admit, note=note)
+            handled = change_jobs(world, client_id, which, after, change_of, until, admit=admit, note=note)
+            if not handled.changed:
+                visit.intake.owe_work(world, client, 1 + creates_of(handled.read, handled.matched))
+            return handled
 
         handled = control(visit, "changeJobs", nonce, partial(work, after), principal=visit.client.principals[0])
         passed.update(one.job.job_key for one in handled.passed)

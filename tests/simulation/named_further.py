@@ -100,16 +100,22 @@ def list_named(visit: Visit) -> None:
     before = {key for (owner, key), life in lives.items() if owner == client_id and life.truths[-1].is_alive}
     changes = {key: len(lives[client_id, key].truths) for key in before}
     listed: list[NamedJob] = []
+    told: list[str] = []
     after: str | None = None
     while True:
         page = visit.call_until_answered(_page(visit, prefix, after))
         listed += page.jobs
+        told += page.unreadable
         after = page.next_after
         if after is None:
             break
     keys = [job.job_key for job in listed]
     visit.watcher.require(all(job.client_id == client_id for job in listed), "I9", "another client's job is listed")
     visit.watcher.require(keys == sorted(set(keys)), "I1", f"a list is out of order: {keys}")
+    unreadable = [key for owner, key in visit.desk.cloud.stores.jobs.unreadable if owner == client_id]
+    if client_id == HOARDER.client_id:  # its jobs cannot be read for good
+        is_told = told == sorted(key for key in unreadable if key.startswith(prefix or ""))
+        visit.watcher.require(is_told, "I1", f"a list tells of {told}, and {unreadable} cannot be read")
     for key in before - set(keys):
         is_meant = key.startswith(prefix or "") and changes[key] == len(lives[client_id, key].truths)
         visit.watcher.require(not is_meant, "I1", f"a list lacks {key}")
@@ -158,12 +164,12 @@ def cancel_named_execution(visit: Visit) -> None:
         visit.watcher.named.cancelled.add(execution_id)
 
 
-def hoard(now: int, count: int) -> Sequence[NamedJob]:
-    """The jobs that the hoarder deleted in earlier years."""
+def hoard(now: int, count: int, client_id: str = HOARDER.client_id) -> Sequence[NamedJob]:
+    """The jobs that a client deleted in earlier years."""
     wanted = Definition(target=HttpTarget("https://good.example.com/"), payload=Payload(b"old"), record="full", at=now)
     return [
         NamedJob(
-            client_id=HOARDER.client_id,
+            client_id=client_id,
             job_key=f"job-{number:05d}",
             incarnation=1,
             revision=2,

@@ -6,15 +6,19 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+import msgspec
+
 from clockwork import ports
-from clockwork.domain.errors import Unavailable
-from clockwork.domain.executions import Execution
+from clockwork.domain.clients import Client
+from clockwork.domain.errors import NewerFormat, Unavailable, Unreadable
+from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.lifecycle.tokens import claimant_of
+from clockwork.domain.named.overlaps import LAST_THROUGH
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Page, Row
 from clockwork.memory.clock import SeededRandom
-from tests.simulation.faults import OF_READ, OF_WRITE_ONCE
-from tests.simulation.gate import Gate, NoAnswer
+from tests.simulation.faults import OF_READ, OF_READ_OF_RECORDS, OF_WRITE_ONCE
+from tests.simulation.gate import Gate, Newer, NoAnswer
 from tests.simulation.scheduler import Actor, Scheduler
 
 R = TypeVar("R")
@@ -117,8 +121,21 @@ class GatedExecutions(GatedPort):
 
     def save(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[ports.Saved]:
         wanted = [after for _, after in changes]
-        answers = self._gate.each("executions.save", changes, self._inner.save, wanted)
+        answers = self._gate.each("executions.save", changes, self._inner.save, wanted, overtake=self._overtake)
         return [ports.Saved(ok=False, unavailable="no answer") if isinstance(a, NoAnswer) else a for a in answers]
+
+    def _overtake(self, change: tuple[Execution | None, Execution]) -> None:
+        """Renews a record that waits, as whoever has a copy of its message may do."""
+        after = change[1]
+        stored = None if after.execution_id == LAST_THROUGH else self._inner.find(after.job_id, after.execution_id)
+        if stored is not None and stored.state in WAITING:
+            self._inner.save([(stored, stored.changed())])
+
+    def get(self, execution_refs: Sequence[tuple[str, str]]) -> Sequence[Execution | Unreadable | None]:
+        answers = self._gate.each(
+            "executions.get", execution_refs, self._inner.get, execution_refs, kinds=OF_READ_OF_RECORDS
+        )
+        return _require([NewerFormat("written by a newer build") if isinstance(a, Newer) else a for a in answers])
 
     def find(self, job_id: str, execution_id: str) -> Execution | None:
         return self._gate.read("executions.find", partial(self._inner.find, job_id, execution_id), job_id)
@@ -164,11 +181,32 @@ class GatedReleases(GatedPort):
         return ports.Refused(index, answer.permanent, answer.reason)
 
 
+class GatedClients(GatedPort):
+    """`ports.Clients`: of two that put one client at the same time, one comes second."""
+
+    def __init__(self, inner: ports.Clients, gate: Gate) -> None:
+        super().__init__("clients", inner, gate)
+        self._inner: ports.Clients = inner
+
+    def put(self, client: Client, *, replaces: int | None = None) -> bool:
+        def effect(some: Sequence[Client]) -> Sequence[bool]:
+            return [self._inner.put(one, replaces=replaces) for one in some]
+
+        overtake = None if replaces is None else self._overtake
+        return _require(self._gate.each("clients.put", [client], effect, client, overtake=overtake))[0]
+
+    def _overtake(self, client: Client) -> None:
+        stored = self._inner.get(client.client_id, fresh=True)
+        if stored is not None:
+            self._inner.put(msgspec.structs.replace(stored, revision=stored.revision + 1))
+
+
 #: Ports of which one call does several things.
 OF_THEIR_OWN: dict[str, Callable[[Any, Gate], object]] = {
     "timeline": GatedTimeline,
     "executions": GatedExecutions,
     "releases": GatedReleases,
+    "clients": GatedClients,
 }
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from clockwork.domain import keys
+from clockwork.domain.errors import NewerFormat
 from clockwork.domain.keys import instant_of, plain_partitions, row_key
 from clockwork.domain.named_jobs import NamedJob, Pointer
 from clockwork.domain.requests.quotas import day_of
@@ -22,7 +23,7 @@ from tests.simulation.clients import Step
 from tests.simulation.damage import damage_parked_rows, lose_parked_record
 from tests.simulation.decisions import raising
 from tests.simulation.defects import DEFECTIVE, Defects
-from tests.simulation.faults import CALM, DEFECTS, PROFILES, SHORT_LIVES, Adversary, Fault, Profile
+from tests.simulation.faults import CALM, CURIOUS, DEFECTS, PROFILES, SHORT_LIVES, Adversary, Fault, Profile
 from tests.simulation.history import History
 from tests.simulation.named_further import hoard
 from tests.simulation.operations import ASKED_BY_MESSAGE, OPERATIONS, RARE_OPERATIONS, RARE_WEIGHTS, WEIGHTS
@@ -59,6 +60,8 @@ SHORT_LIVES_EVERY = 11
 #: at what waits: so many of the operations are of these, and so many of those are tried by a stranger.
 DEPARTS_EVERY, DEPARTS_AT = 7, 4
 RARE, STRANGE = 0.3, 0.1
+#: In one of so many of these seeds the adversary looks for calls that it has struck seldom, whatever its turn is.
+CURIOUS_EVERY = 3
 #: Event sources look at their queues this often (ms) in every third seed and where something is out: so what one batch
 #: carries is of several clients. Where something is out, batches are full as well.
 LOOKS_EVERY_MS = 1_000
@@ -89,7 +92,7 @@ class Run:
         self.seed = seed
         self.rng = random.Random(seed)
         place = place_of_seed(seed)
-        self.profile = _profile_of(seed) if place is None else OUTAGES
+        self.profile = profile_of(seed) if place is None else OUTAGES
         self.settings = _settings(self.rng, self.profile)
         if seed % ZONES_EVERY == 2:  # so that the new rules hold for everybody soon after they are deployed
             self.settings = self.settings.with_(poller_timeout_seconds=40, lookahead_seconds=240)
@@ -173,9 +176,24 @@ class Run:
         stores.regulation.count_created(METERED.client_id, day_of(BEGAN_AT), *CREATED_EARLIER)
         if self.seed % DEPARTS_EVERY == DEPARTS_AT:
             stores.clients.put(DEPARTING)
+            for job in hoard(BEGAN_AT, 5, DEPARTING.client_id):
+                MemoryJobs.save(stores.jobs, None, job)
+            self._make_unreadable(job)
+            until = random.Random(self.seed).randrange(BUSY_MS)
+            self.stage.scheduler.after(until, partial(self._make_readable, job))
         if self.seed % HOARDS_EVERY == 0:
             for job in hoard(BEGAN_AT, MOST_READ + 100):
                 MemoryJobs.save(stores.jobs, None, job)
+            self._make_unreadable(job)
+
+    def _make_unreadable(self, job: NamedJob) -> None:
+        """Lets nobody read the row of a job that ended long ago."""
+        if self.adversary.strikes(Fault.UNREADABLE_JOB, float(self.profile.calls > 0)):
+            error = NewerFormat(f"the job {job.job_key} was written by a newer build")
+            self.stage.stores.jobs.unreadable[job.client_id, job.job_key] = error
+
+    def _make_readable(self, job: NamedJob) -> None:
+        self.stage.stores.jobs.unreadable.pop((job.client_id, job.job_key), None)
 
     # Incidents, which happen beside the clients' operations.
 
@@ -271,12 +289,20 @@ def _points_to(row: Row, job: NamedJob) -> bool:
 
 def meets_defects(seed: int) -> bool:
     """Whether the run of a seed meets defects, in its calls and decisions, and nothing else."""
-    return place_of_seed(seed) is None and _profile_of(seed) is DEFECTS
+    return place_of_seed(seed) is None and profile_of(seed) is DEFECTS
 
 
-def _profile_of(seed: int) -> Profile:
+def is_curious(seed: int) -> bool:
+    """Whether the adversary strikes most, in the run of a seed, where it was seldom."""
+    return place_of_seed(seed) is None and profile_of(seed) is CURIOUS
+
+
+def profile_of(seed: int) -> Profile:
+    """The profile of a seed that meets no outage."""
     if seed % DEFECTS_EVERY == DEFECTS_EVERY - 1:
         return DEFECTS
+    if seed % (DEPARTS_EVERY * CURIOUS_EVERY) == DEPARTS_AT:
+        return CURIOUS
     return SHORT_LIVES if seed % SHORT_LIVES_EVERY == SHORT_LIVES_EVERY - 3 else PROFILES[seed % len(PROFILES)]
 
 

@@ -8,6 +8,7 @@ from functools import partial
 
 from clockwork.settings import Settings
 from tests.simulation.clients import Step
+from tests.simulation.corners import CORNERS
 from tests.simulation.faults import CALM, Adversary, Fault
 from tests.simulation.requests import ADMIN, CLIENTS
 from tests.simulation.scenes import FURTHER_SCENES, SCENES
@@ -31,7 +32,12 @@ SETTINGS = Settings.for_account().with_(
 _FEW_POLLS = SETTINGS.with_(tick_seconds=100, lookahead_seconds=70, commit_occurrences=500)
 #: Where a poller dies in the scene of a beat that is replaced, fires come due before the next one. In the pause of the
 #: scene of what is held back no poller drops the pointer of before the pause.
-BRIEF = {"retimed": _FEW_POLLS, "held_back": _FEW_POLLS}
+BRIEF = {
+    "retimed": _FEW_POLLS,
+    "held_back": _FEW_POLLS,
+    "deleted_behind_circuit": SETTINGS.with_(circuit_least_outcomes=2),
+    "shut": SETTINGS.with_(circuit_least_outcomes=3),
+}
 
 
 class OnePoint(Adversary):
@@ -42,6 +48,8 @@ class OnePoint(Adversary):
         self._number = number
         self._fault = fault
         self.calls: list[str] = []
+        #: The faults that may strike each call.
+        self.kinds: list[tuple[Fault, ...]] = []
 
     @property
     def is_active(self) -> bool:
@@ -50,6 +58,7 @@ class OnePoint(Adversary):
 
     def on_call(self, actor: str, call: str, kinds: tuple[Fault, ...], *, surely: bool = False) -> Fault | None:
         self.calls.append(f"{actor} {call.split()[0]}")
+        self.kinds.append(kinds)
         return self._fault if len(self.calls) == self._number + 1 and self._fault in kinds else None
 
 
@@ -57,7 +66,7 @@ def play(adversary: Adversary, scene: str, make_stage: Callable[[Settings, Adver
     """Plays a scene from beginning to end, under an adversary."""
     settings = BRIEF.get(scene, SETTINGS)
     stage = make_stage(settings, adversary) if make_stage is not None else Stage(0, settings, adversary)
-    steps = {**SCENES, **FURTHER_SCENES}[scene]()
+    steps = {**SCENES, **FURTHER_SCENES, **CORNERS}[scene]()
     for number, (at, work) in enumerate(steps):
         step = Step(at, f"{scene} {number}", CLIENTS[0], number)
         stage.scheduler.after(at, partial(stage.desk.carry_out, step, work))

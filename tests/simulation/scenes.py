@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from clockwork.domain.clients import Client
 from clockwork.domain.ids import NamedJobId
 from clockwork.domain.jobs import Completion, HttpTarget, Payload, RecordLevel, RetryPolicy
 from clockwork.domain.named import changes
@@ -39,7 +40,7 @@ TARGET = HttpTarget("https://good.example.com/", timeout_seconds=5)
 
 def created() -> Steps:
     """Jobs for soon and for later, created again under their key."""
-    asked = _keyed("keyed", [_job(b"soon", 1_000), _job(b"keyed", 90_000)])
+    asked = _keyed("keyed", [job_of(b"soon", 1_000), job_of(b"keyed", 90_000)])
     return [
         (1_000, partial(ask_again, keyed=asked)),
         (5_000, partial(ask_again, keyed=asked)),
@@ -49,9 +50,9 @@ def created() -> Steps:
 
 def far() -> Steps:
     """A job beyond the lookahead, and a batch without a key over several rows."""
-    batch = _request(None, [_job(b"batch %d" % n, 80_000 * (n // 2 + 1)) for n in range(4)])
+    batch = _request(None, [job_of(b"batch %d" % n, 80_000 * (n // 2 + 1)) for n in range(4)])
     return [
-        (1_000, _ask("far", [_job(b"beyond the lookahead", 900_000)])),
+        (1_000, _ask("far", [job_of(b"beyond the lookahead", 900_000)])),
         (2_000, partial(create_asked, request=batch)),
     ]
 
@@ -59,24 +60,24 @@ def far() -> Steps:
 def retried() -> Steps:
     """Attempts that fail, with retries within the queue's delay and beyond it, recorded and unrecorded."""
     return [
-        (1_000, _ask("near retry", [_job(FAILS_ONCE + b"1", 2_000)])),
-        (2_000, _ask("far retry", [_job(FAILS_ONCE + b"2", 2_500, FAR)])),
-        (3_000, _ask("unrecorded retry", [_job(FAILS_ONCE + b"3", 2_500, FAR, "none")])),
+        (1_000, _ask("near retry", [job_of(FAILS_ONCE + b"1", 2_000)])),
+        (2_000, _ask("far retry", [job_of(FAILS_ONCE + b"2", 2_500, FAR)])),
+        (3_000, _ask("unrecorded retry", [job_of(FAILS_ONCE + b"3", 2_500, FAR, "none")])),
     ]
 
 
 def poisoned() -> Steps:
     """A payload that kills every deliverer, until its message is a dead letter."""
-    return [(1_000, _ask("poison", [_job(POISON, 0, record="none")]))]
+    return [(1_000, _ask("poison", [job_of(POISON, 0, record="none")]))]
 
 
 def called_back() -> Steps:
     """Jobs that die, each with a callback: at once, unrecorded, first of an ordering key, or by lost deliverers."""
-    dying = [_dying(_job(b"dies", 1_000)), _dying(_job(b"unrecorded", 1_500, record="none"))]
-    behind = [_dying(_job(b"first of a key", 3_000)), _job(b"second", 3_500)]
+    dying = [_dying(job_of(b"dies", 1_000)), _dying(job_of(b"unrecorded", 1_500, record="none"))]
+    behind = [_dying(job_of(b"first of a key", 3_000)), job_of(b"second", 3_500)]
     in_order = [msgspec.structs.replace(job, ordering_key="a key", sequence=n) for n, job in enumerate(behind)]
     ordered_request = msgspec.structs.replace(_request("dying in order", in_order), outlines=())
-    poison = msgspec.structs.replace(_job(POISON, 0), on_failure=CALLED_BACK)
+    poison = msgspec.structs.replace(job_of(POISON, 0), on_failure=CALLED_BACK)
     return [
         (1_000, _ask("dying", dying)),
         (3_000, lambda visit: ask_again(visit, KeyedRequest(ordered_request, visit.now))),
@@ -86,7 +87,7 @@ def called_back() -> Steps:
 
 def completed() -> Steps:
     """Jobs that end by callback: after heartbeats, after a failure, at once, and one whose receiver falls silent."""
-    jobs = [_job(SAYS + manner.name.encode(), 1_000 + 500 * number) for number, manner in enumerate(ORDERED)]
+    jobs = [job_of(SAYS + manner.name.encode(), 1_000 + 500 * number) for number, manner in enumerate(ORDERED)]
     brief = Completion(heartbeat_seconds=10, timeout_seconds=60)
     asked = [msgspec.structs.replace(job, completion=brief) for job in jobs]
     return [(1_000, _ask("completed", asked))]
@@ -95,16 +96,16 @@ def completed() -> Steps:
 def stopped() -> Steps:
     """A job whose receiver is silent is cancelled, long before its lease ends."""
     patient = Completion(heartbeat_seconds=250, timeout_seconds=300)
-    job = msgspec.structs.replace(_job(SAYS + Manner.SILENT.name.encode(), 1_000), completion=patient)
+    job = msgspec.structs.replace(job_of(SAYS + Manner.SILENT.name.encode(), 1_000), completion=patient)
     return [(1_000, _ask("stopped", [job])), (10_000, _if_any(cancel_one))]
 
 
 def cancelled() -> Steps:
     """Cancels at both record levels, and a read."""
     return [
-        (1_000, _ask("cancelled", [_job(b"cancelled", 40_000)])),
+        (1_000, _ask("cancelled", [job_of(b"cancelled", 40_000)])),
         (10_000, _if_any(cancel_one)),
-        (15_000, _ask("cancelled unrecorded", [_job(b"c", 900_000, record="none")])),
+        (15_000, _ask("cancelled unrecorded", [job_of(b"c", 900_000, record="none")])),
         (20_000, _if_any(cancel_one)),
         (30_000, _if_any(get_one)),
     ]
@@ -113,27 +114,27 @@ def cancelled() -> Steps:
 def changed() -> Steps:
     """A named one-shot that is replaced, paused and resumed, and another that is deleted."""
     return [
-        (1_000, _create("moved", at=BEGAN_AT + 90_000)),
-        (8_000, _create("deleted", at=BEGAN_AT + 80_000)),
-        (15_000, _change("moved", changes.replaced(_definition(at=BEGAN_AT + 70_000), b"{}"))),
-        (22_000, _change("moved", changes.paused("a pause"))),
-        (30_000, _change("deleted", changes.cancelled(None))),
-        (45_000, _change("moved", changes.resumed(None))),
+        (1_000, create_key("moved", at=BEGAN_AT + 90_000)),
+        (8_000, create_key("deleted", at=BEGAN_AT + 80_000)),
+        (15_000, change_key("moved", changes.replaced(definition_of(at=BEGAN_AT + 70_000), b"{}"))),
+        (22_000, change_key("moved", changes.paused("a pause"))),
+        (30_000, change_key("deleted", changes.cancelled(None))),
+        (45_000, change_key("moved", changes.resumed(None))),
     ]
 
 
 def recurring() -> Steps:
     """A chain of fires whose target is changed half-way."""
     every = Recurrence(every=Every(60_000, BEGAN_AT + 20_000), max_fires=4)
-    later = _definition(payload=Payload(b"changed"), recurrence=every)
+    later = definition_of(payload=Payload(b"changed"), recurrence=every)
 
     changed = changes.replaced(later, b"{}")
-    return [(1_000, _create("recurring", recurrence=every)), (100_000, _change("recurring", changed))]
+    return [(1_000, create_key("recurring", recurrence=every)), (100_000, change_key("recurring", changed))]
 
 
 def packed() -> Steps:
     """Jobs that share a row; some are left out in the first request, one is cancelled."""
-    jobs = [_job(b"alike %d" % n, 130_000 + n) for n in range(12)]
+    jobs = [job_of(b"alike %d" % n, 130_000 + n) for n in range(12)]
     whole = _request("packed", jobs)
     some = with_outlines_of(whole, [job for job in whole.jobs if job.index % 5])
     return [
@@ -145,7 +146,7 @@ def packed() -> Steps:
 
 def ordered() -> Steps:
     """Jobs of one ordering key; the first one fails once."""
-    jobs = [_job(FAILS_ONCE + b"1", 3_000), _job(b"second", 3_000), _job(b"third", 3_500)]
+    jobs = [job_of(FAILS_ONCE + b"1", 3_000), job_of(b"second", 3_000), job_of(b"third", 3_500)]
     jobs = [msgspec.structs.replace(job, ordering_key="a key", sequence=n) for n, job in enumerate(jobs)]
     asked = msgspec.structs.replace(_request("ordered", jobs), outlines=())
     return [(1_000, lambda visit: ask_again(visit, KeyedRequest(asked, visit.now)))]
@@ -154,7 +155,7 @@ def ordered() -> Steps:
 def parked() -> Steps:
     """A client with caps is paused while one of its jobs comes due, and resumed."""
     asked = msgspec.structs.replace(
-        _request("parked", [_job(b"parked", 15_000), _job(b"too", 16_000)]), client=REGULATED
+        _request("parked", [job_of(b"parked", 15_000), job_of(b"too", 16_000)]), client=REGULATED
     )
 
     def ask(visit: Visit) -> None:
@@ -166,7 +167,7 @@ def parked() -> Steps:
 
 def deleted() -> Steps:
     """A client is deleted: some of its work is parked, some not due yet, recorded or not."""
-    jobs = [_job(b"parked", 15_000), _job(b"later", 200_000), _job(b"unrecorded", 400_000, record="none")]
+    jobs = [job_of(b"parked", 15_000), job_of(b"later", 200_000), job_of(b"unrecorded", 400_000, record="none")]
     asked = msgspec.structs.replace(_request("deleted", jobs), client=REGULATED)
 
     def ask(visit: Visit) -> None:
@@ -178,7 +179,7 @@ def deleted() -> Steps:
 
 def unsendable() -> Steps:
     """Jobs that no queue can ever take: they end as dead."""
-    return [(1_000, _ask("unsendable", [_job(NEVER_SENDABLE, 90_000), _job(b"beside it", 90_000)]))]
+    return [(1_000, _ask("unsendable", [job_of(NEVER_SENDABLE, 90_000), job_of(b"beside it", 90_000)]))]
 
 
 def retimed() -> Steps:
@@ -188,12 +189,12 @@ def retimed() -> Steps:
         return Recurrence(every=Every(14_000 + number, BEGAN_AT + 20_000), max_fires=(10, 4, 2)[number])
 
     def replaced(number: int) -> changes.Change:
-        return changes.replaced(_definition(recurrence=beat(number)), b"%d" % number)
+        return changes.replaced(definition_of(recurrence=beat(number)), b"%d" % number)
 
     return [
-        (1_000, _create("retimed", recurrence=beat(0))),
-        (95_000, _change("retimed", replaced(1), is_repeated=False)),
-        (125_000, _change("retimed", replaced(2))),
+        (1_000, create_key("retimed", recurrence=beat(0))),
+        (95_000, change_key("retimed", replaced(1), is_repeated=False)),
+        (125_000, change_key("retimed", replaced(2))),
     ]
 
 
@@ -201,9 +202,9 @@ def missed() -> Steps:
     """A beat that is paused and soon resumed, which skips what it missed: one message may outlast the pause."""
     every = Recurrence(every=Every(9_000, BEGAN_AT + 20_000), max_fires=9)
     return [
-        (1_000, _create("missed", recurrence=every, catch_up="none")),
-        (30_000, _change("missed", changes.paused("a short pause"))),
-        (56_000, _change("missed", changes.resumed(None))),
+        (1_000, create_key("missed", recurrence=every, catch_up="none")),
+        (30_000, change_key("missed", changes.paused("a short pause"))),
+        (56_000, change_key("missed", changes.resumed(None))),
     ]
 
 
@@ -211,9 +212,9 @@ def held_back() -> Steps:
     """A beat whose releases end in a short pause that no poller sees, and that are to be sent anew by its resume."""
     every = Recurrence(every=Every(14_000, BEGAN_AT + 20_000), max_fires=9)
     return [
-        (1_000, _create("held back", recurrence=every, catch_up="all")),
-        (64_000, _change("held back", changes.paused("a short pause"))),
-        (95_000, _change("held back", changes.resumed(None))),
+        (1_000, create_key("held back", recurrence=every, catch_up="all")),
+        (64_000, change_key("held back", changes.paused("a short pause"))),
+        (95_000, change_key("held back", changes.resumed(None))),
     ]
 
 
@@ -228,6 +229,11 @@ SCENES: dict[str, Callable[[], Steps]] = {
 FURTHER_SCENES: dict[str, Callable[[], Steps]] = {
     scene.__name__: scene for scene in (stopped, unsendable, retimed, missed, held_back)
 }
+
+
+def keyed_request(key: str, jobs: list[NewJob], client: Client = CLIENTS[0]) -> CreateRequest:
+    """A request under an Idempotency-Key."""
+    return msgspec.structs.replace(_request(key, jobs), client=client)
 
 
 def with_outlines_of(whole: CreateRequest, jobs: Sequence[NewJob]) -> CreateRequest:
@@ -254,7 +260,7 @@ def _request(key: str | None, jobs: list[NewJob]) -> CreateRequest:
     return CreateRequest(client=CLIENTS[0], jobs=numbered, outlines=outlines, idempotency_key=key, digest=str(key))
 
 
-def _job(payload: bytes, delay_ms: int, policy: RetryPolicy = NEAR, record: RecordLevel = "full") -> NewJob:
+def job_of(payload: bytes, delay_ms: int, policy: RetryPolicy = NEAR, record: RecordLevel = "full") -> NewJob:
     return NewJob(target=TARGET, payload=Payload(payload), delay_ms=delay_ms, retry_policy=policy, record=record)
 
 
@@ -263,19 +269,19 @@ def _dying(job: NewJob) -> NewJob:
     return msgspec.structs.replace(job, target=HttpTarget(REJECTING_HOST, timeout_seconds=5), on_failure=CALLED_BACK)
 
 
-def _definition(**wanted: Any) -> Definition:
+def definition_of(**wanted: Any) -> Definition:
     return Definition(
         **{"target": TARGET, "payload": Payload(b"named"), "record": "full", "retry_policy": NEAR, **wanted}
     )
 
 
-def _create(key: str, **wanted: Any) -> Callable[[Visit], None]:
+def create_key(key: str, **wanted: Any) -> Callable[[Visit], None]:
     def create(visit: Visit) -> None:
         def flow(world: World, partitions: Sequence[str]) -> write.Written:
             caller = access.identify(world, visit.client.principals[0])
             client = access.client_for(world, caller, visit.client.client_id)
             asked = write.NamedRequest(
-                client=client, job_key=key, as_sent=key.encode(), definition=_definition(**wanted)
+                client=client, job_key=key, as_sent=msgspec.json.encode(key), definition=definition_of(**wanted)
             )
             return write.create_named(world, asked, partitions)
 
@@ -284,7 +290,7 @@ def _create(key: str, **wanted: Any) -> Callable[[Visit], None]:
     return create
 
 
-def _change(key: str, changed: changes.Change, *, is_repeated: bool = True) -> Callable[[Visit], None]:
+def change_key(key: str, changed: changes.Change, *, is_repeated: bool = True) -> Callable[[Visit], None]:
     def change(visit: Visit) -> None:
         job_id = NamedJobId(visit.client.client_id, key, 1).job_id
 

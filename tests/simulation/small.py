@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
-from clockwork.flows.named import unended
+from clockwork.flows.deliver import circuits
+from clockwork.flows.named import in_flight, unended
 from clockwork.flows.poll import portions
+from clockwork.flows.requests import clients
 from clockwork.flows.sweep import deletion, unpark
+from clockwork.flows.timeline import later, shards
 
-#: The bounds that may be anything: more turns make the same.
+#: The bounds that may be anything: more turns make the same, and who is refused may ask again.
 BOUNDS: dict[tuple[ModuleType, str], int] = {
     (portions, "ROWS_AT_ONCE"): 3,
     (portions, "OCCURRENCES_AT_ONCE"): 60,
@@ -20,6 +23,11 @@ BOUNDS: dict[tuple[ModuleType, str], int] = {
     (deletion, "PAGE"): 2,
     (unpark, "PAGE"): 3,
     (unpark, "MOST_TRIES"): 2,
+    (circuits, "MOST_RATIOS"): 1,
+    (in_flight, "MOST_AT_ONCE"): 2,
+    (clients, "MOST_REPLANS"): 1,
+    (later, "MOST_TRIES"): 2,
+    (shards, "MOST_TRIES"): 2,
 }
 
 

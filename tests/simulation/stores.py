@@ -146,15 +146,26 @@ class WatchedRegulation(MemoryRegulation):
 class WatchedClients(MemoryClients):
     """Clients that report every change to the watcher."""
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: Watcher, jobs: WatchedJobs, regulation: WatchedRegulation) -> None:
         super().__init__()
         self._watcher = watcher
+        self._jobs = jobs
+        self._regulation = regulation
 
     def put(self, client: Client, *, replaces: int | None = None) -> bool:
         is_put = super().put(client, replaces=replaces)
         if is_put:
             self._watcher.client_changed(client)
+            if client.gone_at is not None:
+                self._check_left(client.client_id)
         return is_put
+
+    def _check_left(self, client_id: str) -> None:
+        """Requires that nothing is left of a client whose id is free, for whoever gets it."""
+        left = [key for owner, key in self._jobs.unreadable if owner == client_id]
+        self._watcher.require(not left, "I5", "it is gone, and a job of it cannot be read", client_id)
+        shut = self._regulation.circuits(client_id)
+        self._watcher.require(not shut, "I5", f"it is gone, and its circuits are open: {list(shut)}", client_id)
 
 
 class UnrulyQueue(MemoryReleaseQueue):
@@ -288,9 +299,9 @@ class Stores:
         self.releases = Routed(by_order(self.queue, self.ordered_queue))
         self.dead_letters = MemoryDeadLetters(self.queue, self.ordered_queue)
         self.jobs = WatchedJobs(watcher)
-        self.clients = WatchedClients(watcher)
-        self.key_rows = MemoryKeyRows()
         self.regulation = WatchedRegulation(watcher, self.acting)
+        self.clients = WatchedClients(watcher, self.jobs, self.regulation)
+        self.key_rows = MemoryKeyRows()
         watcher.timeline = self.timeline
         watcher.executions = watcher.named.executions = self.executions.ever
 

@@ -8,7 +8,7 @@ from clockwork.domain.executions import Attempt, Execution, State
 from clockwork.domain.jobs import HttpTarget, KafkaTarget, SqsTarget, Target
 from clockwork.domain.releases import Delivery
 from tests.simulation.requests import QUEUE_ARN, REVOCABLE, TOPIC
-from tests.simulation.revoking import Grants, without_some
+from tests.simulation.revoking import LONGEST_SLEEP_MS, Grants, without_some
 from tests.support.examples import NOW, execution, occurrence, release
 
 INVOCATION_MS = 60_000
@@ -53,6 +53,10 @@ def test_a_refusal_ends_the_execution_with_its_reason_and_only_while_something_i
     assert "nothing was taken away" in str(grants.refusal_objection(refused(), NOW))
     grants.changed(BARE, NOW)
     assert grants.refusal_objection(refused(), NOW) is None
+    grants.changed(REVOCABLE, NOW + 5)
+    over = NOW + 5 + INVOCATION_MS + LONGEST_SLEEP_MS
+    assert grants.refusal_objection(refused(), over - 1) is None
+    assert "nothing was taken away" in str(grants.refusal_objection(refused(), over))
     assert "it was refused, and is FAILED" in str(grants.refusal_objection(refused(State.FAILED), NOW))
     assert "no more" in str(grants.refusal_objection(refused(told=""), NOW))
     assert grants.refusal_objection(execution(State.DEAD, reason="spent"), NOW) is None

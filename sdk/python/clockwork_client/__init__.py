@@ -43,6 +43,7 @@ __all__ = [
     "job",
     "kafka",
     "lambda_function",
+    "pool",
     "retry",
     "scheduled_context",
     "sns",

@@ -21,7 +21,7 @@ from clockwork_client.errors import (
     TooManyRequests,
     UnexpectedAnswer,
 )
-from clockwork_client.requests import callback, eventbridge, http, job, kafka, lambda_function, retry, sns, sqs
+from clockwork_client.requests import callback, eventbridge, http, job, kafka, lambda_function, pool, retry, sns, sqs
 from clockwork_client.results import Execution, Job
 from clockwork_client.webhooks import ScheduledContext, scheduled_context, verify_webhook
 
@@ -52,6 +52,7 @@ __all__ = [
     "job",
     "kafka",
     "lambda_function",
+    "pool",
     "retry",
     "scheduled_context",
     "sns",

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from clockwork_client.answers import Answer, Target, camel, text_of
-from clockwork_client.reports import Completion
+from clockwork_client.reports import Completion, PoolTarget
 from clockwork_client.results import (
     EventBridgeTarget,
     HttpTarget,
@@ -139,6 +139,19 @@ def sqs(queue_arn: str, *, message_group_id: str | None = None, role_arn: str | 
 def sns(topic_arn: str, *, message_group_id: str | None = None, role_arn: str | None = None) -> SnsTarget:
     """An SNS topic that the client's allowedTargetArns list."""
     return SnsTarget(fields(type="sns", topic_arn=topic_arn, message_group_id=message_group_id, role_arn=role_arn))
+
+
+def pool(
+    name: str,
+    handler: str,
+    *,
+    timeout_seconds: Duration | None = None,
+    priority: Literal["normal", "high", "low"] | None = None,
+) -> PoolTarget:
+    """A handler of a pool that the client's allowedPools list. An attempt may take `timeout_seconds`, up to 7 days."""
+    return PoolTarget(
+        fields(type="pool", pool=name, handler=handler, timeout_seconds=timeout_seconds, priority=priority)
+    )
 
 
 def kafka(topic: str, *, key: str | None = None) -> KafkaTarget:

@@ -29,6 +29,7 @@ READS = {"RequestItems": {"t": {"Keys": [GET["Key"]], "ConsistentRead": True}}}
 SEND = {"QueueUrl": "https://sqs/1/q", "Entries": [{"Id": "0", "MessageBody": "é", "DelaySeconds": 1}]}
 DELETE = {"TableName": "t", "Key": {"id": {"S": "a"}}}
 HIDE = {"QueueUrl": "https://sqs/1/q", "Entries": [{"Id": "0", "ReceiptHandle": "r", "VisibilityTimeout": 3}]}
+DONE = {"QueueUrl": "https://sqs/1/q", "Entries": [{"Id": "0", "ReceiptHandle": "r"}]}
 COUNTS = {"QueueUrl": "https://sqs/1/q", "AttributeNames": ["ApproximateNumberOfMessages"]}
 
 #: Each operation of the data plane, with its service and an example.
@@ -42,6 +43,7 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "Scan": ("dynamodb", {"TableName": "t", "ConsistentRead": True}),
     "UpdateItem": ("dynamodb", UPDATE),
     "ChangeMessageVisibilityBatch": ("sqs", HIDE),
+    "DeleteMessageBatch": ("sqs", DONE),
     "GetQueueAttributes": ("sqs", COUNTS),
     "SendMessageBatch": ("sqs", SEND),
 }

@@ -19,6 +19,7 @@ PASSED, FAILED = 0, 1
 CRASH_POINTS = "tests/simulation/test_crash_points.py"
 #: Tests of decisions, flows and handlers, all in memory.
 UNIT_TESTS = ("tests/unit", "tests/handlers")
+RARE_MOMENTS = "tests/simulation/test_faults.py"
 #: Many times as long (s) as these checks take in an unbroken tree.
 SECONDS_PER_TEST = 60
 SECONDS_FOR_TESTS = 900
@@ -94,7 +95,7 @@ def some_tests_notice(tree: Tree, tests: Sequence[str], by: str) -> Noticed | No
 def named_is_noticed(tree: Tree, mutant: Mutant, seeds: int) -> Noticed | None:
     """The violation that a named mutant's scene shows, or within `seeds` seeds the simulator. Raises Void."""
     if mutant.scene:
-        return some_tests_notice(tree, [CRASH_POINTS, "-k", mutant.scene], f"scene {mutant.scene}")
+        return some_tests_notice(tree, [CRASH_POINTS, RARE_MOMENTS, "-k", mutant.scene], f"scene {mutant.scene}")
     return simulator_notices(tree, seeds)
 
 

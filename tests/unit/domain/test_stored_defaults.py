@@ -20,7 +20,7 @@ from clockwork.domain.storage import codec
 #: By struct: the value of each field that is left out. The default of a field that is not listed is None, or empty.
 LEFT_OUT: dict[str, dict[str, Any]] = {
     "Attempt": {"lateness_ms": 0},
-    "Awaited": {"as_it_was": False},
+    "Awaited": {"as_it_was": False, "watched_again": False},
     "Client": {"revision": 0, "record": "full", "min_interval_seconds": 1, "paused": False, "since_at": 0},
     "Completion": {"mode": "callback", "heartbeat_seconds": 300, "timeout_seconds": 86_400},
     "CompiledCron": {
@@ -46,6 +46,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "attempt": 0,
         "lost_workers": 0,
         "budget_from": 0,
+        "handbacks": 0,
         "unclaimed": False,
         "paced": False,
         "as_it_was": False,
@@ -67,6 +68,8 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
     "Parked": {"rate": 5.0, "by_hand": False, "noted_at": 0, "swept_until": 0},
     "Payload": {"is_text": False},
     "Pointer": {"read_at": 0},
+    "Pool": {"revision": 0, "lease_seconds": 90},
+    "PoolTarget": {"timeout_seconds": 3_600, "priority": "normal"},
     "Recurrence": {"timezone": "UTC", "jitter_seconds": 0},
     "Release": {
         "attempt": 1,

@@ -19,6 +19,8 @@ from clockwork.flows.world import Environment, World
 from clockwork.settings import LIVE, OWN_METRICS, Settings
 
 Handler = Callable[[dict[str, Any], Any], Any]
+#: For how long an environment may go by the keys of tickets that it has read (s).
+TICKET_KEYS_SECONDS = 300
 
 
 class NotWired:
@@ -95,6 +97,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     """All ports on AWS. `aws`: a session of one's own, as tests and benchmarks have."""
     # Imported here: whoever tests a handler on memory needs no botocore.
     from clockwork.aws.clock import OsRandom, SystemClock
+    from clockwork.aws.queues.pool_queues import AwsPoolQueues
     from clockwork.aws.session import Aws
     from clockwork.aws.stores.clients import AwsClients, CachedClients
     from clockwork.aws.stores.executions import AwsExecutions
@@ -104,6 +107,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     from clockwork.aws.stores.regulation import AwsRegulation
     from clockwork.aws.stores.shards import AwsShards
     from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
+    from clockwork.aws.stores.ticket_keys import AwsTicketKeys, CachedTicketKeys
     from clockwork.aws.stores.timeline import AwsTimeline
     from clockwork.aws.stores.trail import AwsTrail
     from clockwork.aws.targets.notices import AwsNotices
@@ -131,6 +135,8 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
         regulation=AwsRegulation(aws, settings.clients_table, clock),
         trail=AwsTrail(aws, settings.executions_table),
         signing_secrets=AwsSigningSecrets(aws),
+        pool_queues=AwsPoolQueues(aws, settings.pool_queue_urls),
+        ticket_keys=CachedTicketKeys(AwsTicketKeys(aws, settings.clients_table), clock, TICKET_KEYS_SECONDS),
         environment=Environment(name=OsRandom().token()),
     )
 
@@ -184,7 +190,7 @@ def _dead_letters(aws: Any, settings: Settings) -> ports.DeadLetters:
     urls = [settings.release_dead_letter_queue_url, settings.ordered_release_dead_letter_queue_url]
     if settings.has_kafka:
         urls += [settings.kafka_release_dead_letter_queue_url, settings.kafka_ordered_release_dead_letter_queue_url]
-    return AwsDeadLetters(aws, urls)
+    return AwsDeadLetters(aws, [*urls, *settings.pool_dead_letter_queue_urls.values()])
 
 
 def _in_hand(aws: Any, settings: Settings) -> ports.InHand:

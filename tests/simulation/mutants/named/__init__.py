@@ -5,9 +5,13 @@ from tests.simulation.mutants.named.calling_back import CALLING_BACK
 from tests.simulation.mutants.named.completing import COMPLETING
 from tests.simulation.mutants.named.delivering import DELIVERING
 from tests.simulation.mutants.named.lasting import LASTING
+from tests.simulation.mutants.named.leaving import LEAVING
 from tests.simulation.mutants.named.naming import NAMING
 from tests.simulation.mutants.named.ordering import ORDERING
 from tests.simulation.mutants.named.regulating import REGULATING
 from tests.simulation.mutants.named.releasing import RELEASING
 
-NAMED = (*RELEASING, *ASKING, *NAMING, *DELIVERING, *CALLING_BACK, *COMPLETING, *REGULATING, *ORDERING, *LASTING)
+NAMED = (
+    *(*RELEASING, *ASKING, *NAMING, *DELIVERING, *CALLING_BACK, *COMPLETING),
+    *(*REGULATING, *ORDERING, *LASTING, *LEAVING),
+)

@@ -38,7 +38,7 @@ EARLIER: dict[int, dict] = {}
 start.jobs_apart = lambda world, refs: {ref: EARLIER[id(world)][ref] for ref in refs}
 """
 )
-_CLAIM = "    claimed = claim(batch, admitted)\n"
+_CLAIM = "    return claim(batch, _whole(batch, admitted))\n"
 _LOOKS = (
     """    named = [ref for ref in (decode_job(one.release.job_id) for one in admitted) if isinstance(ref, NamedJobId)]
     EARLIER[id(batch.world)] = jobs_apart(batch.world, ((ref.client_id, ref.job_key) for ref in named)) if named else {}

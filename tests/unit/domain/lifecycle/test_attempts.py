@@ -8,11 +8,8 @@ import pytest
 from clockwork.domain.executions import FINAL, WAITING, State
 from clockwork.domain.jobs import Payload, RecordLevel, RetryPolicy
 from clockwork.domain.lifecycle.attempts import (
-    ATTEMPTS_KEPT,
-    EXCERPTS_KEPT,
     Action,
     Claim,
-    attempt_of,
     is_claimed,
     plan_claim,
     plan_death,
@@ -21,6 +18,7 @@ from clockwork.domain.lifecycle.attempts import (
 )
 from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS
 from clockwork.domain.lifecycle.expiry import ended_execution
+from clockwork.domain.lifecycle.history import ATTEMPTS_KEPT, EXCERPTS_KEPT, attempt_of
 from clockwork.domain.storage.codec import encode
 from tests.support.examples import NOW, execution, failure, occurrence, release, success
 

@@ -22,6 +22,7 @@ class State(StrEnum):
     RUNNING = "RUNNING"  # claimed; its deliverer's outcome moves it on, or the next message once the claim has ended
     FAILED = "FAILED"  # the target refused or broke off; the next attempt's claim moves it on
     TIMED_OUT = "TIMED_OUT"  # the target did not answer in time; the next attempt's claim moves it on
+    HANDED_BACK = "HANDED_BACK"  # its worker gave it back, at no cost of an attempt; the next one's claim moves it on
     WORKER_LOST = "WORKER_LOST"  # its deliverer ended without an outcome; the next attempt's claim moves it on
     PARKED = "PARKED"  # in a row, no attempt used up; the sweeper unparks it, then a deliverer's claim moves it on
     SUCCEEDED = "SUCCEEDED"  # final
@@ -41,7 +42,7 @@ DAY_MS = 86_400_000
 #: keeps then leave room for the largest payload in an item of 400 KB.
 LONGEST_ERROR = 500
 FINAL = frozenset({State.SUCCEEDED, State.CANCELLED, State.EXPIRED, State.SKIPPED, State.DEAD})
-WAITING = frozenset({State.PENDING, State.PARKED, State.FAILED, State.TIMED_OUT, State.WORKER_LOST})
+WAITING = frozenset({State.PENDING, State.PARKED, State.FAILED, State.TIMED_OUT, State.HANDED_BACK, State.WORKER_LOST})
 
 
 class Attempt(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -67,7 +68,7 @@ def number_of_last(attempts: Sequence[Attempt]) -> int:
 
 
 class Awaited(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A RUNNING attempt that ends by callback: what its claim fixed, and what was heard of it. Instants are in ms.
+    """A RUNNING attempt that ends by a report: what its claim fixed, and what was heard of it. Instants are in ms.
 
     Each sign of life moves the end of its claim by `heartbeat_ms`, never beyond `deadline_at`. From `accepted_at` on
     the claim is the receiver's: it outlives the deliverer. `partition_id`, `revision` and `as_it_was` are those of the
@@ -85,6 +86,9 @@ class Awaited(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     message: str | None = None
     #: When these were written last (ms).
     told_at: int | None = None
+    #: The pool whose worker has it, and the name that this gives itself; None: a target delivered it to a receiver.
+    pool: str | None = None
+    worker_id: str | None = None
     #: A repeat of a cancel has sent the watch for the end of its grace once more: other repeats need not.
     watched_again: bool = False
 
@@ -92,8 +96,9 @@ class Awaited(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 class Report(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What the receiver reported of an attempt at `at` (ms): SUCCEEDED with a `result` (JSON), FAILED, or CANCELLED.
 
-    `claimant` is that of the attempt's claim, so that a repeat is recognised after its end. A failure that is not
-    `retryable` is permanent; `retry_after_seconds` is the least wait for the next attempt.
+    A worker may also report HANDED_BACK. `claimant` is that of the attempt's claim, so that a repeat is recognised
+    after its end. A failure that is not `retryable` is permanent; `retry_after_seconds` is the least wait for the next
+    attempt.
     """
 
     claimant: str
@@ -136,6 +141,8 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     lost_workers: int = 0
     #: How many attempts were made before the last redrive: these do not count against `maxAttempts`.
     budget_from: int = 0
+    #: How many of those since then were handed back: these do not count either.
+    handbacks: int = 0
     claimant: str | None = None
     claim_until: int | None = None
     started_at: int | None = None
@@ -176,6 +183,11 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     def is_final(self) -> bool:
         """True if only a redrive can change its state."""
         return self.state in FINAL
+
+    @property
+    def spent(self) -> int:
+        """How many attempts, with the last one, count against `maxAttempts`, but for lost deliverers."""
+        return self.attempt - self.budget_from - self.handbacks
 
     @property
     def is_first_attempt(self) -> bool:

@@ -64,7 +64,19 @@ class SnsTarget(msgspec.Struct, frozen=True, tag="sns", tag_field="type", rename
     role_arn: str | None = None
 
 
-Target = HttpTarget | SqsTarget | KafkaTarget | LambdaTarget | EventBridgeTarget | SnsTarget
+Priority = Literal["normal", "high", "low"]
+
+
+class PoolTarget(msgspec.Struct, frozen=True, tag="pool", tag_field="type", rename="camel", omit_defaults=True):
+    """A handler of a pool, whose workers pull. An attempt ends `timeout_seconds` after its start at the latest."""
+
+    pool: str
+    handler: str
+    timeout_seconds: float = 3_600
+    priority: Priority = "normal"
+
+
+Target = HttpTarget | SqsTarget | KafkaTarget | LambdaTarget | EventBridgeTarget | SnsTarget | PoolTarget
 
 
 def is_signed(target: Target, on_failure: Target | None) -> bool:
@@ -133,3 +145,8 @@ class Occurrence(msgspec.Struct, frozen=True, tag="once", rename="camel", omit_d
     def due_since(self) -> int:
         """The earliest instant (ms) at which it could be delivered: a client may ask for an instant in the past."""
         return max(self.due_at, self.created_at)
+
+    @property
+    def is_reported(self) -> bool:
+        """Whether its attempts end by a report under their token: that of a receiver, or of a worker of a pool."""
+        return self.completion is not None or isinstance(self.target, PoolTarget)

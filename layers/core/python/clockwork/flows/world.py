@@ -17,6 +17,8 @@ from clockwork.domain.limits.slots import Reserved
 from clockwork.domain.retention import Retention
 from clockwork.flows.containment import ContainedExecutions, ContainedJobs, ContainedReleases, Faults
 from clockwork.flows.lasting import LastingExecutions
+from clockwork.flows.sealing import Tickets
+from clockwork.ports.routing import Routed, by_pool
 from clockwork.settings import Settings
 
 
@@ -78,11 +80,17 @@ class World:
     regulation: ports.Regulation
     trail: ports.Trail
     signing_secrets: ports.SigningSecrets
+    pool_queues: ports.PoolQueues
+    ticket_keys: ports.TicketKeys
     environment: Environment = field(default_factory=Environment)
 
     def __post_init__(self) -> None:
         if not isinstance(self.executions, ContainedExecutions):
             object.__setattr__(self, "executions", LastingExecutions(self.executions, self.clock, self.retention))
+        if not isinstance(self.releases, ContainedReleases):
+            # Whoever releases: what workers of a pool are to start goes to them, and everything else to our deliverers.
+            tickets = Tickets(self.ticket_keys, self.pool_queues)
+            object.__setattr__(self, "releases", Routed(by_pool(self.releases, tickets)))
         for name, containing in _CONTAINING.items():
             port = getattr(self, name)
             if not isinstance(port, containing):

@@ -1,4 +1,4 @@
-"""The clients table with the pools, and the Idempotency-Keys, in dictionaries."""
+"""The clients table with the pools and the keys of tickets, and the Idempotency-Keys, in dictionaries."""
 
 from __future__ import annotations
 
@@ -61,3 +61,17 @@ class MemoryKeyRows:
         if stored is None or stored.expires_at <= now:
             self._rows[row.client_id, row.key] = stored = row
         return stored
+
+
+class MemoryTicketKeys:
+    """`ports.TicketKeys` in plain Python."""
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+
+    def get(self) -> Sequence[str]:
+        return tuple(self.keys)
+
+    def make(self, key: str) -> None:
+        if not self.keys:
+            self.keys.append(key)

@@ -1,14 +1,19 @@
-"""The release queue in plain Python: delay, visibility, receive counts and a dead-letter queue, as SQS keeps them."""
+"""The release queue and the queues of pools in plain Python: delay, visibility and dead letters as SQS has them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.messages.bundles import plan_bundles
 from clockwork.domain.releases import Refused, Release, delay_seconds
 from clockwork.domain.storage.codec import encode_message
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.queue import LARGEST_MESSAGE, MemoryQueue, Message
+from clockwork.ports import PoolMessage
+
+#: How long a message of a pool's queue is hidden once it is received (ms).
+VISIBILITY_MS = 60_000
 
 
 class MemoryReleaseQueue(MemoryQueue):
@@ -47,3 +52,45 @@ class MemoryReleaseQueue(MemoryQueue):
     def next_visible_at(self) -> int | None:
         """When the next message may be received (ms, by the world's clock); None if there is none."""
         return min((m.visible_at for m in self.messages.values()), default=None)
+
+
+class MemoryPoolQueues:
+    """`ports.PoolQueues` in plain Python: a queue for each priority of each pool.
+
+    A receipt is the id of a message. `of` is where workers receive.
+    """
+
+    def __init__(self, world: MemoryClock, pools: Mapping[str, Collection[str]], max_receive_count: int = 100) -> None:
+        self._queues: dict[tuple[str, str], MemoryReleaseQueue] = {
+            (pool, priority): MemoryReleaseQueue(world, VISIBILITY_MS, max_receive_count)
+            for pool, priorities in pools.items()
+            for priority in priorities
+        }
+
+    def of(self, pool: str, priority: str = "normal") -> MemoryReleaseQueue:
+        """The queue of a pool for a priority."""
+        return self._queues[pool, priority]
+
+    def all(self) -> Sequence[MemoryReleaseQueue]:
+        """All queues."""
+        return list(self._queues.values())
+
+    def send(self, messages: Sequence[PoolMessage], now: int) -> Sequence[Refused]:
+        refused = []
+        for index, message in enumerate(messages):
+            queue = self._queues.get((message.pool, message.priority))
+            if queue is None:
+                reason = f"the deployment has no queue of pool {message.pool} for the priority {message.priority}"
+                refused.append(Refused(index, True, reason))
+            elif len(message.body) > LARGEST_MESSAGE:
+                refused.append(Refused(index, True, f"{len(message.body)} bytes are more than SQS takes"))
+            else:
+                queue.put(message.body, delay_seconds(message.run_at, now))
+        return refused
+
+    def delete(self, pool: str, priority: str, receipts: Sequence[str]) -> None:
+        queue = self._queues.get((pool, priority))
+        if queue is None:
+            raise Unavailable(f"the deployment has no queue of pool {pool} for the priority {priority}")
+        for receipt in receipts:
+            queue.delete(receipt)

@@ -17,7 +17,7 @@ from clockwork.flows.poll.ordered_shard import poll_ordered_shard
 from clockwork.flows.poll.shard import PollReport, poll_shard
 from clockwork.flows.timeline.shards import all_shards
 from clockwork.flows.world import World
-from clockwork.memory.clients import MemoryClients, MemoryKeyRows, MemoryPools
+from clockwork.memory.clients import MemoryClients, MemoryKeyRows, MemoryPools, MemoryTicketKeys
 from clockwork.memory.clock import MemoryClock, SeededRandom
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
@@ -25,7 +25,7 @@ from clockwork.memory.ordered_queue import MemoryOrderedQueue
 from clockwork.memory.outboxes import MemoryDeadLetters, MemoryNotices
 from clockwork.memory.queue import MemoryQueue
 from clockwork.memory.regulation import MemoryRegulation
-from clockwork.memory.release_queue import MemoryReleaseQueue
+from clockwork.memory.release_queue import MemoryPoolQueues, MemoryReleaseQueue
 from clockwork.memory.shards import MemoryShards
 from clockwork.memory.signing_secrets import MemorySigningSecrets
 from clockwork.memory.targets import MemoryInvoker, MemoryTargets
@@ -63,6 +63,8 @@ class MemoryClockwork:
         self.regulation = MemoryRegulation()
         self.trail = MemoryTrail()
         self.signing_secrets = MemorySigningSecrets()
+        self.pool_queues = MemoryPoolQueues(self.clock, self.settings.pool_queue_urls)
+        self.ticket_keys = MemoryTicketKeys()
         self.world = World(
             settings=self.settings,
             clock=self.clock,
@@ -73,7 +75,7 @@ class MemoryClockwork:
             executions=self.executions,
             releases=Routed(by_order(self.queue, self.ordered_queue)),
             backlog=self.queue,
-            dead_letters=MemoryDeadLetters(self.queue, self.ordered_queue),
+            dead_letters=MemoryDeadLetters(self.queue, self.ordered_queue, *self.pool_queues.all()),
             notices=self.notices,
             in_hand=self.ordered_queue,
             invoker=self.invoker,
@@ -84,6 +86,8 @@ class MemoryClockwork:
             regulation=self.regulation,
             trail=self.trail,
             signing_secrets=self.signing_secrets,
+            pool_queues=self.pool_queues,
+            ticket_keys=self.ticket_keys,
         )
 
     def poll_all(self) -> list[PollReport]:

@@ -18,7 +18,10 @@ from clockwork.ports.queues import (
     DeadLetters,
     InHand,
     Notices,
+    PoolMessage,
+    PoolQueues,
     ReleaseQueue,
+    TicketKeys,
 )
 from clockwork.ports.tables import (
     Clients,
@@ -49,6 +52,8 @@ __all__ = [
     "Lease",
     "Listed",
     "Notices",
+    "PoolMessage",
+    "PoolQueues",
     "Pools",
     "Random",
     "Refused",
@@ -58,6 +63,7 @@ __all__ = [
     "Shards",
     "SigningSecrets",
     "Targets",
+    "TicketKeys",
     "Timeline",
     "Trail",
 ]

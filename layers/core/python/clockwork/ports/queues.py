@@ -26,6 +26,42 @@ class ReleaseQueue(Protocol):
         """
 
 
+class PoolMessage(msgspec.Struct, frozen=True):
+    """A ticket to be sent to the queue of a pool for a priority, delayed until `run_at` (ms), of one client."""
+
+    pool: str
+    priority: str
+    body: str
+    run_at: int
+    client_id: str
+
+
+class PoolQueues(Protocol):
+    """The queues of pools, one for each priority of each pool. Workers receive from them, at least once."""
+
+    def send(self, messages: Sequence[PoolMessage], now: int) -> Sequence[Refused]:
+        """Send each message, delayed as releases are. Returns those that were not taken; never raises Unavailable.
+
+        A message for a queue that the deployment does not have is refused for good.
+        """
+
+    def delete(self, pool: str, priority: str, receipts: Sequence[str]) -> None:
+        """Delete messages that a worker has received. One that is gone already stays so. Raises Unavailable.
+
+        What is no receipt of the queue changes nothing, or raises Unavailable.
+        """
+
+
+class TicketKeys(Protocol):
+    """The keys under which tickets are sealed: random values of the deployment. The first one seals, all open."""
+
+    def get(self) -> Sequence[str]:
+        """The keys, as old as the adapter's stated cache time; empty until one is made."""
+
+    def make(self, key: str) -> None:
+        """Keep this key, unless there is one."""
+
+
 class InHand(Protocol):
     """The messages of the ordered queue that a deliverer has in hand (received and not yet acknowledged)."""
 

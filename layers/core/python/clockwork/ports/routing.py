@@ -1,7 +1,7 @@
 """Routing of releases: a release queue that is made of several, and the functions that pick one for each release.
 
-A release's queue depends on three facts: whether it is ordered, which Lambda delivers it (for Kafka and for private
-targets it is another one), and its shard.
+A release's queue depends on four facts: whether workers of a pool start it, whether it is ordered, which Lambda
+delivers it (for Kafka and for private targets it is another one), and its shard.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from clockwork.domain.jobs import HttpTarget
+from clockwork.domain.jobs import HttpTarget, PoolTarget
 from clockwork.domain.releases import Refused, Release, queue_of
 from clockwork.ports.queues import ReleaseQueue
 
@@ -47,6 +47,16 @@ def by_order(others: ReleaseQueue, ordered: ReleaseQueue) -> Pick:
 def by_target(others: ReleaseQueue, queues: Mapping[type, ReleaseQueue]) -> Pick:
     """Pick the queue that `queues` has for the type of the target; `others` if it has none."""
     return lambda release: queues.get(type(release.occurrence.target), others)
+
+
+def by_pool(others: ReleaseQueue, tickets: ReleaseQueue) -> Pick:
+    """Pick `tickets` for what workers of a pool are to start. A watch starts nothing: it is for our own deliverers."""
+
+    def pick(release: Release) -> ReleaseQueue:
+        is_for_workers = isinstance(release.occurrence.target, PoolTarget) and not release.watches
+        return tickets if is_for_workers else others
+
+    return pick
 
 
 def by_network(others: ReleaseQueue, private: ReleaseQueue) -> Pick:

@@ -101,6 +101,7 @@ DECODERS: dict[tuple[str, str], msgspec.json.Decoder[Any]] = {
     ("dynamodb", "Scan"): msgspec.json.Decoder(_Page),
     ("dynamodb", "UpdateItem"): msgspec.json.Decoder(_Changed),
     ("sqs", "ChangeMessageVisibilityBatch"): msgspec.json.Decoder(_Batch),
+    ("sqs", "DeleteMessageBatch"): msgspec.json.Decoder(_Batch),
     ("sqs", "GetQueueAttributes"): msgspec.json.Decoder(_Attributes),
     ("sqs", "SendMessageBatch"): msgspec.json.Decoder(_Batch),
 }

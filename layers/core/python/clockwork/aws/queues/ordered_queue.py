@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from clockwork.aws.errors import ask
-from clockwork.aws.queues.release_queue import MESSAGES_PER_BATCH, AwsReleaseQueue, Message
+from clockwork.aws.queues.release_queue import AwsReleaseQueue
+from clockwork.aws.queues.sender import MESSAGES_PER_BATCH, Message
 from clockwork.aws.repeats import batches
 from clockwork.aws.session import Aws
 from clockwork.domain.messages.turns import send_in_turns
 from clockwork.domain.ordering import dedup_of, group_of
 from clockwork.domain.releases import Release
+from clockwork.domain.storage.codec import encode_message
 from clockwork.ports import Refused
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
 
 
 class AwsOrderedQueue(AwsReleaseQueue):
@@ -30,13 +28,10 @@ class AwsOrderedQueue(AwsReleaseQueue):
         send = super().send
         return send_in_turns(releases, lambda turn: send(turn, now))
 
-    def entry(self, message: Message, now: int) -> SendMessageBatchRequestEntryTypeDef:  # noqa: ARG002 - no delays here
-        return {
-            "Id": str(message.number),
-            "MessageBody": message.body,
-            "MessageGroupId": group_of(message.first.occurrence),
-            "MessageDeduplicationId": dedup_of(message.first),
-        }
+    def message(self, number: int, indexes: tuple[int, ...], run_at: int, carried: Sequence[Release]) -> Message:  # noqa: ARG002 - no delays here
+        """The message that carries this release: one alone, since it has an ordering key."""
+        group, deduplication = group_of(carried[0].occurrence), dedup_of(carried[0])
+        return Message(number, indexes, None, encode_message(carried), group, deduplication)
 
 
 class AwsInHand:

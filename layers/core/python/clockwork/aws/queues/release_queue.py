@@ -3,46 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
 
-from clockwork.aws.errors import answer_of, is_of_entry, not_taken
-from clockwork.aws.plane.plane import Outcome
-from clockwork.aws.repeats import batches_within
+from clockwork.aws.queues.sender import Message, Sender
 from clockwork.aws.session import Aws
-from clockwork.domain.errors import Unavailable
 from clockwork.domain.messages.bundles import plan_bundles
-from clockwork.domain.releases import Release, delay_seconds
+from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import encode_message
 from clockwork.ports import Refused
 
-if TYPE_CHECKING:
-    from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
 
-#: The most messages of one call, and their bytes in all:
-#: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
-MESSAGES_PER_BATCH = 10
-LARGEST_BATCH = 1_048_576
-SEND_ROUNDS = 4
-
-
-@dataclass(frozen=True)
-class Message:
-    """One message of the queue.
-
-    `indexes` are the places of its releases among the releases to send; `run_at` is the earliest of theirs (ms).
-    """
-
-    number: int
-    indexes: tuple[int, ...]
-    run_at: int
-    #: The first of its releases, which are all of one client.
-    first: Release
-    body: str
-
-
-class AwsReleaseQueue:
+class AwsReleaseQueue(Sender):
     """`ports.ReleaseQueue` on a standard queue.
 
     `fair`: a message's group is its client, so that SQS keeps one client from starving the others. This costs 0.10 USD
@@ -58,95 +29,17 @@ class AwsReleaseQueue:
         fair: bool = False,
         elapsed_seconds: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__(aws, queue_url, elapsed_seconds=elapsed_seconds)
         self._fair = fair
-        self._url = queue_url
-        self._elapsed_seconds = elapsed_seconds
-        self._sqs = aws.plane("sqs", attempts=1)  # `_send_all` repeats, and nothing else
-        self._backoff = aws.backoff
 
     def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
-        messages = _messages(releases, now)
-        refused = [one for message in messages if len(message.body) > LARGEST_BATCH for one in _too_large(message)]
-        sendable = [message for message in messages if len(message.body) <= LARGEST_BATCH]
-        started_at = now - self._elapsed_ms()
-        refused += self._send_all(started_at, _batches(sendable))
-        return sorted(refused, key=lambda report: report.index)
+        messages = []
+        for number, bundle in enumerate(plan_bundles(releases, now)):
+            carried = [releases[index] for index in bundle.indexes]
+            messages.append(self.message(number, bundle.indexes, bundle.run_at, carried))
+        return self.post(messages, now)
 
-    def _send_all(self, started_at: int, waiting: list[list[Message]]) -> list[Refused]:
-        """Send batches until SQS has taken each message, for at most SEND_ROUNDS rounds; the releases that it refused.
-
-        A repeat may send a message twice, which is allowed: the queue delivers at least once anyway.
-        `started_at` plus the elapsed time is now (ms).
-        """
-        refused: list[Refused] = []
-        reasons: dict[int, str] = {}
-        for _ in self._backoff.rounds(SEND_ROUNDS):
-            requests = (self._request(batch, started_at + self._elapsed_ms()) for batch in waiting)
-            outcomes = self._sqs.call_all("SendMessageBatch", requests)
-            left = []
-            for batch, outcome in zip(waiting, outcomes, strict=True):
-                failed = _failed(batch, outcome)
-                for message in batch:
-                    if is_of_entry(failed.get(message.number, {})):
-                        refused += _refused(message, True, _reason(failed.pop(message.number)))
-                if failed:
-                    left.append([message for message in batch if message.number in failed])
-                    reasons |= {number: _reason(entry) for number, entry in failed.items()}
-            waiting = left
-            if not waiting:
-                break
-        return refused + [
-            one for batch in waiting for message in batch for one in _refused(message, False, reasons[message.number])
-        ]
-
-    def _request(self, batch: Sequence[Message], now: int) -> dict[str, Any]:
-        return {"QueueUrl": self._url, "Entries": [self.entry(message, now) for message in batch]}
-
-    def entry(self, message: Message, now: int) -> SendMessageBatchRequestEntryTypeDef:
-        """The entry of a message in a call to SQS; `now` in ms."""
-        entry: SendMessageBatchRequestEntryTypeDef = {
-            "Id": str(message.number),
-            "MessageBody": message.body,
-            "DelaySeconds": delay_seconds(message.run_at, now),
-        }
-        if self._fair:
-            entry["MessageGroupId"] = message.first.occurrence.client_id
-        return entry
-
-    def _elapsed_ms(self) -> int:
-        return int(self._elapsed_seconds() * 1000)
-
-
-def _batches(messages: Sequence[Message]) -> list[list[Message]]:
-    return batches_within(messages, MESSAGES_PER_BATCH, LARGEST_BATCH, lambda message: len(message.body))
-
-
-def _failed(batch: Sequence[Message], outcome: Outcome) -> dict[int, Mapping[str, Any]]:
-    """What SQS says of the messages that it did not take, by the number of the message; all if it gave no answer."""
-    try:
-        failed = not_taken(answer_of(outcome), (str(message.number) for message in batch))
-    except Unavailable as error:
-        return {message.number: {"Fault": str(error)} for message in batch}
-    return {int(number): entry for number, entry in failed.items()}
-
-
-def _messages(releases: Sequence[Release], now: int) -> list[Message]:
-    messages = []
-    for number, bundle in enumerate(plan_bundles(releases, now)):
-        carried = [releases[index] for index in bundle.indexes]
-        messages.append(Message(number, bundle.indexes, bundle.run_at, carried[0], encode_message(carried)))
-    return messages
-
-
-def _refused(message: Message, permanent: bool, reason: str) -> list[Refused]:
-    return [Refused(index, permanent, reason) for index in message.indexes]
-
-
-def _too_large(message: Message) -> list[Refused]:
-    return _refused(message, True, f"{len(message.body)} bytes are more than SQS takes ({LARGEST_BATCH})")
-
-
-def _reason(entry: Mapping[str, Any]) -> str:
-    if "Fault" in entry:
-        return str(entry["Fault"])
-    return f"{entry.get('Code')}: {entry.get('Message', 'no message')}"
+    def message(self, number: int, indexes: tuple[int, ...], run_at: int, carried: Sequence[Release]) -> Message:
+        """The message that carries these releases, which are all of one client."""
+        group = carried[0].occurrence.client_id if self._fair else None
+        return Message(number, indexes, run_at, encode_message(carried), group)

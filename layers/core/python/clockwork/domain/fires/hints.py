@@ -25,10 +25,10 @@ def hint_of(occurrence: Occurrence) -> Occurrence:
 def completed(hint: Occurrence, job: NamedJob) -> Occurrence:
     """The occurrence as the job's definition has it now, at the place in an order where its release lies.
 
-    A job that completes by callback by now has left the order.
+    A job that ends by reports by now has left the order.
     """
     whole = occurrence_of(job, hint.due_at, hint.created_at)
-    ordering_key = hint.ordering_key if whole.completion is None else None
+    ordering_key = hint.ordering_key if not whole.is_reported else None
     return msgspec.structs.replace(whole, ordering_key=ordering_key, sequence=hint.sequence, record=hint.record)
 
 

@@ -10,30 +10,25 @@ from enum import Enum, auto
 
 import msgspec
 
-from clockwork.domain.executions import (
-    FINAL,
-    LONGEST_ERROR,
-    Attempt,
-    Execution,
-    Outcome,
-    State,
-    kept_until,
-    number_of_last,
-)
+from clockwork.domain.executions import FINAL, WAITING, Attempt, Execution, Outcome, State, kept_until, number_of_last
 from clockwork.domain.fires.hints import hint_of
-from clockwork.domain.lifecycle.awaited import goes_on, reopened
-from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS, awaited_by, ends_at, reported, silence, watch_of
+from clockwork.domain.lifecycle.awaited import fenced, fences, goes_on, reopened
+from clockwork.domain.lifecycle.awaiting import (
+    CLAIM_GRACE_MS,
+    Worker,
+    awaited_by,
+    ends_at,
+    renewed_until,
+    reported,
+    silence,
+    watch_of,
+)
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
+from clockwork.domain.lifecycle.history import attempt_of, last_of
 from clockwork.domain.lifecycle.retries import RetryPlan, meets_again_ms, plan_retry
 from clockwork.domain.releases import Release
 from clockwork.domain.retention import ending
 from clockwork.domain.waits import together, without
-
-#: A record keeps at most this many of the last attempts, however often the execution is redriven. With them and the
-#: largest payload it has to fit into a row of the table, which holds 400 KB.
-ATTEMPTS_KEPT = 100
-#: A record keeps the excerpts of answers for only this many of the last attempts, so that it stays small.
-EXCERPTS_KEPT = 3
 
 
 class Action(Enum):
@@ -69,11 +64,16 @@ class Claim(msgspec.Struct, frozen=True):
     #: What waits is sent anew. In an ordered queue it is not, and each time that it comes counts.
     resends: bool = True
     jitter: float = 0.0  # 0 <= jitter < 1, for the wait after a failure that was reported
+    #: Who is to work on the attempt, if that is a worker of a pool, for whom the api claims.
+    worker: Worker | None = None
 
 
 def plan_claim(release: Release, stored: Execution | None, claim: Claim) -> Plan:
     """The plan of a deliverer that holds `release`, given the stored record (None if there is none)."""
     late = is_expired(release.occurrence, max(claim.now, release.run_at))
+    waits = stored is None or stored.state in WAITING or goes_on(stored, release)
+    if waits and fences(release, stored):
+        return Plan(Action.ABSORB, "nobody has claimed it, nor may by now", fenced(release, stored, claim.expires_at))
     if stored is None:
         if release.watches:
             return Plan(Action.ABSORB, "what it watched is gone, and it starts nothing")
@@ -104,14 +104,33 @@ def _plan_running(release: Release, stored: Execution, claim: Claim) -> Plan:
         return Plan(Action.ABSORB, "another attempt runs, which has a watch of its own")
     if stored.report is not None:
         return plan_outcome(release, stored, reported(stored, stored.report), claim.now, claim.jitter)
+    if claim.worker is not None and stored.attempt == release.attempt and stored.claimant == claim.claimant:
+        return _plan_repeat(release, stored, claim)
     if not is_claimed(stored, claim.now):
         return _plan_lost_worker(release, stored, claim)
     if stored.is_accepted:
+        if claim.worker is not None:
+            return Plan(Action.ABSORB, "another worker has it, whose watch finds the end of its claim")
         return Plan(Action.DEFER, "its receiver is at work", release=watch_of(release, stored))
     over_at = ends_at(stored) + CLAIM_GRACE_MS
     back_at = min(claim.now + meets_again_ms(release.meets), over_at) if claim.resends else over_at
     again = _again(release, release.attempt, back_at, release.meets + 1)
     return Plan(Action.DEFER, "another deliverer's claim is live", release=again)
+
+
+def _plan_repeat(release: Release, stored: Execution, claim: Claim) -> Plan:
+    """The plan for a worker that claims again what it has claimed: it got no answer, and so has not started.
+
+    To go on it writes: so an earlier call under the same claim that has stalled cannot end it unseen.
+    """
+    if stored.cancel_noted_at is not None:
+        began_at = stored.started_at or claim.now
+        stopped = Outcome(State.CANCELLED, began_at, claim.now, error="cancelled before its worker had started")
+        return plan_outcome(release, stored, stopped, claim.now, 0.0)
+    if stored.awaited is None or claim.now >= stored.awaited.deadline_at:
+        return _plan_lost_worker(release, stored, claim)
+    renewed = stored.changed(claim_until=renewed_until(stored, claim.now))
+    return Plan(Action.START, "its worker asks again", renewed)
 
 
 def is_claimed(stored: Execution, now: int) -> bool:
@@ -123,20 +142,20 @@ def plan_outcome(release: Release, running: Execution, outcome: Outcome, now: in
     """The plan after an attempt of this deliverer. `running`: the record as last seen, with this deliverer's claim."""
     attempt = attempt_of(running.attempt, release, outcome, is_first=running.is_first_attempt)
     ended = _unclaimed(running, outcome.state, (*running.attempts, attempt))
+    ended = msgspec.structs.replace(ended, handbacks=running.handbacks + (outcome.state is State.HANDED_BACK))
     if outcome.state is State.SUCCEEDED:
         return Plan(Action.FINISH, "delivered", _final(release, ended, State.SUCCEEDED, ended.reason, now))
     if running.cancel_noted_at is not None:
         cancelled = _final(release, ended, State.CANCELLED, "cancelled while an attempt was running", now)
         return Plan(Action.FINISH, "cancelled", cancelled)
-    spent = running.attempt - running.budget_from
-    retry = plan_retry(release.occurrence, spent, running.lost_workers, outcome, now, jitter)
+    retry = plan_retry(release.occurrence, running.spent, running.lost_workers, outcome, now, jitter)
     return _plan_following(release, ended, retry, now)
 
 
 def plan_unrecorded_outcome(release: Release, outcome: Outcome, now: int, jitter: float, expires_at: int) -> Plan:
     """The plan after an attempt at record level `none`. A success leaves no record; a retry carries the history."""
     attempt = attempt_of(release.attempt, release, outcome, is_first=release.attempt == 1)
-    history = _last_of((*release.history, attempt))
+    history = last_of((*release.history, attempt))
     if outcome.state is State.SUCCEEDED:
         return Plan(Action.FINISH, "delivered")
     retry = plan_retry(release.occurrence, release.attempt, release.lost_workers, outcome, now, jitter)
@@ -175,20 +194,6 @@ def plan_let_go(release: Release, stored: Execution, reason: str) -> Execution:
     )
 
 
-def attempt_of(number: int, release: Release, outcome: Outcome, *, is_first: bool = False) -> Attempt:
-    """The record of an attempt that has ended."""
-    return Attempt(
-        number=number,
-        state=outcome.state,
-        started_at=outcome.started_at,
-        ended_at=outcome.ended_at,
-        lateness_ms=release.lateness_ms(outcome.started_at) if is_first else 0,
-        status_code=outcome.status_code,
-        error=None if outcome.error is None else outcome.error[:LONGEST_ERROR],
-        response_excerpt=outcome.excerpt,
-    )
-
-
 def plan_death(release: Release, stored: Execution | None, reason: str, now: int, expires_at: int) -> Execution:
     """The DEAD record of an occurrence that the poller or the sweeper gives up.
 
@@ -217,12 +222,13 @@ def _plan_following(release: Release, ended: Execution, retry: RetryPlan, now: i
 
 def _claimed(execution: Execution, release: Release, claim: Claim) -> Execution:
     started_at = max(claim.now, release.run_at)
-    awaited = awaited_by(release, started_at)
+    awaited = awaited_by(release, started_at, claim.worker)
+    until = claim.until if claim.worker is None or awaited is None else min(claim.until, awaited.deadline_at)
     return execution.changed(
         state=State.RUNNING,
         attempt=release.attempt,
         claimant=claim.claimant,
-        claim_until=claim.until,
+        claim_until=until,
         started_at=started_at,
         next_attempt_at=None,
         reason=None,
@@ -249,7 +255,7 @@ def _with_waits(release: Release, stored: Execution, now: int) -> Execution:
 def _unclaimed(execution: Execution, state: State, attempts: tuple[Attempt, ...]) -> Execution:
     return execution.changed(
         state=state,
-        attempts=_last_of(attempts),
+        attempts=last_of(attempts),
         claimant=None,
         claim_until=None,
         occurrence=None if execution.awaited is not None else execution.occurrence,
@@ -290,9 +296,3 @@ def _again(release: Release, attempt: int, run_at: int, meets: int = 0) -> Relea
     occurrence = release.occurrence if is_whole else hint_of(release.occurrence)
     after = msgspec.structs.replace(release, attempt=attempt, run_at=run_at, paced=paced, waits=0, line=line)
     return msgspec.structs.replace(after, waited=waited, held=None, occurrence=occurrence, meets=meets, watches=False)
-
-
-def _last_of(attempts: tuple[Attempt, ...]) -> tuple[Attempt, ...]:
-    """The attempts that a record keeps of all attempts so far. Dropped ones still count in `Attempt.number`."""
-    old, recent = attempts[-ATTEMPTS_KEPT:-EXCERPTS_KEPT], attempts[-EXCERPTS_KEPT:]
-    return tuple(msgspec.structs.replace(attempt, response_excerpt=None) for attempt in old) + recent

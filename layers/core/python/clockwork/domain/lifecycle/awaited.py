@@ -1,10 +1,17 @@
-"""Records and the releases that they wait for: which release goes on from a record that has one, or ends with it."""
+"""Records and the releases that they wait for: which release goes on from a record that has one, or ends with it.
+
+And which one fences it. For a pool the watch is sent before the claim is written, so that no claim is ever unwatched.
+If the call between the two stalls for so long that the watch comes first, its claim must fail: nobody would find its
+end. So a watch that finds its attempt unclaimed raises the revision on which such a claim rests. Who claims later has
+to send a watch of its own.
+"""
 
 from __future__ import annotations
 
 import msgspec
 
 from clockwork.domain.executions import FINAL, WAITING, Execution, State
+from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.releases import Release
 
 
@@ -23,6 +30,7 @@ def reopened(stored: Execution) -> Execution:
         ended_by=None,
         reason=None,
         budget_from=stored.attempt,
+        handbacks=0,
         lost_workers=0,
         skipped=None,
     )
@@ -35,3 +43,19 @@ def is_awaited(release: Release, stored: Execution) -> bool:
     """
     is_waiting = stored.state in WAITING and stored.state is not State.PARKED
     return (is_waiting or goes_on(stored, release)) and release.attempt == stored.attempt + 1
+
+
+def fences(release: Release, stored: Execution | None) -> bool:
+    """Whether the release is the watch of an attempt of a pool that nobody has claimed, going by the record.
+
+    `stored` is no claim: it waits, or it does so for this release although it has ended for earlier ones.
+    """
+    is_watch = release.watches and isinstance(release.occurrence.target, PoolTarget)
+    return is_watch and (stored is None or release.attempt == stored.attempt + 1)
+
+
+def fenced(release: Release, stored: Execution | None, expires_at: int) -> Execution:
+    """The record one revision on, and else as it was. Where there is none, one that waits for the watch's attempt."""
+    if stored is not None:
+        return stored.changed()
+    return release.first_record(State.PENDING, expires_at, attempt=release.attempt - 1, reason="waits for a worker")

@@ -11,6 +11,7 @@ import msgspec
 
 from clockwork.domain import ids
 from clockwork.domain.executions import LONGEST_ERROR, Awaited, Execution, Outcome, Report, State
+from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.lifecycle.retries import backoff_seconds
 from clockwork.domain.releases import Release
 
@@ -18,19 +19,46 @@ from clockwork.domain.releases import Release
 CLAIM_GRACE_MS = 4_000
 #: Once a cancel was noted, the receiver of the attempt has so long (ms) to hear of it, and to stop or to finish.
 CANCEL_GRACE_MS = 60_000
+#: An execution is handed back so often. After that a handback is a failure, so that its attempts end.
+MOST_HANDBACKS = 10
 
 
-def awaited_by(release: Release, started_at: int) -> Awaited | None:
-    """What the claim of an attempt notes that starts at `started_at` (ms); None if it ends with the target's answer."""
-    completion = release.occurrence.completion
-    if completion is None:
-        return None
-    return Awaited(
-        heartbeat_ms=round(completion.heartbeat_seconds * 1000),
-        deadline_at=started_at + round(completion.timeout_seconds * 1000),
+class Worker(msgspec.Struct, frozen=True):
+    """A worker of a pool that claims, under the name that it gives itself; each sign of life holds for `lease_ms`."""
+
+    pool: str
+    worker_id: str
+    lease_ms: int
+
+
+def awaited_by(release: Release, started_at: int, worker: Worker | None = None) -> Awaited | None:
+    """What the claim of an attempt notes that starts at `started_at` (ms); None if it ends with the target's answer.
+
+    A worker has the attempt as soon as it is claimed. A receiver has it once its target has accepted.
+    """
+    fixed = Awaited(
+        heartbeat_ms=0,
+        deadline_at=started_at,
         partition_id=release.partition_id,
         revision=release.revision,
         as_it_was=release.as_it_was,
+    )
+    target, completion = release.occurrence.target, release.occurrence.completion
+    if worker is not None and isinstance(target, PoolTarget):
+        return msgspec.structs.replace(
+            fixed,
+            heartbeat_ms=worker.lease_ms,
+            deadline_at=started_at + round(target.timeout_seconds * 1000),
+            accepted_at=started_at,
+            pool=worker.pool,
+            worker_id=worker.worker_id,
+        )
+    if completion is None:
+        return None
+    return msgspec.structs.replace(
+        fixed,
+        heartbeat_ms=round(completion.heartbeat_seconds * 1000),
+        deadline_at=started_at + round(completion.timeout_seconds * 1000),
     )
 
 
@@ -100,7 +128,7 @@ def silence(release: Release, running: Execution, now: int) -> Outcome:
         return Outcome(State.TIMED_OUT, began_at, now, error="nothing was reported before its deadline")
     lost_before = sum(attempt.state is State.WORKER_LOST for attempt in running.attempts)
     policy = release.occurrence.retry_policy
-    wait = backoff_seconds(policy, running.attempt - running.budget_from, 1.0) if lost_before else None
+    wait = backoff_seconds(policy, running.spent, 1.0) if lost_before else None
     error = "its receiver was lost: no heartbeat came in time"
     return Outcome(State.WORKER_LOST, began_at, now, error=error, retry_after_seconds=wait)
 
@@ -110,11 +138,14 @@ def reported(running: Execution, report: Report) -> Outcome:
 
     Of an error it has the beginning, by bytes: a hundred of them have to fit into a record.
     """
+    state, error = report.state, report.error
+    if state is State.HANDED_BACK and running.handbacks >= MOST_HANDBACKS:
+        state, error = State.FAILED, f"it was handed back {MOST_HANDBACKS} times before"
     return Outcome(
-        report.state,
+        state,
         running.started_at or report.at,
         report.at,
         permanent=report.state is State.FAILED and not report.retryable,
-        error=None if report.error is None else report.error.encode()[:LONGEST_ERROR].decode(errors="ignore"),
+        error=None if error is None else error.encode()[:LONGEST_ERROR].decode(errors="ignore"),
         retry_after_seconds=report.retry_after_seconds,
     )

@@ -66,6 +66,7 @@ def plan_redrive(
     waiting = stored.changed(
         state=State.PENDING,
         budget_from=stored.attempt,
+        handbacks=0,
         lost_workers=0,
         next_attempt_at=occurrence.due_since,
         cancel_noted_at=None,

@@ -9,9 +9,11 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain.executions import Awaited, Execution, Outcome, Report, State
+from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_outcome
 from clockwork.domain.lifecycle.awaiting import (
     CLAIM_GRACE_MS,
+    MOST_HANDBACKS,
     is_grace_over,
     release_of,
     renewed_until,
@@ -119,6 +121,8 @@ def plan_report(stored: Execution | None, token: Token, report: Report) -> Repor
         return _STALE
     if report.state is State.CANCELLED and stored.cancel_noted_at is None:
         return ReportPlan("nobody has asked for a cancel", is_stale=True)
+    if report.state is State.HANDED_BACK:
+        return _plan_handback(stored, report)
     if report.state is State.FAILED:
         noted = stored.changed(report=report)
         return ReportPlan("it failed, as its receiver reports", noted, _watch_now(noted, report.at))
@@ -133,7 +137,35 @@ def _plan_repeat(stored: Execution, token: Token, report: Report) -> ReportPlan:
     if stored.state is State.RUNNING:
         # Whoever noted the failure may have died before the watch was sent.
         return ReportPlan("it was reported before", release=_watch_now(stored, report.at))
+    if stored.state is State.HANDED_BACK:
+        # Nor may the next attempt's release have been sent.
+        return ReportPlan("it was handed back before", release=_next_of(stored, report.at))
     return ReportPlan("it was reported before")
+
+
+def _plan_handback(running: Execution, report: Report) -> ReportPlan:
+    """The plan for an attempt that its worker gives back. One too many is a failure, and left to its watch."""
+    if running.awaited is None or running.awaited.pool is None:
+        return ReportPlan("only a worker of a pool gives an attempt back", is_stale=True)
+    if running.handbacks >= MOST_HANDBACKS and running.cancel_noted_at is None:
+        noted = running.changed(report=report)
+        return ReportPlan("it was handed back too often", noted, _watch_now(noted, report.at))
+    plan = plan_outcome(release_of(running), running, reported(running, report), report.at, 0.0)
+    assert plan.execution is not None, "what was given back is recorded"
+    ended = msgspec.structs.replace(plan.execution, report=report)
+    if plan.release is not None:
+        # A repeat sends the next attempt's release again, which is made of these.
+        ended = msgspec.structs.replace(ended, occurrence=running.occurrence, awaited=running.awaited)
+    return ReportPlan(plan.reason, ended, plan.release)
+
+
+def _next_of(handed_back: Execution, now: int) -> Release:
+    """The release of the attempt after one that was given back."""
+    release = release_of(handed_back)
+    is_whole = release.revision is None or release.as_it_was
+    occurrence = release.occurrence if is_whole else hint_of(release.occurrence)
+    run_at = handed_back.next_attempt_at or now
+    return msgspec.structs.replace(release, attempt=handed_back.attempt + 1, run_at=run_at, occurrence=occurrence)
 
 
 def _stands(stored: Execution | None, token: Token) -> bool:

@@ -39,8 +39,10 @@ def plan_retry(
 
     `maxAgeSeconds` and the relevancy window count from the earliest instant at which the first attempt could run.
     `lost_workers` counts the lost deliverers among all attempts up to this one. After a lost deliverer the next attempt
-    follows at once.
+    follows at once, and after a handback, which does not count.
     """
+    if outcome.state is State.HANDED_BACK:
+        return RetryPlan(now, "handed back by its worker")
     policy = occurrence.retry_policy
     counted = attempt - min(lost_workers, FORGIVEN_LOST_WORKERS)
     if outcome.permanent:

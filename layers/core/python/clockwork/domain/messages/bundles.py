@@ -53,7 +53,7 @@ def _bundle_key(release: Release, now: int) -> tuple[str, str, int] | None:
     destination = _destination(release.occurrence.target)
     if destination is None or release.alone or release.attempt > 1 or release.sweeps:
         return None
-    if release.occurrence.completion is not None:
+    if release.occurrence.is_reported:
         return None
     if release.occurrence.ordering_key is not None:
         return None  # each waits for the one ahead, in a message group of its own

@@ -15,8 +15,8 @@ import msgspec
 
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import NewerFormat, Undecodable
-from clockwork.domain.executions import Execution
-from clockwork.domain.jobs import Occurrence
+from clockwork.domain.executions import Execution, State
+from clockwork.domain.jobs import Occurrence, PoolTarget
 from clockwork.domain.named_jobs import NamedJob, Pointer
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.releases import Release
@@ -29,7 +29,8 @@ from clockwork.domain.storage.packed import Packed, pack, unpack
 PLAIN = 1
 MANY = 2
 HINTS = 3
-#: As HINTS (COMPLETING) and as a packed row (MANY_COMPLETING), of what is delivered with a token and ends by callback.
+#: As HINTS (COMPLETING) and as a packed row (MANY_COMPLETING), of what ends by a report under a token: of a receiver
+#: to which a target delivered it, or of a worker of a pool.
 #: The record of an attempt that is awaited has it, too. A version that knows no tokens must neither deliver nor change
 #: it.
 COMPLETING = 4
@@ -63,7 +64,7 @@ def _format_of(elements: Sequence[Element]) -> int:
 
 
 def _completes(element: Occurrence | Pointer) -> bool:
-    return isinstance(element, Occurrence) and element.completion is not None
+    return isinstance(element, Occurrence) and element.is_reported
 
 
 def encode_packed(occurrences: Mapping[int, Occurrence]) -> bytes:
@@ -123,15 +124,15 @@ def encode(value: Execution | Client | NamedJob | Entry | Pool) -> bytes:
 
 def _format_of_one(value: Execution | Client | NamedJob | Entry | Pool) -> int:
     if isinstance(value, NamedJob):
-        completes = value.definition.completion is not None
+        completes = value.definition.completion is not None or isinstance(value.definition.target, PoolTarget)
         return COMPLETING if completes else PLAIN if value.is_of_0_1_0 else HINTS
     return COMPLETING if isinstance(value, Execution) and _record_completes(value) else PLAIN
 
 
 def _record_completes(record: Execution) -> bool:
-    """Whether an attempt of it ends by callback, or one that a redrive makes of its record would."""
-    redriven = record.occurrence is not None and record.occurrence.completion is not None
-    return record.awaited is not None or redriven
+    """Whether an attempt of it ends by a report, or one that a redrive makes of its record would."""
+    redriven = record.occurrence is not None and record.occurrence.is_reported
+    return record.awaited is not None or redriven or any(one.state is State.HANDED_BACK for one in record.attempts)
 
 
 def decode(blob: bytes, kind: type[Stored]) -> Stored:

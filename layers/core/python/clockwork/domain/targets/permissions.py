@@ -6,7 +6,16 @@ Every function returns why not, as the end of a sentence that begins with the fi
 from __future__ import annotations
 
 from clockwork.domain.clients import Client
-from clockwork.domain.jobs import EventBridgeTarget, HttpTarget, KafkaTarget, LambdaTarget, SnsTarget, SqsTarget, Target
+from clockwork.domain.jobs import (
+    EventBridgeTarget,
+    HttpTarget,
+    KafkaTarget,
+    LambdaTarget,
+    PoolTarget,
+    SnsTarget,
+    SqsTarget,
+    Target,
+)
 from clockwork.domain.targets.urls import check_url, is_listed
 
 
@@ -29,6 +38,12 @@ def against_topic(topic: str, client: Client | None) -> str | None:
     return None if is_allowed else "is not among the client's allowedTopics"
 
 
+def against_pool(pool: str, client: Client | None) -> str | None:
+    """Why the client may not name the pool."""
+    is_allowed = client is not None and client.allows_pool(pool)
+    return None if is_allowed else "is not among the client's allowedPools"
+
+
 def against_arn(arn: str, client: Client | None) -> str | None:
     """Why the client may not name a function, a bus, an SNS topic or a role."""
     is_allowed = client is not None and client.may_target(arn)
@@ -42,6 +57,8 @@ def against(target: Target, client: Client | None) -> str | None:
             return _sentence(target.url, _against_url(target, client))
         case KafkaTarget():
             return _sentence(target.topic, against_topic(target.topic, client))
+        case PoolTarget():
+            return _sentence(f"pool {target.pool}", against_pool(target.pool, client))
         case SqsTarget():
             named = target.queue_arn, against_queue(target.queue_arn, client)
         case LambdaTarget():

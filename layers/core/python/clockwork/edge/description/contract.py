@@ -18,7 +18,8 @@ from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, Definit
 from clockwork.edge.requests.pools import PoolBody
 from clockwork.edge.requests.reports import CancelledBody, CompleteBody, FailBody, HeartbeatBody
 from clockwork.edge.requests.schedules import BackfillBody, EmptyBody, PauseBody, PreviewBody, ReasonBody
-from clockwork.edge.responses import bulk, clients, executions, jobs, named_jobs, overview, pools, trail
+from clockwork.edge.requests.workers import BeatsBody, ClaimsBody, OutcomesBody
+from clockwork.edge.responses import bulk, clients, executions, jobs, named_jobs, overview, pools, trail, workers
 
 
 @dataclass(frozen=True)
@@ -260,6 +261,24 @@ OPERATIONS = {
         parameters=("If-Match",),
     ),
     "get_pool": Operation("Read a pool and the URLs of its queues, as an admin or one of its workers", pools.ShownPool),
+    "claim_tickets": Operation(
+        "Claim jobs whose tickets a worker has received from its pool's queue",
+        workers.ClaimAnswers,
+        body=ClaimsBody,
+        examples=(examples.CLAIMS,),
+    ),
+    "beat_attempts": Operation(
+        "Send heartbeats of attempts at work, up to 100 at a time",
+        workers.BeatAnswers,
+        body=BeatsBody,
+        examples=({"heartbeats": [{"token": examples.TOKEN, "progress": 0.5}]},),
+    ),
+    "report_outcomes": Operation(
+        "Tell how attempts ended, up to 10 at a time",
+        workers.OutcomeAnswers,
+        body=OutcomesBody,
+        examples=({"outcomes": [{"token": examples.TOKEN, "outcome": "complete", "result": {"pages": 12}}]},),
+    ),
     "post_schedule": Operation(
         "Schedule a job as the original Clockwork does; the answer is its orderingKey",
         None,

@@ -30,6 +30,11 @@ CLIENT = {
     "allowedQueueArns": ["arn:aws:sqs:us-east-1:123456789012:orders"],
 }
 
+CLAIMS = {
+    "workerId": "host-1-abc",
+    "handlers": ["generate_invoices"],
+    "claims": [{"claimId": "claim-id-of-a-worker-1", "ticket": "{}", "receiptHandle": "AQEB"}],
+}
 POOL = {
     "principals": ["arn:aws:iam::123456789012:role/BatchWorkers"],
     "handlers": ["generate_invoices", "close_month"],

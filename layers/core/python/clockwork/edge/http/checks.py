@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import InvalidRequest, Problem
+from clockwork.domain.pools.pool import Pool
 from clockwork.domain.recurrence import Work
 from clockwork.settings import Settings
 
@@ -22,9 +23,6 @@ Body = TypeVar("Body", bound="EdgeModel")
 MOST_FAULTS = 100
 #: The most characters of a name that a pointer shows.
 LONGEST_NAME = 256
-NOT_SUPPORTED = "is not supported by this version"
-#: Types of targets that belong to the API's contract but not to this version.
-NOT_BUILT_TARGETS = frozenset({"pool"})
 #: Fields that hold a target.
 TARGETS = frozenset({"target", "onFailure"})
 #: Messages instead of those of pydantic that speak of Python or of Rust. Its other messages are shown as they are.
@@ -70,6 +68,8 @@ class Checks:
     settings: Settings
     client: Client | None = None
     problems: list[Problem] = field(default_factory=list)
+    #: The pool of a name, as admins have written it; None if nobody has. Raises Unavailable.
+    pool_named: Callable[[str], Pool | None] = lambda _: None
     #: What all schedules of the request together may cost.
     work: Work = field(default_factory=lambda: Work(REQUEST_WORK))
 
@@ -130,8 +130,7 @@ def _problem(error: ErrorDetails, value: Any) -> Problem:
     if kind == "union_tag_not_found":
         return Problem(f"{pointer}/type", _WORDS["missing"])
     if kind == "union_tag_invalid":
-        known = context["tag"] in NOT_BUILT_TARGETS
-        return Problem(f"{pointer}/type", NOT_SUPPORTED if known else f"must be one of {context['expected_tags']}")
+        return Problem(f"{pointer}/type", f"must be one of {context['expected_tags']}")
     if kind == "value_error":
         return Problem(pointer, str(context["error"]))
     return Problem(pointer, _WORDS[kind].format(**context) if kind in _WORDS else error["msg"])

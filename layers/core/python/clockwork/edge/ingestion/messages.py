@@ -79,7 +79,7 @@ def read_message(world: World, message: Message) -> Command:
 
 def _create(world: World, message: Message, wanted: CreateMessage, value: dict[str, Any]) -> Command:
     client = _client(world, wanted.client_id)
-    checks = Checks(world.clock.now(), world.settings, client)
+    checks = Checks(world.clock.now(), world.settings, client, pool_named=world.pools.get)
     job = _job(wanted.job, checks)
     if job.job_key is not None:
         definition = job.to_definition(checks, client)

@@ -44,7 +44,8 @@ class Operations:
 
     def _checks(self, request: Request, client: Client | None = None) -> Checks:
         """The Checks of a request: faults outside its body are reported with those inside."""
-        return Checks(self.world.clock.now(), self.world.settings, client, request.faults())
+        now, settings = self.world.clock.now(), self.world.settings
+        return Checks(now, settings, client, request.faults(), pool_named=self.world.pools.get)
 
     def _noting(
         self,

@@ -31,6 +31,7 @@ from clockwork.edge.operations.original import OriginalApi, OriginalScheduleBody
 from clockwork.edge.operations.overview import OverviewApi
 from clockwork.edge.operations.pools import PoolApi
 from clockwork.edge.operations.reports import ReportApi
+from clockwork.edge.operations.workers import WorkerApi
 from clockwork.edge.requests.clients import ClientBody
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, JobBody
 from clockwork.edge.requests.outlines import outlines_of
@@ -52,7 +53,7 @@ MOST_FAULTS_OF_ELEMENT = 10
 
 
 @dataclass
-class Api(NamedApi, BulkApi, ClientApi, DeadApi, OriginalApi, OverviewApi, PoolApi, ReportApi):
+class Api(NamedApi, BulkApi, ClientApi, DeadApi, OriginalApi, OverviewApi, PoolApi, ReportApi, WorkerApi):
     """The operations of one Lambda environment.
 
     `count_accepted` gets the number of jobs that a create request was promised; it counts a repeated request again.

@@ -26,6 +26,7 @@ from clockwork.edge.http.checks import Checks, EdgeModel, checks_of
 from clockwork.edge.http.fields import kept
 from clockwork.edge.requests.aws_targets import EventBridgeTargetBody, LambdaTargetBody, SnsTargetBody, SqsTargetBody
 from clockwork.edge.requests.policies import CompletionBody, RelevancyWindow, RetryPolicyBody
+from clockwork.edge.requests.pool_target import PoolTargetBody
 from clockwork.edge.requests.schedules import ScheduleBody, instant_of
 from clockwork.edge.requests.targets import TargetBody, kept_target
 
@@ -90,6 +91,8 @@ class DefinitionBody(EdgeModel):
     @classmethod
     def _points_to_itself(cls, value: Any, validated: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
         """Validate it as the job's own target, and report its faults below its own pointer."""
+        if isinstance(value, dict) and value.get("type") == "pool":
+            raise ValueError("must not be a pool: nobody waits for the word of a worker on it")
         with checks_of(info).relocated("/target", "/onFailure"):
             return validated(value)
 
@@ -119,6 +122,8 @@ class DefinitionBody(EdgeModel):
             checks.report("/orderingKey", "needs the record level full")
         if self.completion is not None and level != "full":
             checks.report("/completion", "needs the record level full")
+        if isinstance(self.target, PoolTargetBody) and level != "full":
+            checks.report("/target", "needs the record level full")
         return self
 
     @model_validator(mode="after")
@@ -126,6 +131,8 @@ class DefinitionBody(EdgeModel):
         checks, policy = checks_of(info), self.retry_policy
         if self.ordering_key is not None and self.completion is not None:
             checks.report("/orderingKey", "is not for jobs with completion: an attempt may take days")
+        if isinstance(self.target, PoolTargetBody):
+            self._is_for_workers(checks)
         if self.sequence is not None and self.ordering_key is None:
             checks.report("/sequence", "is for jobs with an orderingKey alone")
         given = policy is not None and "max_age_seconds" in policy.model_fields_set
@@ -134,6 +141,12 @@ class DefinitionBody(EdgeModel):
             most = f"must be at most {LONGEST_RETRYING_SECONDS} for a job with an orderingKey"
             checks.report("/retryPolicy/maxAgeSeconds", most)
         return self
+
+    def _is_for_workers(self, checks: Checks) -> None:
+        if self.ordering_key is not None:
+            checks.report("/orderingKey", "is not for pools: an attempt may take days")
+        if self.completion is not None:
+            checks.report("/completion", "is not for pools: a worker always tells how its attempt ended")
 
     @property
     def has_name(self) -> bool:

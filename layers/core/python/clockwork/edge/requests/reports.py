@@ -32,13 +32,13 @@ class CompleteBody(TokenBody):
     @field_validator("result")
     @classmethod
     def _fits(cls, value: Any) -> Any:
-        if (size := len(_encoded(value))) > LARGEST_REPORT:
+        if (size := len(encoded(value))) > LARGEST_REPORT:
             raise ValueError(f"has {size:,} bytes encoded, at most {LARGEST_REPORT:,} are taken")
         return value
 
     def to_reported(self) -> Reported:
         """What is said of the attempt."""
-        return Reported(State.SUCCEEDED, result=None if self.result is None else _encoded(self.result))
+        return Reported(State.SUCCEEDED, result=None if self.result is None else encoded(self.result))
 
 
 class FailBody(TokenBody):
@@ -79,5 +79,6 @@ class HeartbeatBody(TokenBody):
     message: str | None = Field(None, max_length=256, description="a few words on what it does now")
 
 
-def _encoded(value: Any) -> bytes:
+def encoded(value: Any) -> bytes:
+    """A result as it is kept: compact JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

@@ -12,9 +12,16 @@ from clockwork.edge.http.fields import kept
 from clockwork.edge.requests.aws_targets import EventBridgeTargetBody, LambdaTargetBody, SnsTargetBody, SqsTargetBody
 from clockwork.edge.requests.http_target import HttpTargetBody
 from clockwork.edge.requests.kafka_target import KafkaTargetBody
+from clockwork.edge.requests.pool_target import PoolTargetBody
 
 TargetBody = Annotated[
-    HttpTargetBody | SqsTargetBody | KafkaTargetBody | LambdaTargetBody | EventBridgeTargetBody | SnsTargetBody,
+    HttpTargetBody
+    | SqsTargetBody
+    | KafkaTargetBody
+    | LambdaTargetBody
+    | EventBridgeTargetBody
+    | SnsTargetBody
+    | PoolTargetBody,
     Discriminator("type"),
 ]
 _KEPT: dict[str, type[jobs.Target]] = {str(kind.__struct_config__.tag): kind for kind in get_args(jobs.Target)}

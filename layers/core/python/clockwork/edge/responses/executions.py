@@ -22,7 +22,9 @@ class Attempt(AnswerBody):
     """One attempt at the target; the last one may be under way."""
 
     number: int
-    state: Annotated[str, one_of(["RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "WORKER_LOST", "CANCELLED"])]
+    state: Annotated[
+        str, one_of(["RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "HANDED_BACK", "WORKER_LOST", "CANCELLED"])
+    ]
     started_at: Instant
     ended_at: Instant | None = None
     lateness_ms: Annotated[
@@ -66,7 +68,7 @@ class Waiting(AnswerBody):
 
 
 class AtWork(AnswerBody, kw_only=True):
-    """An attempt that ends by callback, while it is under way."""
+    """An attempt that ends by a report, of a receiver or of a worker, while it is under way."""
 
     attempt: int
     accepted_at: Annotated[Instant | None, Meta(description="left out before the target has answered")] = None
@@ -75,10 +77,12 @@ class AtWork(AnswerBody, kw_only=True):
     cancel_requested: Annotated[bool, Meta(description="a cancel was noted: no other attempt follows")] = False
     progress: float | None = None
     message: str | None = None
+    pool: Annotated[str | None, Meta(description="whose worker has it")] = None
+    worker_id: Annotated[str | None, Meta(description="as that worker names itself")] = None
 
     @classmethod
     def of(cls, record: executions.Execution) -> Self:
-        """The attempt under way of a record that awaits a callback."""
+        """The attempt under way of a record that awaits a report."""
         assert record.awaited is not None and record.claim_until is not None, "it runs under a claim"
         return cls.like(
             record.awaited,
@@ -91,7 +95,7 @@ class AtWork(AnswerBody, kw_only=True):
 class Report(AnswerBody):
     """What the receiver of an attempt that ends by callback told of it: how it went, and when it said so."""
 
-    state: Annotated[str, one_of(["SUCCEEDED", "FAILED", "CANCELLED"])]
+    state: Annotated[str, one_of(["SUCCEEDED", "FAILED", "HANDED_BACK", "CANCELLED"])]
     at: Instant
     result: Any = None
     error: str | None = None
@@ -142,7 +146,8 @@ class Execution(AnswerBody):
         skipped = stretch and SkippedStretch(to_text(stretch.from_at), to_text(stretch.to_at), stretch.count)
         waited = record.waited and Waits.like(record.waited)
         planned = {} if record.state is not State.PARKED else {"next_attempt_at": None}
-        at_work = None if record.awaited is None else AtWork.of(record)
+        is_at_work = record.awaited is not None and record.state is State.RUNNING
+        at_work = AtWork.of(record) if is_at_work else None
         shown = {"waiting": None, "report": None, "at_work": at_work, "forced": record.is_forced, **planned, **more}
         return cls.like(record, **shown, attempts=attempts, skipped=skipped, waited=waited)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_args
 from msgspec import field
 
 from clockwork.domain import jobs
-from clockwork.domain.jobs import Occurrence, Payload, RecordLevel, RetryPolicy, Target
+from clockwork.domain.jobs import Occurrence, Payload, Priority, RecordLevel, RetryPolicy, Target
 from clockwork.domain.named_jobs import Definition
 from clockwork.edge.http.answer import AnswerBody, as_shown, one_of
 from clockwork.edge.http.fields import like
@@ -48,8 +48,23 @@ class ShownSnsTarget(jobs.SnsTarget, frozen=True, forbid_unknown_fields=True):
     """An SNS topic."""
 
 
+class ShownPoolTarget(AnswerBody, tag="pool", tag_field="type", kw_only=True):
+    """A handler of a pool, whose workers pull."""
+
+    pool: str
+    handler: str
+    timeout_seconds: float
+    priority: Annotated[str, one_of(get_args(Priority))]
+
+
 ShownTarget = (
-    ShownHttpTarget | ShownSqsTarget | ShownKafkaTarget | ShownLambdaTarget | ShownEventBridgeTarget | ShownSnsTarget
+    ShownHttpTarget
+    | ShownSqsTarget
+    | ShownKafkaTarget
+    | ShownLambdaTarget
+    | ShownEventBridgeTarget
+    | ShownSnsTarget
+    | ShownPoolTarget
 )
 _SHOWN: dict[str, type[ShownTarget]] = {kind.__struct_config__.tag: kind for kind in get_args(ShownTarget)}
 

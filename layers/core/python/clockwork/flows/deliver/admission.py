@@ -29,7 +29,8 @@ from clockwork.flows.deliver.slots import with_slots
 def admit(batch: Batch, items: Sequence[Item]) -> list[Item]:
     """The items that may start now. The others are parked, or go back to the queue for later."""
     admitted: list[Item] = []
-    note_company(batch.world, items)
+    if batch.worker is None:
+        note_company(batch.world, items)
     for client_id, group in groupby(sorted(items, key=_client_of), key=_client_of):
         admitted += _admitted(batch, client_id, list(group))
     return admitted

@@ -8,8 +8,11 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from clockwork.domain.executions import Execution, Outcome, State
+from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.lifecycle.attempts import Action, Plan
+from clockwork.domain.lifecycle.awaiting import Worker
 from clockwork.domain.lifecycle.callbacks import is_called_back
+from clockwork.domain.releases import Release
 from clockwork.flows.containment import why
 from clockwork.flows.deliver.items import Item, LeasedBlock
 from clockwork.flows.deliver.waiting import Waiting
@@ -28,8 +31,10 @@ LONGEST_HOLD_MS = 2_000
 class Batch:
     """The messages of one invocation, the report on them, and the work that is left for its end."""
 
-    def __init__(self, world: World, deadline_at: int, waiting: Waiting) -> None:
+    def __init__(self, world: World, deadline_at: int, waiting: Waiting, worker: Worker | None = None) -> None:
         self.world = world
+        #: For whom the items are claimed, if that is a worker of a pool. None: this deliverer starts them.
+        self.worker = worker
         self.deadline_at = deadline_at
         self.waiting = waiting
         self.report = waiting.report
@@ -43,6 +48,13 @@ class Batch:
         self.failed_of_bundles: list[Item] = []
         #: Leased blocks of permits, by clientId.
         self.leased: dict[str, LeasedBlock] = {}
+
+    def takes(self, release: Release) -> bool:
+        """Whether whoever claims in this batch may start the release. Any other is sent anew, and goes its own way."""
+        target = release.occurrence.target
+        if self.worker is None:
+            return not isinstance(target, PoolTarget)
+        return isinstance(target, PoolTarget) and target.pool == self.worker.pool
 
     def fail(self, item: Item, why: str) -> None:
         """Let an item come back: with its message, or alone if the message carries other items, too."""

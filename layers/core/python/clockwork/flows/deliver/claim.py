@@ -12,6 +12,7 @@ from clockwork.domain.errors import readable
 from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.lifecycle.attempts import Action, Claim, Plan, plan_claim, plan_unstarted
 from clockwork.domain.lifecycle.awaited import goes_on
+from clockwork.domain.lifecycle.awaiting import watch_of
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
 from clockwork.domain.lifecycle.tokens import claimant_of
 from clockwork.domain.releases import Release
@@ -36,7 +37,7 @@ def claim(batch: Batch, items: Sequence[Item]) -> list[Item]:
 
 
 def _claim_round(batch: Batch, items: Sequence[Item], started: list[Item]) -> list[Item]:
-    plans = batch.each(items, lambda item: plan_claim(item.release, item.seen, wish(batch, item)))
+    plans = _watched(batch, batch.each(items, lambda item: plan_claim(item.release, item.seen, wish(batch, item))))
     lost = []
     for index, saved in batch.save_plans(plans):
         item, plan = plans[index]
@@ -132,15 +133,41 @@ def _looked(batch: Batch, item: Item) -> bool:
 def wish(batch: Batch, item: Item) -> Claim:
     """A claim for one attempt, under a token of its own, until this invocation ends.
 
-    If the attempt ends by callback, the item keeps the token for its receiver, and the claim has the digest alone.
+    If the attempt ends by a report, the item keeps the token for its receiver, and the claim has the digest alone. A
+    worker brings the token's secret with it, and has a lease of its pool.
     """
-    world, claimant, jitter = batch.world, batch.world.random.token(), 0.0
-    if item.release.occurrence.completion is not None:
+    world, now = batch.world, batch.world.clock.now()
+    expires_at, jitter = world.execution_expires_at(now), 0.0
+    if batch.worker is not None and item.secret is not None:
+        until = now + batch.worker.lease_ms
+        return Claim(claimant_of(item.secret), until, now, expires_at, worker=batch.worker)
+    claimant = world.random.token()
+    if item.release.occurrence.is_reported:
         item.secret = claimant
         claimant, jitter = claimant_of(claimant), world.random.fraction()
-    now = world.clock.now()
-    expires_at = world.execution_expires_at(now)
     return Claim(claimant, batch.deadline_at, now, expires_at, resends=batch.waiting.resends, jitter=jitter)
+
+
+def _watched(batch: Batch, plans: Sequence[tuple[Item, Plan]]) -> list[tuple[Item, Plan]]:
+    """The plans without the claims of workers that nobody would watch: what is claimed anew is watched first.
+
+    The watch follows the plan, and the claim the watch. So a watch that comes before its claim changes the record on
+    which that claim rests (`domain/lifecycle/awaited.py`).
+    """
+    if batch.worker is None:
+        return list(plans)
+    watches: list[tuple[Item, Release]] = []
+    for item, plan in plans:
+        is_new = item.seen is None or item.seen.state is not State.RUNNING
+        if plan.action is Action.START and plan.execution is not None and is_new:
+            watches.append((item, watch_of(item.release, plan.execution)))
+    world = batch.world
+    refused = world.releases.send([watch for _, watch in watches], world.clock.now()) if watches else ()
+    unwatched = {id(watches[one.index][0]): one.reason for one in refused}
+    for item, _ in watches:
+        if id(item) in unwatched:
+            batch.fail(item, f"its claim would not be watched: {unwatched[id(item)]}")
+    return [(item, plan) for item, plan in plans if id(item) not in unwatched]
 
 
 def end_all(batch: Batch, items: Sequence[Item]) -> None:

@@ -54,7 +54,8 @@ def note_company(world: World, items: Sequence[Item]) -> None:
 def within_concurrency(batch: Batch, client: Client | None, items: Sequence[Item]) -> list[Item]:
     """Of one client's items, as many as its permits let run at once; the others are sent back for later."""
     client_id = items[0].release.occurrence.client_id
-    blocks = limit_of(client) or _share(batch.world, client_id)
+    # Workers take no deliverer: among their clients there is nothing to share.
+    blocks = limit_of(client) or (_share(batch.world, client_id) if batch.worker is None else None)
     if blocks is None:
         return _slotted(batch, client_id, client, items)
     # What is not wanted any more holds no permit, also if it was cancelled while it waited for its slot.

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import HttpTarget, KafkaTarget
 from clockwork.domain.lifecycle.tokens import Token
@@ -52,20 +54,9 @@ def deliver_batch(world: World, messages: Sequence[Message], deadline_at: int) -
 
 def attempt(batch: Batch, items: Sequence[Item]) -> None:
     """Make an attempt at each item that is due, and record its outcome. The others go back or are parked."""
-    # 1. Send back the items that are early, or cannot end in time, with the rest of their delay. The record of one that
-    #    has waited for long may go before its next message does, so it is looked at first. Watches start nothing.
-    items = look(batch, items)
-    if watches := [item for item in items if item.release.watches]:
-        end_all(batch, watches)
-    items = _in_time(batch, [item for item in items if not item.release.watches])
-    # 2. End the items that are too late. Items that a cap, a pause or an open circuit holds back wait or are parked.
-    looked_at = {id(item): item for item in items if needs_look(item)}
-    wanted = {id(item) for item in informed(batch, list(looked_at.values()))}
-    items = [item for item in items if id(item) in wanted or id(item) not in looked_at]
-    admitted = admit(batch, items := unexpired(batch, items))
-    # 3. Claim: from here on no other deliverer starts these attempts.
-    claimed = claim(batch, admitted)
-    # 4. Hold each item until it is due, check that its job still wants it, start it. None waits for another's answer.
+    # 1. Claim: from here on no other deliverer starts these attempts.
+    claimed = claimable(batch, items)
+    # 2. Hold each item until it is due, check that its job still wants it, start it. None waits for another's answer.
     targets = batch.world.targets
     # An invocation that failed may have left attempts under way in this environment: their outcomes are not awaited.
     targets.forget()
@@ -73,25 +64,66 @@ def attempt(batch: Batch, items: Sequence[Item]) -> None:
         with batch.failing(claimed[slot]):
             _begin(batch, slot, claimed[slot])
     give_probes_back(batch.world, items)
-    # 5. Record outcomes as they come in.
-    record(batch, batch.refused)
-    batch.refused.clear()
+    # 3. Record outcomes as they come in.
+    record_refused(batch)
     while ended := targets.collect():
         outcomes = [(claimed[slot], outcome) for slot, outcome in ended]
         record(batch, outcomes)
         update_circuits(batch.world, outcomes)
         note_ended(batch, outcomes)
     give_back_all(batch)
-    # 6. Send notices of the deaths, and call back where a job asks for it.
+    # 4. Send notices of the deaths, and call back where a job asks for it.
+    tell_of_deaths(batch)
+
+
+def claimable(batch: Batch, items: Sequence[Item]) -> list[Item]:
+    """Claim the items that are due and may start, in the order of their `run_at`. The others go back or are parked."""
+    # 1. Send back the items that are early, or cannot end in time, with the rest of their delay. The record of one that
+    #    has waited for long may go before its next message does, so it is looked at first. Watches start nothing.
+    items = look(batch, items)
+    if watches := [item for item in items if item.release.watches]:
+        end_all(batch, watches)
+    items = _in_time(batch, [item for item in items if not item.release.watches])
+    # 2. End the items that are too late. Items that a cap, a pause or an open circuit holds back wait or are parked.
+    looked_at = {id(item): item for item in items if batch.worker is not None or needs_look(item)}
+    wanted = {id(item) for item in informed(batch, list(looked_at.values()))}
+    items = [item for item in items if id(item) in wanted or id(item) not in looked_at]
+    admitted = admit(batch, items := unexpired(batch, items))
+    return claim(batch, _whole(batch, admitted))
+
+
+def _whole(batch: Batch, items: Sequence[Item]) -> Sequence[Item]:
+    """The items as they are claimed: the record of a worker's claim keeps the occurrence, of a named job, too."""
+    for item in items:
+        if batch.worker is not None and item.whole is not None:
+            item.release = msgspec.structs.replace(item.release, occurrence=item.whole)
+    return items
+
+
+def is_refused(batch: Batch, item: Item) -> bool:
+    """Whether no attempt is made at the target, since its client may not send there any more: that is an outcome."""
+    if item.refusal is None:
+        return False
+    now = batch.world.clock.now()
+    batch.refused.append((item, Outcome(State.FAILED, now, now, permanent=True, error=item.refusal)))
+    return True
+
+
+def record_refused(batch: Batch) -> None:
+    """Record the outcomes of what `is_refused`."""
+    record(batch, batch.refused)
+    batch.refused.clear()
+
+
+def tell_of_deaths(batch: Batch) -> None:
+    """Send notices of the deaths of a batch, and place the callbacks that their jobs ask for."""
     notify_dead(batch.world, batch.dead)
     batch.dead.clear()
     _call_back(batch)
 
 
 def _begin(batch: Batch, slot: int, item: Item) -> None:
-    if item.refusal is not None:
-        now = batch.world.clock.now()
-        batch.refused.append((item, Outcome(State.FAILED, now, now, permanent=True, error=item.refusal)))
+    if is_refused(batch, item):
         return
     batch.world.targets.begin(slot, _delivery(item, batch.deadline_at - RECORD_MARGIN_MS))
     item.is_started = True
@@ -112,6 +144,10 @@ def _in_time(batch: Batch, items: Sequence[Item]) -> list[Item]:
 
 
 def _is_ready(batch: Batch, release: Release, now: int) -> bool:
+    if not batch.takes(release):
+        return False
+    if batch.worker is not None:
+        return release.run_at - now < LONGEST_HOLD_MS
     end_at = max(now, release.run_at) + int(_timeout_seconds(batch.world, release) * 1000)
     return release.run_at - now < LONGEST_HOLD_MS and end_at <= batch.deadline_at - RECORD_MARGIN_MS
 

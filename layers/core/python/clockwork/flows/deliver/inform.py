@@ -35,7 +35,7 @@ from clockwork.domain.targets.permissions import against
 from clockwork.flows.apart import jobs_apart
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import end_all, with_records
-from clockwork.flows.deliver.items import Item
+from clockwork.flows.deliver.items import Item, is_still_ours
 from clockwork.flows.overlaps import may_be_let_through
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
@@ -130,8 +130,11 @@ def _is_wanted(batch: Batch, item: Item, ref: NamedJobId, job: NamedJob | None) 
         return False
     if job is not None:
         item.came_for = item.came_for or item.release.occurrence.target
-        hint = hint_of(completed(item.release.occurrence, job))
-        item.release = msgspec.structs.replace(item.release, occurrence=hint)
+        item.whole = completed(item.release.occurrence, job)
+        item.release = msgspec.structs.replace(item.release, occurrence=hint_of(item.whole))
+    if batch.waiting.resends and not batch.takes(item.release):
+        batch.send_back([item])
+        return False
     return True
 
 
@@ -162,8 +165,8 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
     hint = item.release.occurrence
     whole = completed(hint, job)
     item.release = msgspec.structs.replace(item.release, occurrence=whole)
-    # Nothing of an order completes by callback: a receiver at work would hold up all that lies behind it.
-    leaves_order = whole.completion is not None and not batch.waiting.resends
+    # Nothing of an order ends by a report: a receiver at work would hold up all that lies behind it.
+    leaves_order = whole.is_reported and not batch.waiting.resends
     is_rerouted = leaves_order or hint.ordering_key != whole.ordering_key
     is_rerouted = is_rerouted or _is_anothers(batch.world, item.came_for or hint.target, whole.target)
     is_alike = hint_of(hint).target == hint_of(whole).target and hint.completion == whole.completion
@@ -220,7 +223,7 @@ def _later(batch: Batch, item: Item) -> Release:
 
 
 def _plan_wait(item: Item, stored: Execution | None) -> Plan:
-    if stored is None or item.seen is None or stored.claimant != item.seen.claimant:
+    if stored is None or not is_still_ours(item, stored):
         return Plan(Action.ABSORB, "somebody else has ended it or claimed it by now")
     # Whichever copy of its message comes first when the way is free may start it: its planned instant stays.
     return Plan(Action.FOLLOW_UP, WAITS, plan_let_go(item.release, stored, WAITS), item.release)
@@ -233,7 +236,7 @@ def _refusal(world: World, whole: Occurrence) -> str | None:
 
 
 def _plan_let_go(item: Item, stored: Execution | None) -> Plan:
-    if stored is None or item.seen is None or stored.claimant != item.seen.claimant:
+    if stored is None or not is_still_ours(item, stored):
         return Plan(Action.ABSORB, "somebody else has ended it or claimed it by now")
     reason = "its target was changed: it goes the way of the new one"
     waiting = plan_let_go(item.release, stored, reason)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from clockwork.domain.executions import Execution
-from clockwork.domain.jobs import Target
+from clockwork.domain.jobs import Occurrence, Target
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.named.look import Objection
 from clockwork.domain.releases import Release
@@ -53,6 +53,7 @@ class Item(msgspec.Struct):
     `has_cap`: its client chose a concurrency limit.
     `left`: it is parked, was sent back, has ended or failed, so that this batch is done with it.
     `secret`: of its token, under which its receiver calls back.
+    `whole`: what its named job had for it when it was asked.
     `replans`: how often a change of its record may still be planned again.
     """
 
@@ -70,7 +71,20 @@ class Item(msgspec.Struct):
     came_for: Target | None = None
     is_read: bool = False
     secret: str | None = None
+    whole: Occurrence | None = None
     replans: Iterator[int] = msgspec.field(default_factory=replans)
+
+
+def is_still_ours(item: Item, stored: Execution | None) -> bool:
+    """Whether the claim that an item was given still stands on the record.
+
+    The claim of a worker must not have changed at all: another call for the same worker may have gone on with it.
+    """
+    seen = item.seen
+    if seen is None or stored is None or stored.claimant != seen.claimant:
+        return False
+    is_workers = seen.awaited is not None and seen.awaited.pool is not None
+    return not is_workers or stored.revision == seen.revision
 
 
 class LeasedBlock(msgspec.Struct):

@@ -25,7 +25,7 @@ from clockwork.flows.apart import jobs_apart
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import end_unclaimed
 from clockwork.flows.deliver.inform import LOST_CLAIM, pauses_of, redirected, wait_for_others
-from clockwork.flows.deliver.items import Item
+from clockwork.flows.deliver.items import Item, is_still_ours
 from clockwork.flows.overlaps import is_let_through
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
@@ -40,22 +40,22 @@ def hold_and_check(batch: Batch, claimed: Sequence[Item]) -> Iterator[int]:
         due = [slot]
         while due[-1] + 1 < len(claimed) and claimed[due[-1] + 1].release.run_at <= now:
             due.append(due[-1] + 1)
-        yield from _wanted(batch, claimed, due)
+        yield from wanted(batch, claimed, due)
         slot = due[-1] + 1
 
 
-def _wanted(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[int]:
+def wanted(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[int]:
     """The indexes of the items that are still wanted. The others end, or fail."""
     named: dict[int, NamedJobId] = {}
-    wanted = []
+    going = []
     for slot in _owned(batch, claimed, due):
         with batch.failing(claimed[slot]):
             job_ref = decode_job(claimed[slot].release.job_id)
             if isinstance(job_ref, NamedJobId):
                 named[slot] = job_ref
             elif not _is_too_late(batch, claimed[slot]):
-                wanted.append(slot)
-    return sorted([*wanted, *_wanted_by_their_jobs(batch, claimed, named)]) if named else wanted
+                going.append(slot)
+    return sorted([*going, *_wanted_by_their_jobs(batch, claimed, named)]) if named else going
 
 
 def _owned(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[int]:
@@ -132,7 +132,7 @@ def _plan_end(world: World, item: Item, objection: Objection, stored: Execution 
     if item.seen is None and stored is None:
         ended = ended_execution(item.release, state, reason, now, world.execution_expires_at(now))
         return Plan(Action.FINISH, reason, msgspec.structs.replace(ended, ended_by=objection.ended_by))
-    if item.seen is not None and stored is not None and stored.claimant == item.seen.claimant:
+    if stored is not None and is_still_ours(item, stored):
         ended = plan_unstarted(item.release, stored, state, reason, now, objection.ended_by)
         return Plan(Action.FINISH, reason, ended)
     return Plan(Action.ABSORB, "somebody else has ended it or claimed it by now")

@@ -73,6 +73,8 @@ def change_pool(
             raise RevisionConflict(detail)
         note(TRAIL + name, differences(msgspec.json.encode(before), msgspec.json.encode(after)))
         after = msgspec.structs.replace(after, revision=before.revision + 1)
+        # Whoever sends to a pool seals it: there is a key before there is anything to send.
+        world.ticket_keys.make(world.random.token() + world.random.token())
         if world.pools.put(after, replaces=before.revision):
             return after
     raise Unavailable(f"pool {name} keeps changing")

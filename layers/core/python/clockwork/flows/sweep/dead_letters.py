@@ -12,6 +12,7 @@ from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.attempts import is_claimed
 from clockwork.domain.lifecycle.awaited import goes_on
 from clockwork.domain.lifecycle.awaiting import watch_of
+from clockwork.domain.messages.tickets import InvalidTicket, is_ticket, opened
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.containment import why
@@ -58,15 +59,23 @@ def sweep_dead_letters(world: World, deadline_at: int) -> SweepReport:
 def _sweep(world: World, letter: DeadLetter, report: SweepReport) -> bool:
     """Handle one letter, and delete it once it is done; True if so. A faulty letter does not stop the others."""
     try:
-        if is_done := _sweep_all(world, decode_message(letter.body), report):
+        if is_done := _sweep_all(world, _releases_in(world, letter.body), report):
             world.dead_letters.delete(letter.receipt)
         return is_done
-    except Unreadable as error:
+    except (Unreadable, InvalidTicket) as error:
         log.error("undecodable dead letter, or record of it: %s", error, extra={"action": "undecodable_dead_letter"})
     except Exception as error:  # noqa: BLE001 - whatever one letter raises, the others are seen to
         fault = why(world.environment.faults, error, "a dead letter")
         log.warning("a dead letter stays: %s", fault, extra={"action": "dead_letter_left"})
     return False
+
+
+def _releases_in(world: World, body: str) -> Sequence[Release]:
+    """The releases in a dead letter, of a release queue or of a pool. Raises Unreadable, InvalidTicket, Unavailable."""
+    if not is_ticket(body):
+        return decode_message(body)
+    ticket = opened(body, world.ticket_keys.get(), world.clock.now())
+    return decode_message(ticket.release)
 
 
 def _sweep_all(world: World, releases: Sequence[Release], report: SweepReport) -> bool:

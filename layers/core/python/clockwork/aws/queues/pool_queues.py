@@ -1,0 +1,63 @@
+"""The queues of pools on SQS: a standard queue for each priority of each pool."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
+
+import msgspec
+
+from clockwork.aws.errors import ask
+from clockwork.aws.queues.sender import MESSAGES_PER_BATCH, Message, Sender
+from clockwork.aws.repeats import batches
+from clockwork.aws.session import Aws
+from clockwork.domain.errors import Unavailable
+from clockwork.ports import PoolMessage, Refused
+
+#: The URL of the queue of each pool for each priority.
+Urls = Mapping[str, Mapping[str, str]]
+
+
+class AwsPoolQueues:
+    """`ports.PoolQueues` on standard queues with fair groups, one for each client."""
+
+    def __init__(self, aws: Aws, urls: Urls, *, elapsed_seconds: Callable[[], float] = time.monotonic) -> None:
+        self._aws = aws
+        self._urls = urls
+        self._elapsed_seconds = elapsed_seconds
+        self._senders: dict[str, Sender] = {}
+
+    def send(self, messages: Sequence[PoolMessage], now: int) -> Sequence[Refused]:
+        refused: list[Refused] = []
+        by_queue: dict[str, list[int]] = {}
+        for index, message in enumerate(messages):
+            url = self._url(message.pool, message.priority)
+            if url is None:
+                reason = f"the deployment has no queue of pool {message.pool} for the priority {message.priority}"
+                refused.append(Refused(index, True, reason))
+            else:
+                by_queue.setdefault(url, []).append(index)
+        for url, indexes in by_queue.items():
+            sent = [messages[index] for index in indexes]
+            posted = [Message(number, (number,), m.run_at, m.body, m.client_id) for number, m in enumerate(sent)]
+            answers = self._sender(url).post(posted, now)
+            refused += [msgspec.structs.replace(one, index=indexes[one.index]) for one in answers]
+        return sorted(refused, key=lambda one: one.index)
+
+    def delete(self, pool: str, priority: str, receipts: Sequence[str]) -> None:
+        """Delete messages, as many in a call as SQS takes. It takes a receipt handle again that it has taken before."""
+        url, sqs = self._url(pool, priority), self._aws.plane("sqs")
+        if url is None:
+            raise Unavailable(f"the deployment has no queue of pool {pool} for the priority {priority}")
+        for batch in batches(receipts, MESSAGES_PER_BATCH):
+            entries = [{"Id": str(index), "ReceiptHandle": receipt} for index, receipt in enumerate(batch)]
+            ask(sqs.call, "DeleteMessageBatch", QueueUrl=url, Entries=entries)
+
+    def _url(self, pool: str, priority: str) -> str | None:
+        return self._urls.get(pool, cast("Mapping[str, str]", {})).get(priority)
+
+    def _sender(self, url: str) -> Sender:
+        if url not in self._senders:
+            self._senders[url] = Sender(self._aws, url, elapsed_seconds=self._elapsed_seconds)
+        return self._senders[url]

@@ -1,0 +1,54 @@
+"""The operations of the workers of pools: they claim, send heartbeats, and tell how their attempts ended."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from clockwork.domain.pools.pool import Pool
+from clockwork.edge.http.body import SINGLE_BYTES, read_body
+from clockwork.edge.http.checks import validate
+from clockwork.edge.http.request import Request
+from clockwork.edge.operations.base import Answer, Operations
+from clockwork.edge.requests.workers import CLAIMS_BYTES, BeatsBody, ClaimsBody, OutcomesBody
+from clockwork.edge.responses.workers import (
+    BeatAnswer,
+    BeatAnswers,
+    ClaimAnswer,
+    ClaimAnswers,
+    OutcomeAnswer,
+    OutcomeAnswers,
+)
+from clockwork.flows.pools.access import worked_by
+from clockwork.flows.pools.claim import claim_for
+from clockwork.flows.pools.reports import beat_all, report_all
+
+
+class WorkerApi(Operations):
+    """The operations of the workers of a pool."""
+
+    def claim_tickets(self, request: Request) -> Answer:
+        """POST /v1/pools/{pool}/claims."""
+        pool = self._pool(request)
+        body = validate(ClaimsBody, read_body(request.event, CLAIMS_BYTES), self._checks(request))
+        deadline_at = self.world.clock.now() + self.world.settings.api_timeout_seconds * 1000
+        asked = [one.to_asked() for one in body.claims]
+        claimed = claim_for(self.world, pool, body.worker_id, body.handlers, asked, deadline_at)
+        return HTTPStatus.OK, ClaimAnswers([ClaimAnswer.of(one) for one in claimed])
+
+    def beat_attempts(self, request: Request) -> Answer:
+        """POST /v1/pools/{pool}/heartbeats."""
+        pool = self._pool(request)
+        body = validate(BeatsBody, read_body(request.event, SINGLE_BYTES), self._checks(request))
+        taken = beat_all(self.world, pool, [one.to_beat() for one in body.heartbeats])
+        now = self.world.clock.now()
+        return HTTPStatus.OK, BeatAnswers([BeatAnswer.of(one, now) for one in taken])
+
+    def report_outcomes(self, request: Request) -> Answer:
+        """POST /v1/pools/{pool}/outcomes."""
+        pool = self._pool(request)
+        body = validate(OutcomesBody, read_body(request.event, SINGLE_BYTES), self._checks(request))
+        taken = report_all(self.world, pool, [one.to_ended() for one in body.outcomes])
+        return HTTPStatus.OK, OutcomeAnswers([OutcomeAnswer.of(one) for one in taken])
+
+    def _pool(self, request: Request) -> Pool:
+        return worked_by(self.world, request.caller, request.path["pool"])

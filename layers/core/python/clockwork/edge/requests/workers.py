@@ -1,0 +1,119 @@
+"""The bodies of requests by which the workers of a pool claim, and tell of their attempts, many at a time."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from clockwork.domain.executions import State
+from clockwork.domain.pools.pool import HANDLER
+from clockwork.domain.targets.webhooks import LONGEST_RETRY_AFTER_SECONDS
+from clockwork.edge.http.checks import EdgeModel, checks_of
+from clockwork.edge.requests.reports import LARGEST_REPORT, TokenBody, encoded
+from clockwork.flows.pools.claim import Asked
+from clockwork.flows.pools.reports import Beat, Ended
+from clockwork.flows.requests.reporting import Reported
+
+#: As many messages as SQS hands out at once.
+MOST_CLAIMS = 10
+MOST_BEATS = 100
+MOST_OUTCOMES = 10
+#: A message of SQS has at most so many bytes.
+LARGEST_TICKET = 1_048_576
+#: The most bytes of the body of a request to claim, which Lambda takes beside headers and more.
+CLAIMS_BYTES = 5_000_000
+
+
+class TicketBody(EdgeModel):
+    """A message of the pool's queue that the worker has received."""
+
+    claim_id: str = Field(
+        pattern=r"^[A-Za-z0-9_-]{22}$",
+        description="128 random bits of the worker's own as base64url: the secret of the attempt's token",
+    )
+    ticket: str = Field(min_length=1, max_length=LARGEST_TICKET, description="the body of the message")
+    receipt_handle: str = Field(min_length=1, max_length=2_048, description="of the message, which Clockwork deletes")
+
+    def to_asked(self) -> Asked:
+        """The ticket as the flow takes it."""
+        return Asked(self.claim_id, self.ticket, self.receipt_handle)
+
+
+class ClaimsBody(EdgeModel):
+    """POST /v1/pools/{pool}/claims."""
+
+    worker_id: str = Field(
+        min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+$", description="shown with its attempts"
+    )
+    handlers: list[Annotated[str, Field(pattern=f"^{HANDLER.pattern}$")]] = Field(min_length=1, max_length=200)
+    claims: list[TicketBody] = Field(min_length=1, max_length=MOST_CLAIMS)
+
+    @field_validator("claims")
+    @classmethod
+    def _differ(cls, claims: list[TicketBody]) -> list[TicketBody]:
+        if len({one.claim_id for one in claims}) < len(claims):
+            raise ValueError("must have claimIds that differ")
+        return claims
+
+
+class BeatBody(TokenBody):
+    """One heartbeat."""
+
+    progress: float | None = Field(None, ge=0, le=1, description="how much is done")
+    message: str | None = Field(None, max_length=256, description="a few words on what it does now")
+
+    def to_beat(self) -> Beat:
+        """The heartbeat as the flow takes it."""
+        return Beat(self.token, self.progress, self.message)
+
+
+class BeatsBody(EdgeModel):
+    """POST /v1/pools/{pool}/heartbeats."""
+
+    heartbeats: list[BeatBody] = Field(min_length=1, max_length=MOST_BEATS)
+
+
+class OutcomeBody(TokenBody):
+    """How one attempt ended."""
+
+    outcome: Literal["complete", "fail", "handback", "cancelled"]
+    result: Any = Field(None, description=f"of `complete`: kept with the execution; {LARGEST_REPORT:,} bytes encoded")
+    error: str | None = Field(None, min_length=1, description=f"of `fail`: {LARGEST_REPORT:,} bytes of UTF-8")
+    retryable: bool | None = Field(None, description="of `fail`; false: no retry follows, and the execution is DEAD")
+    retry_after_seconds: float | None = Field(
+        None, ge=0, le=LONGEST_RETRY_AFTER_SECONDS, description="of `fail`: the least wait before the retry"
+    )
+
+    @model_validator(mode="after")
+    def _fits(self, info: ValidationInfo) -> Self:
+        if self.outcome != "complete" and self.result is not None:
+            raise ValueError("has a result, which is for complete alone")
+        if len(encoded(self.result)) > LARGEST_REPORT or len((self.error or "").encode()) > LARGEST_REPORT:
+            raise ValueError(f"has a result or an error of more than {LARGEST_REPORT:,} bytes")
+        given = (self.error, self.retryable, self.retry_after_seconds)
+        if self.outcome != "fail" and any(one is not None for one in given):
+            raise ValueError("has error, retryable or retryAfterSeconds, which are for fail alone")
+        if self.outcome == "fail" and self.error is None:
+            raise ValueError("needs an error, as every fail does")
+        assert checks_of(info) is not None
+        return self
+
+    def to_ended(self) -> Ended:
+        """The outcome as the flow takes it."""
+        if self.outcome == "complete":
+            result = None if self.result is None else encoded(self.result)
+            return Ended(self.token, Reported(State.SUCCEEDED, result=result))
+        if self.outcome == "fail":
+            retryable = self.retryable is not False
+            said = Reported(
+                State.FAILED, error=self.error, retryable=retryable, retry_after_seconds=self.retry_after_seconds
+            )
+            return Ended(self.token, said)
+        return Ended(self.token, Reported(State.HANDED_BACK if self.outcome == "handback" else State.CANCELLED))
+
+
+class OutcomesBody(EdgeModel):
+    """POST /v1/pools/{pool}/outcomes."""
+
+    outcomes: list[OutcomeBody] = Field(min_length=1, max_length=MOST_OUTCOMES)

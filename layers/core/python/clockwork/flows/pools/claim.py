@@ -1,0 +1,221 @@
+"""Claim for a worker: the deliverer's own way with a release, but that the worker starts it, and is told so.
+
+The worker has received tickets from its pool's queue, and hands them in. For each the flow goes by the record: it sends
+the watch, writes the claim, looks at the job, and answers `start` or `gone`. Then it deletes the message itself.
+
+How it fails. Dies before the watch: nothing was changed, and the ticket comes back. Between watch and claim: the watch
+finds it unclaimed, and the ticket comes back. Behind the claim: the worker asks again with the same claimId and gets
+the same answer, or the watch finds the end of the lease. Stalls before the claim beyond the watch: the watch has
+changed the record, and the claim fails. What gets no answer is `unavailable`, and its ticket stays. A ticket that is
+made up, altered, or of another pool is `gone`, whatever it names.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from functools import partial
+
+import msgspec
+
+from clockwork.domain.executions import Execution
+from clockwork.domain.ids import NamedJobId, decode_job
+from clockwork.domain.jobs import Occurrence, PoolTarget
+from clockwork.domain.lifecycle.awaiting import Worker
+from clockwork.domain.lifecycle.retries import meets_again_ms
+from clockwork.domain.lifecycle.tokens import Token
+from clockwork.domain.messages.tickets import InvalidTicket, Ticket, opened
+from clockwork.domain.pools.pool import Pool
+from clockwork.domain.releases import Release
+from clockwork.domain.storage.codec import decode_message
+from clockwork.flows.containment import contained
+from clockwork.flows.deliver.batch import Batch
+from clockwork.flows.deliver.concurrency import give_back_all
+from clockwork.flows.deliver.deliver import claimable, is_refused, record_refused, tell_of_deaths
+from clockwork.flows.deliver.inform import LOST_CLAIM
+from clockwork.flows.deliver.items import Item, is_still_ours
+from clockwork.flows.deliver.start import wanted
+from clockwork.flows.deliver.waiting import Resent
+from clockwork.flows.outages import tolerated
+from clockwork.flows.records import Planned, replace
+from clockwork.flows.timeline.retries import send_retries
+from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
+
+#: A ticket whose handler the worker lacks comes again after this long at the most (ms): another worker may have it.
+LONGEST_LACK_MS = 60_000
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A ticket that a worker hands in, with the receipt of its message, under a claimId of the worker's own making.
+
+    The claimId becomes the secret of the attempt's token. It has the form of one: 22 characters of base64url.
+    """
+
+    claim_id: str
+    ticket: str
+    receipt: str
+
+
+class Start(msgspec.Struct, frozen=True):
+    """What a worker is to start: its release, the record with its claim, its token, and when that is answered (ms)."""
+
+    release: Release
+    claimed: Execution
+    token: str
+    now: int
+
+    @property
+    def target(self) -> PoolTarget:
+        """The pool and handler."""
+        target = self.release.occurrence.target
+        assert isinstance(target, PoolTarget), "a worker starts nothing else"
+        return target
+
+    @property
+    def job_key(self) -> str | None:
+        """The key of its job, if that is a named one."""
+        job = decode_job(self.release.job_id)
+        return job.job_key if isinstance(job, NamedJobId) else None
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    """What became of a ticket: `start` says what to start; without it the ticket is gone, or it stays (`is_left`)."""
+
+    claim_id: str
+    start: Start | None = None
+    is_left: bool = False
+
+
+class _Held(msgspec.Struct):
+    """A ticket that is in hand, with its item; None if it cannot be read now."""
+
+    asked: Asked
+    ticket: Ticket
+    item: Item | None = None
+
+
+def claim_for(
+    world: World, pool: Pool, worker_id: str, handlers: Sequence[str], asked: Sequence[Asked], deadline_at: int
+) -> list[Claimed]:
+    """Claim for a worker of the pool what its tickets name; one answer for each, in the same order.
+
+    `handlers`: those that the worker has. `deadline_at` (ms): the end of the invocation. Raises Unavailable if the keys
+    of tickets cannot be read.
+    """
+    batch = Batch(world, deadline_at, Resent(world), Worker(pool.name, worker_id, pool.lease_seconds * 1000))
+    held = _opened(world, pool, asked)
+    items = [one.item for one in held.values() if one.item is not None]
+    started = _started(batch, _of_handlers(batch, items, handlers))
+    _finish(batch)
+    failed = set(batch.report.failed_messages)
+    done = [one for one in held.values() if one.item is not None and one.item.message_id not in failed]
+    _delete(world, done)
+    now = world.clock.now()
+    answers = []
+    for index, one in enumerate(asked):
+        item = held[index].item if index in held else None
+        is_left = index in held and (item is None or item.message_id in failed)
+        start = None if item is None or is_left or id(item) not in started else _start(item, now)
+        answers.append(Claimed(one.claim_id, start, is_left))
+    return answers
+
+
+def _opened(world: World, pool: Pool, asked: Sequence[Asked]) -> dict[int, _Held]:
+    """The tickets that count, by their place. The others are gone: they prove nothing, and tell nothing."""
+    keys, now = world.ticket_keys.get(), world.clock.now()
+    held = {}
+    for index, one in enumerate(asked):
+        try:
+            ticket = opened(one.ticket, keys, now, pool.name)
+        except InvalidTicket as error:
+            log.warning("a ticket does not count: %s", error, extra={"action": "invalid_ticket", "pool": pool.name})
+            continue
+        held[index] = _Held(one, ticket)
+        # What a newer version has written stays for that.
+        with contained(world.environment.faults, partial(_log_unread, pool.name), pool.name):
+            (release,) = decode_message(ticket.release)
+            held[index].item = Item(str(index), release, secret=one.claim_id)
+    return held
+
+
+def _log_unread(pool: str, why_not: str) -> None:
+    log.error("undecodable ticket: %s", why_not, extra={"action": "undecodable_message", "pool": pool})
+
+
+def _of_handlers(batch: Batch, items: Sequence[Item], handlers: Sequence[str]) -> list[Item]:
+    """The items whose handlers the worker has. The others come again, to another worker with some luck."""
+    having = set(handlers)
+    lacking = [
+        item
+        for item in items
+        if isinstance(t := item.release.occurrence.target, PoolTarget) and t.handler not in having
+    ]
+    now = batch.world.clock.now()
+    for item in lacking:
+        run_at = max(item.release.run_at, now + min(meets_again_ms(item.release.meets), LONGEST_LACK_MS))
+        item.release = msgspec.structs.replace(item.release, run_at=run_at, meets=item.release.meets + 1)
+    if lacking:
+        batch.send_back(lacking)
+    lacks = {id(item) for item in lacking}
+    return [item for item in items if id(item) not in lacks]
+
+
+def _started(batch: Batch, items: Sequence[Item]) -> set[int]:
+    """The items (by identity) that their worker is to start: claimed, and then seen to be wanted still."""
+    claimed = claimable(batch, items)
+    going = [claimed[slot] for slot in wanted(batch, claimed, range(len(claimed)))]
+    going = [item for item, refused in batch.each(going, partial(is_refused, batch)) if not refused]
+    record_refused(batch)
+    return {id(item) for item, is_kept in batch.each(going, partial(_is_kept, batch)) if is_kept}
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    """A claim with what is started under it, or None if it is not ours any more."""
+
+    execution: Execution | None
+
+
+def _is_kept(batch: Batch, item: Item) -> bool:
+    """Whether the record has what its worker is about to start. A job that was changed since the claim gave it more."""
+    assert item.seen is not None, "a worker starts nothing that is not recorded"
+    whole = item.release.occurrence
+    if item.seen.occurrence == whole:
+        return True
+    plan, item.seen = replace(batch.world, item.seen, partial(_plan_kept, item, whole), item.replans)
+    if plan.execution is None:
+        batch.fail(item, LOST_CLAIM)
+    return plan.execution is not None
+
+
+def _plan_kept(item: Item, whole: Occurrence, stored: Execution | None) -> Planned:
+    if stored is None or not is_still_ours(item, stored):
+        return _Kept(None)
+    return _Kept(stored.changed(occurrence=whole))
+
+
+def _finish(batch: Batch) -> None:
+    """Give permits back, tell of deaths, and send what follows: only then may messages be deleted."""
+    give_back_all(batch)
+    tell_of_deaths(batch)
+    waiting = batch.waiting
+    assert isinstance(waiting, Resent), "tickets are sent anew"
+    for index, why_not in send_retries(batch.world, [release for _, release in waiting.following]).items():
+        batch.fail(waiting.following[index][0], why_not)
+
+
+def _delete(world: World, done: Sequence[_Held]) -> None:
+    """Delete the messages of tickets that are done with. One that is not deleted comes back, and finds the record."""
+    queues: dict[tuple[str, str], list[str]] = {}
+    for one in done:
+        queues.setdefault((one.ticket.pool, one.ticket.priority), []).append(one.asked.receipt)
+    for (pool, priority), receipts in queues.items():
+        with tolerated(world, log, "tickets not deleted: %s", {"action": "tickets_not_deleted", "pool": pool}):
+            world.pool_queues.delete(pool, priority, receipts)
+
+
+def _start(item: Item, now: int) -> Start:
+    assert item.seen is not None and item.secret is not None, "it was claimed under its secret"
+    token = Token(item.release.execution_id, item.release.attempt, item.secret)
+    return Start(item.release, item.seen, str(token), now)

@@ -1,0 +1,167 @@
+"""What the workers of a pool say of their attempts, many at a time: heartbeats, and how attempts ended.
+
+Each token speaks for its own attempt, and one item's fault ends with that item. A record is written first; then what
+follows is sent; then the worker is answered. Whoever gets no answer may repeat, and gets the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import msgspec
+
+from clockwork.domain import ids
+from clockwork.domain.errors import Unavailable, readable
+from clockwork.domain.executions import Execution, Report
+from clockwork.domain.ids import InvalidId
+from clockwork.domain.lifecycle.reports import Heartbeat, ReportPlan, plan_heartbeat, plan_report
+from clockwork.domain.lifecycle.tokens import InvalidToken, Token, decode_token
+from clockwork.domain.pools.pool import Pool
+from clockwork.domain.releases import Release
+from clockwork.flows.apart import records_apart
+from clockwork.flows.containment import contained
+from clockwork.flows.records import MOST_REPLANS
+from clockwork.flows.requests.reporting import Reported
+from clockwork.flows.timeline.retries import send_retries
+from clockwork.flows.world import World
+
+
+class Beat(msgspec.Struct, frozen=True):
+    """A heartbeat under a token, with how much is done (0 to 1) and some words, where it tells them."""
+
+    token: str
+    progress: float | None = None
+    message: str | None = None
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """How the attempt of a token ended, as its worker reports it."""
+
+    token: str
+    said: Reported
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """What became of one report: the record as it stands, or why there is none.
+
+    `execution_id` is None if the token is none. With neither flag the report counts.
+    """
+
+    execution_id: str | None
+    record: Execution | None = None
+    is_stale: bool = False
+    is_unavailable: bool = False
+
+
+class _Open(msgspec.Struct):
+    """A report that has been read: its token, the record that it speaks of, and its plan."""
+
+    token: Token
+    plan_of: Callable[[Execution | None], ReportPlan]
+    stored: Execution | None = None
+    plan: ReportPlan | None = None
+    is_unavailable: bool = False
+
+
+def beat_all(world: World, pool: Pool, beats: Sequence[Beat]) -> list[Taken]:
+    """Take the heartbeats of the pool's workers; one answer for each, in the same order."""
+    now = world.clock.now()
+    said = [Heartbeat(now, beat.progress, beat.message) for beat in beats]
+    plans = [partial(_plan_beat, said=one) for one in said]
+    return _take(world, pool, [beat.token for beat in beats], plans)
+
+
+def report_all(world: World, pool: Pool, ended: Sequence[Ended]) -> list[Taken]:
+    """Take how attempts of the pool's workers ended; one answer for each, in the same order."""
+    plans = [partial(_plan_end, at=world.clock.now(), said=one.said) for one in ended]
+    return _take(world, pool, [one.token for one in ended], plans)
+
+
+def _plan_beat(token: Token, stored: Execution | None, *, said: Heartbeat) -> ReportPlan:
+    return plan_heartbeat(stored, token, said)
+
+
+def _plan_end(token: Token, stored: Execution | None, *, at: int, said: Reported) -> ReportPlan:
+    return plan_report(stored, token, Report(token.claimant, at=at, **msgspec.structs.asdict(said)))
+
+
+def _take(
+    world: World, pool: Pool, tokens: Sequence[str], plans: Sequence[Callable[[Token, Execution | None], ReportPlan]]
+) -> list[Taken]:
+    opened = {index: _open(text, pool, plan) for index, (text, plan) in enumerate(zip(tokens, plans, strict=True))}
+    known = {index: one for index, one in opened.items() if one is not None}
+    _read(world, list(known.values()))
+    waiting = [one for one in known.values() if not one.is_unavailable]
+    for _ in range(MOST_REPLANS + 1):
+        waiting = _round(world, waiting)
+    for one in waiting:
+        one.is_unavailable = True  # Its record keeps changing.
+    _send(world, list(known.values()))
+    return [_taken(known.get(index)) for index in range(len(tokens))]
+
+
+def _open(text: str, pool: Pool, plan: Callable[[Token, Execution | None], ReportPlan]) -> _Open | None:
+    """The report under a token's text; None if that is no token."""
+    try:
+        token = decode_token(text)
+        ids.decode_execution(token.execution_id)
+    except (InvalidToken, InvalidId):
+        return None
+    return _Open(token, lambda stored: plan(token, stored if _is_of(pool, stored) else None))
+
+
+def _is_of(pool: Pool, stored: Execution | None) -> bool:
+    """Whether a record may be one of the pool's: what runs says whose it is. What has ended, its token alone tells."""
+    return stored is not None and (stored.awaited is None or stored.awaited.pool == pool.name)
+
+
+def _read(world: World, some: Sequence[_Open]) -> None:
+    refs = [(ids.decode_execution(one.token.execution_id).job_id, one.token.execution_id) for one in some]
+    for one, stored in zip(some, records_apart(world, refs), strict=True):
+        with contained(world.environment.faults, partial(_leave, one), one.token.execution_id):
+            if isinstance(stored, Unavailable):
+                raise stored
+            one.stored = readable(stored)
+
+
+def _leave(one: _Open, _why_not: str) -> None:
+    one.is_unavailable = True
+
+
+def _round(world: World, some: Sequence[_Open]) -> list[_Open]:
+    """Plan each and save what the plans ask for, all together; returns those whose records have changed meanwhile."""
+    for one in some:
+        with contained(world.environment.faults, partial(_leave, one), one.token.execution_id):
+            one.plan = one.plan_of(one.stored)
+    saving = [(one, one.plan.execution) for one in some if one.plan and one.plan.execution and not one.is_unavailable]
+    saves = world.executions.save([(one.stored, after) for one, after in saving]) if saving else ()
+    again = []
+    for (one, after), saved in zip(saving, saves, strict=True):
+        if saved.ok:
+            one.stored = after
+        elif saved.unavailable is not None:
+            one.is_unavailable = True
+        else:
+            one.stored = saved.actual
+            again.append(one)
+    return again
+
+
+def _send(world: World, some: Sequence[_Open]) -> None:
+    """Send what follows from the reports that are recorded: the next attempt, or the watch that acts on a failure."""
+    following: list[tuple[_Open, Release]] = [
+        (one, one.plan.release) for one in some if one.plan and one.plan.release and not one.is_unavailable
+    ]
+    faults: Mapping[int, str] = send_retries(world, [release for _, release in following]) if following else {}
+    for index in faults:
+        following[index][0].is_unavailable = True
+
+
+def _taken(one: _Open | None) -> Taken:
+    if one is None:
+        return Taken(None, is_stale=True)
+    execution_id = one.token.execution_id
+    if one.is_unavailable or one.plan is None:
+        return Taken(execution_id, is_unavailable=True)
+    return Taken(execution_id, one.stored, is_stale=one.plan.is_stale)

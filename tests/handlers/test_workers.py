@@ -1,0 +1,438 @@
+"""Workers of a pool over the API: they claim, send heartbeats, and tell how attempts ended, well and badly."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from clockwork.domain.executions import Execution
+from clockwork.flows.sweep.dead_letters import sweep_dead_letters
+from clockwork.flows.sweep.unpark import unpark
+from tests.handlers.fleet import HANDLER, POOL, ROLE, TARGET, Worker, claim_of, with_pool
+from tests.handlers.handlers import Api
+from tests.support.examples import ACME, ADMIN, ALICE, BOB
+
+
+@pytest.fixture
+def api() -> Api:
+    return with_pool()
+
+
+def created(api: Api, **fields: Any) -> str:
+    """The jobId of a job for the pool that is due at once."""
+    job = {"clientId": "acme", "schedule": {"delaySeconds": 0}, "target": TARGET, "payload": {"month": 5}, **fields}
+    answer = api.call("POST", "/v1/jobs", job, caller=ALICE)
+    assert answer.status in (200, 201), answer.text
+    api.clockwork.poll_all()
+    return str(answer.body["jobId"])
+
+
+def executions(api: Api, job_id: str) -> list[dict[str, Any]]:
+    return list(api.call("GET", f"/v1/jobs/{job_id}/executions", caller=ALICE).body["items"])
+
+
+def only(api: Api, job_id: str) -> dict[str, Any]:
+    (execution,) = executions(api, job_id)
+    whole: dict[str, Any] = api.call("GET", f"/v1/executions/{execution['executionId']}", caller=ALICE).body
+    return whole
+
+
+def later(api: Api, seconds: float) -> None:
+    api.clockwork.run_until(api.clockwork.clock.at + round(seconds * 1000))
+
+
+def stored(api: Api) -> list[Execution]:
+    return list(api.clockwork.executions._records.values())
+
+
+@pytest.mark.parametrize("fields", [{}, {"jobKey": "nightly"}, {"target": {**TARGET, "priority": "high"}}])
+def test_a_worker_claims_beats_and_completes(api: Api, fields: dict[str, Any]) -> None:
+    job_id = created(api, **fields)
+    worker = Worker(api)
+    (start,) = worker.take(fields.get("target", {}).get("priority", "normal"))
+    expected = {"outcome": "start", "jobId": job_id, "clientId": "acme", "attempt": 1, "handler": HANDLER}
+    expected |= {"payload": {"month": 5}, "startInMs": 0, "leaseInMs": 90_000, "deadlineInMs": 600_000}
+    assert expected.items() <= start.items()
+    assert start.get("jobKey") == fields.get("jobKey")
+    shown = only(api, job_id)
+    assert (shown["state"], shown["atWork"]["pool"], shown["atWork"]["workerId"]) == ("RUNNING", POOL, "host-1")
+    later(api, 40)
+    (beat,) = worker.beat({"token": start["token"], "progress": 0.5, "message": "half"})
+    assert beat == {"executionId": start["executionId"], "outcome": "ok", "leaseInMs": 90_000, "cancelRequested": False}
+    later(api, 80)
+    assert only(api, job_id)["atWork"]["progress"] == 0.5
+    assert worker.tell(start["token"], "complete", result={"pages": 12}) == "ok"
+    assert worker.tell(start["token"], "complete") == "ok"  # a repeat
+    assert worker.tell(start["token"], "fail", error="e") == "stale"
+    shown = only(api, job_id)
+    assert (shown["state"], shown["report"]["result"]) == ("SUCCEEDED", {"pages": 12})
+    later(api, 3_000)
+    assert not api.clockwork.queue.messages
+    assert not any(queue.messages for queue in api.clockwork.pool_queues.all())
+
+
+def test_a_ticket_is_deleted_and_a_second_one_like_it_is_gone(api: Api) -> None:
+    created(api)
+    worker = Worker(api)
+    (message,) = worker.receive()
+    claim = claim_of(message)
+    (start,) = worker.claim(claim)
+    assert not api.clockwork.pool_queues.of(POOL).messages
+    (again,) = worker.claim({**claim, "claimId": "x" * 22})
+    assert again == {"claimId": "x" * 22, "outcome": "gone"}
+    # The same claimId again: its answer was lost.
+    later(api, 20)
+    (repeat,) = worker.claim(claim)
+    assert (repeat["outcome"], repeat["token"], repeat["leaseInMs"]) == ("start", start["token"], 90_000)
+
+
+def test_who_asks_again_though_a_cancel_was_noted_does_not_start(api: Api) -> None:
+    job_id = created(api)
+    worker = Worker(api)
+    (message,) = worker.receive()
+    claim = claim_of(message)
+    worker.claim(claim)
+    assert api.call("DELETE", f"/v1/jobs/{job_id}", caller=ALICE).body["result"] == "running"
+    assert worker.claim(claim) == [{"claimId": claim["claimId"], "outcome": "gone"}]
+    assert only(api, job_id)["state"] == "CANCELLED"
+
+
+@pytest.mark.parametrize("change", ["mac", "priority", "sentAt", "pool", "release", "text", "v"])
+def test_a_ticket_that_was_altered_starts_nothing(api: Api, change: str) -> None:
+    created(api)
+    other = created(api)
+    worker = Worker(api)
+    first, second = worker.receive()
+    ticket = json.loads(first.body)
+    altered: Any = {
+        "mac": {**ticket, "mac": "0" * 64},
+        "priority": {**ticket, "priority": "high"},
+        "sentAt": {**ticket, "sentAt": ticket["sentAt"] + 1},
+        "pool": {**ticket, "pool": "gpu"},
+        "release": {**ticket, "release": json.loads(second.body)["release"]},
+        "text": "no ticket",
+        "v": {**ticket, "v": 2},
+    }[change]
+    text = altered if isinstance(altered, str) else json.dumps(altered)
+    (answer,) = worker.claim({**claim_of(first), "ticket": text})
+    assert answer["outcome"] == "gone"
+    assert not stored(api)
+    assert len(api.clockwork.pool_queues.of(POOL).messages) == 2
+    assert not api.clockwork.queue.messages
+    assert {one["outcome"] for one in worker.claim(claim_of(first), claim_of(second))} == {"start"}
+    assert only(api, other)["state"] == "RUNNING"
+
+
+def test_a_ticket_of_another_pool_starts_nothing(api: Api) -> None:
+    created(api)
+    (message,) = Worker(api).receive()
+    (answer,) = Worker(api, pool="gpu").claim(claim_of(message))
+    assert (answer["outcome"], stored(api)) == ("gone", [])
+
+
+def test_a_ticket_that_is_too_old_starts_nothing(api: Api) -> None:
+    created(api)
+    (message,) = Worker(api).receive()
+    api.clockwork.clock.advance(15 * 86_400_000 + 1)
+    (answer,) = Worker(api).claim(claim_of(message))
+    assert (answer["outcome"], stored(api)) == ("gone", [])
+
+
+@pytest.mark.parametrize("caller", [ALICE, BOB, ADMIN])
+def test_only_the_pools_principals_work_for_it(api: Api, caller: str) -> None:
+    created(api)
+    (message,) = Worker(api).receive()
+    body = {"workerId": "w", "handlers": [HANDLER], "claims": [claim_of(message)]}
+    assert Worker(api, caller=caller).post("claims", body).status == 403
+    assert Worker(api, caller=ROLE).post("claims", body).status == 200
+    assert Worker(api, caller=ROLE, pool="nowhere").post("claims", body).status == 403
+
+
+def test_a_worker_that_dies_is_replaced_within_its_lease_and_five_seconds(api: Api) -> None:
+    job_id = created(api)
+    worker = Worker(api)
+    (start,) = worker.take()
+    began_at = api.clockwork.clock.at
+    while not api.clockwork.pool_queues.of(POOL).messages:
+        later(api, 1)
+    assert api.clockwork.clock.at - began_at <= 95_000
+    (again,) = worker.take()
+    assert (again["attempt"], again["outcome"]) == (2, "start")
+    assert worker.tell(start["token"], "complete") == "stale"
+    assert worker.beat({"token": start["token"]}) == [{"executionId": start["executionId"], "outcome": "stale"}]
+    assert worker.tell(again["token"], "complete") == "ok"
+    assert [one["state"] for one in only(api, job_id)["attempts"]] == ["WORKER_LOST", "SUCCEEDED"]
+
+
+def test_beats_keep_an_attempt_to_its_deadline_and_not_beyond(api: Api) -> None:
+    job_id = created(api, retryPolicy={"maxAttempts": 1})
+    worker = Worker(api)
+    (start,) = worker.take()
+    for _ in range(19):
+        later(api, 30)
+        (beat,) = worker.beat({"token": start["token"]})
+        assert beat["outcome"] == "ok"
+    assert beat["leaseInMs"] == 30_000
+    later(api, 40)
+    assert worker.beat({"token": start["token"]})[0]["outcome"] == "stale"
+    shown = only(api, job_id)
+    assert (shown["state"], shown["attempts"][0]["state"]) == ("DEAD", "TIMED_OUT")
+
+
+def test_a_failure_is_tried_again_and_what_is_not_retryable_is_dead(api: Api) -> None:
+    job_id = created(api)
+    worker = Worker(api)
+    (start,) = worker.take()
+    assert worker.tell(start["token"], "fail", error="out of paper", retryAfterSeconds=30) == "ok"
+    later(api, 2)
+    assert worker.take() == []
+    later(api, 30)
+    (again,) = worker.take()
+    assert again["attempt"] == 2
+    assert worker.tell(again["token"], "fail", error="no such customer", retryable=False) == "ok"
+    later(api, 2)
+    shown = only(api, job_id)
+    assert shown["state"] == "DEAD"
+    assert [one["error"] for one in shown["attempts"]] == ["out of paper", "no such customer"]
+    assert api.call("POST", f"/v1/executions/{shown['executionId']}/redrive", {}, caller=ALICE).status == 200
+    later(api, 2)
+    (third,) = worker.take()
+    assert (third["attempt"], third["payload"]) == (3, {"month": 5})
+
+
+@pytest.mark.parametrize("fields", [{}, {"jobKey": "nightly"}])
+def test_what_is_handed_back_starts_again_at_once_and_uses_up_no_attempt(api: Api, fields: dict[str, str]) -> None:
+    job_id = created(api, retryPolicy={"maxAttempts": 1}, **fields)
+    worker = Worker(api)
+    (start,) = worker.take()
+    assert worker.tell(start["token"], "handback") == "ok"
+    assert only(api, job_id)["state"] == "HANDED_BACK"
+    assert worker.tell(start["token"], "handback") == "ok"
+    assert worker.tell(start["token"], "complete") == "stale"
+    # The repeat has sent the next ticket again: whoever handed it back may have got no answer since it was not sent.
+    twice = worker.receive()
+    assert len(twice) == 2
+    answers = worker.claim(*map(claim_of, twice))
+    assert sorted(one["outcome"] for one in answers) == ["gone", "start"]
+    (again,) = [one for one in answers if one["outcome"] == "start"]
+    assert (again["attempt"], again["payload"]) == (2, {"month": 5})
+    assert worker.tell(start["token"], "handback") == "stale"
+    assert worker.tell(again["token"], "fail", error="it broke") == "ok"
+    later(api, 2)
+    shown = only(api, job_id)
+    assert (shown["state"], shown["reason"]) == ("DEAD", "attempt 1 of 1 failed: it broke")
+    assert [one["state"] for one in shown["attempts"]] == ["HANDED_BACK", "FAILED"]
+
+
+def test_the_eleventh_handback_is_a_failure(api: Api) -> None:
+    job_id = created(api, retryPolicy={"maxAttempts": 1})
+    worker = Worker(api)
+    for _ in range(11):
+        (start,) = worker.take()
+        assert worker.tell(start["token"], "handback") == "ok"
+    later(api, 2)
+    shown = only(api, job_id)
+    assert (shown["state"], shown["attempts"][-1]["state"]) == ("DEAD", "FAILED")
+    assert [one["state"] for one in shown["attempts"][:-1]] == ["HANDED_BACK"] * 10
+
+
+def test_a_running_job_hears_of_its_cancel_and_stops(api: Api) -> None:
+    job_id = created(api)
+    worker = Worker(api)
+    (start,) = worker.take()
+    assert worker.tell(start["token"], "cancelled") == "stale"
+    assert api.call("DELETE", f"/v1/jobs/{job_id}", caller=ALICE).body["result"] == "running"
+    assert worker.beat({"token": start["token"]})[0]["cancelRequested"] is True
+    assert worker.tell(start["token"], "cancelled") == "ok"
+    assert only(api, job_id)["state"] == "CANCELLED"
+
+
+def test_a_worker_that_does_not_stop_is_fenced(api: Api) -> None:
+    job_id = created(api)
+    worker = Worker(api)
+    (start,) = worker.take()
+    api.call("DELETE", f"/v1/jobs/{job_id}", caller=ALICE)
+    later(api, 61)
+    assert worker.beat({"token": start["token"]})[0]["outcome"] == "stale"
+    shown = only(api, job_id)
+    assert (shown["state"], shown["forced"]) == ("CANCELLED", True)
+    assert worker.tell(start["token"], "complete") == "stale"
+
+
+def test_what_is_cancelled_before_its_claim_is_gone(api: Api) -> None:
+    job_id = created(api)
+    worker = Worker(api)
+    assert api.call("DELETE", f"/v1/jobs/{job_id}", caller=ALICE).body["result"] == "cancelled"
+    (answer,) = worker.take()
+    assert (answer["outcome"], only(api, job_id)["state"]) == ("gone", "CANCELLED")
+    later(api, 200)
+    assert (only(api, job_id)["state"], api.clockwork.queue.messages) == ("CANCELLED", {})
+
+
+def test_a_paused_clients_job_is_parked_and_comes_back(api: Api) -> None:
+    job_id = created(api)
+    api.call("POST", "/v1/clients/acme/pause", {"reason": "later"}, caller=ADMIN)
+    worker = Worker(api)
+    (answer,) = worker.take()
+    assert (answer["outcome"], only(api, job_id)["state"]) == ("gone", "PARKED")
+    api.call("POST", "/v1/clients/acme/resume", {}, caller=ADMIN)
+    unpark(api.clockwork.world, api.clockwork.clock.at + 300_000)
+    later(api, 120)
+    (start,) = worker.take()
+    assert start["outcome"] == "start"
+
+
+def test_what_is_too_late_expires(api: Api) -> None:
+    job_id = created(api, relevancyWindowSeconds=5)
+    api.clockwork.clock.advance(6_000)
+    (answer,) = Worker(api).take()
+    assert (answer["outcome"], only(api, job_id)["state"]) == ("gone", "EXPIRED")
+
+
+def test_what_is_early_comes_again_in_time(api: Api) -> None:
+    created(api, schedule={"delaySeconds": 30})
+    queue = api.clockwork.pool_queues.of(POOL)
+    later(api, 1)
+    (message,) = queue.messages.values()
+    (answer,) = Worker(api).claim(claim_of(message))
+    assert answer["outcome"] == "gone"
+    (again,) = queue.messages.values()
+    assert again.message_id != message.message_id
+    later(api, 27.7)
+    (answer,) = Worker(api).claim(claim_of(again))
+    assert (answer["outcome"], answer["startInMs"]) == ("start", 1_300)
+
+
+def test_a_handler_that_the_worker_lacks_comes_again_for_another(api: Api) -> None:
+    created(api)
+    assert Worker(api, "close_month").take()[0]["outcome"] == "gone"
+    assert Worker(api).take() == []
+    later(api, 2)
+    assert Worker(api).take()[0]["outcome"] == "start"
+
+
+def test_a_client_that_may_not_use_the_pool_any_more_has_its_job_refused(api: Api) -> None:
+    job_id = created(api)
+    api.clockwork.clients.put(msgspec.structs.replace(api.clockwork.clients.get("acme") or ACME, allowed_pools=()))
+    (answer,) = Worker(api).take()
+    shown = only(api, job_id)
+    assert (answer["outcome"], shown["state"]) == ("gone", "DEAD")
+    assert "allowedPools" in shown["reason"]
+
+
+def test_a_named_job_that_moves_to_another_target_goes_there(api: Api) -> None:
+    job_id = created(api, jobKey="nightly")
+    hook = {"type": "http", "url": "https://example.com/hook"}
+    changed = {"schedule": {"delaySeconds": 0}, "target": hook, "payload": 1}
+    api.call("PUT", f"/v1/jobs/{job_id}", changed, caller=ALICE)
+    worker = Worker(api)
+    assert {one["outcome"] for one in worker.take()} == {"gone"}
+    later(api, 5)
+    assert api.clockwork.targets.delivered[-1].occurrence.target.url == hook["url"]  # type: ignore[union-attr]
+
+
+def test_a_named_job_that_moves_to_a_pool_goes_there(api: Api) -> None:
+    hook = {"type": "http", "url": "https://example.com/hook"}
+    job_id = created(api, jobKey="nightly", target=hook, schedule={"delaySeconds": 20})
+    later(api, 10)
+    assert api.clockwork.queue.messages
+    moved = api.call("PATCH", f"/v1/jobs/{job_id}", {"target": {**TARGET, "url": None}}, caller=ALICE)
+    assert moved.status == 200, moved.text
+    later(api, 30)
+    (start,) = [one for one in Worker(api).take() if one["outcome"] == "start"]
+    assert start["jobKey"] == "nightly"
+    assert not api.clockwork.targets.delivered
+
+
+def test_a_deleted_named_job_is_gone(api: Api) -> None:
+    job_id = created(api, jobKey="nightly")
+    api.call("DELETE", f"/v1/jobs/{job_id}", caller=ALICE)
+    (answer,) = Worker(api).take()
+    assert answer["outcome"] == "gone"
+    assert executions(api, job_id)[0]["state"] == "CANCELLED"
+
+
+def test_a_dead_execution_of_a_named_job_keeps_what_it_would_have_done(api: Api) -> None:
+    job_id = created(api, jobKey="nightly", retryPolicy={"maxAttempts": 1})
+    Worker(api).take()
+    later(api, 100)
+    (record,) = stored(api)
+    assert only(api, job_id)["state"] == "DEAD"
+    assert record.occurrence is not None
+    assert json.loads(record.occurrence.payload.body) == {"month": 5}
+
+
+def test_a_dead_ticket_is_sent_again_and_one_that_was_made_up_stays(api: Api) -> None:
+    created(api)
+    queue = api.clockwork.pool_queues.of(POOL)
+    (message,) = queue.messages.values()
+    message.receive_count = 100
+    made_up = queue.messages[queue.put(message.body.replace('"mac":"', '"mac":"0'))]
+    made_up.receive_count = 100
+    assert Worker(api).receive() == []
+    assert len(queue.dead) == 2
+    report = sweep_dead_letters(api.clockwork.world, api.clockwork.clock.at + 300_000)
+    assert (report.released, list(queue.dead)) == (1, [made_up.message_id])
+    assert Worker(api).take()[0]["outcome"] == "start"
+
+
+def test_one_claim_of_several_fails_alone(api: Api) -> None:
+    created(api)
+    created(api)
+    worker = Worker(api)
+    good, bad = map(claim_of, worker.receive())
+    (*answers,) = worker.claim({**bad, "ticket": "{}"}, good)
+    assert [one["outcome"] for one in answers] == ["gone", "start"]
+
+
+def test_reports_that_are_none_end_alone(api: Api) -> None:
+    created(api)
+    worker = Worker(api)
+    (start,) = worker.take()
+    forged = start["token"][:-22] + "x" * 22
+    outcomes = [{"token": token, "outcome": "complete"} for token in ("nonsense", forged, start["token"])]
+    answers = worker.post("outcomes", {"outcomes": outcomes}).body["outcomes"]
+    assert [one["outcome"] for one in answers] == ["stale", "stale", "ok"]
+
+
+def test_another_pools_workers_tell_nothing_of_an_attempt(api: Api) -> None:
+    created(api)
+    (start,) = Worker(api).take()
+    assert Worker(api, pool="gpu").tell(start["token"], "complete") == "stale"
+    assert Worker(api, pool="gpu").beat({"token": start["token"]})[0]["outcome"] == "stale"
+    assert Worker(api).tell(start["token"], "complete") == "ok"
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointer"),
+    [
+        ({"target": {**TARGET, "pool": "gpu"}}, "/target/pool"),
+        ({"target": {**TARGET, "pool": "nowhere"}}, "/target/pool"),
+        ({"target": {**TARGET, "handler": "unknown"}}, "/target/handler"),
+        ({"target": {**TARGET, "timeoutSeconds": 604_801}}, "/target/timeoutSeconds"),
+        ({"target": {**TARGET, "priority": "urgent"}}, "/target/priority"),
+        ({"record": "none"}, "/target"),
+        ({"orderingKey": "k"}, "/orderingKey"),
+        ({"completion": {"mode": "callback"}}, "/completion"),
+        ({"onFailure": TARGET}, "/onFailure"),
+    ],
+)
+def test_what_a_pool_cannot_do_is_refused(api: Api, fields: dict[str, Any], pointer: str) -> None:
+    job = {"clientId": "acme", "schedule": {"delaySeconds": 0}, "target": TARGET, **fields}
+    answer = api.call("POST", "/v1/jobs", job, caller=ALICE)
+    assert (answer.status, answer.pointers) == (422, [pointer]), answer.text
+
+
+def test_without_pools_a_pool_is_refused() -> None:
+    api = Api()
+    answer = api.call("POST", "/v1/jobs", {"clientId": "acme", "schedule": {"delaySeconds": 0}, "target": TARGET})
+    assert (answer.status, answer.pointers) == (422, ["/target/pool"])
+
+
+def test_a_target_is_shown_as_it_was_asked_for(api: Api) -> None:
+    job_id = created(api, target={"type": "pool", "pool": POOL, "handler": HANDLER})
+    shown = api.call("GET", f"/v1/jobs/{job_id}", caller=ALICE).body["target"]
+    assert shown == {"type": "pool", "pool": POOL, "handler": HANDLER, "timeoutSeconds": 3_600, "priority": "normal"}

@@ -1,0 +1,37 @@
+"""Scenes for moments that few seeds come to: each is played once for each call and fault, with that fault there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tests.simulation.branches import Arcs, measured
+from tests.simulation.corners import CORNERS
+from tests.simulation.faults import Fault
+from tests.simulation.scenario import OnePoint, play
+
+OTHERS = (Fault.OVERTAKEN, Fault.NEWER_RECORD, Fault.THROTTLED)
+#: What strikes the calls of each scene. One whose calls are many is played as it is.
+POINTS: Mapping[str, Sequence[Fault]] = {
+    "deleted": (*OTHERS, Fault.ANSWER_LOST),
+    "parked": (*OTHERS, Fault.ANSWER_LOST),
+    "stopped": OTHERS,
+    "completed": (Fault.THROTTLED,),
+    **dict.fromkeys(CORNERS, (*OTHERS, Fault.SLOW)),
+    "shut": (),
+}
+
+
+def violations_of(scene: str, faults: Sequence[Fault]) -> Iterator[str]:
+    """What a scene without a fault violates, and with each fault at each call that it may strike."""
+    calm = OnePoint()
+    yield from (f"{scene}: {violation}" for violation in play(calm, scene).watcher.violations)
+    for number, (call, kinds) in enumerate(zip(calm.calls, calm.kinds, strict=True)):
+        for fault in faults:
+            if fault in kinds:
+                stage = play(OnePoint(number, fault), scene)
+                yield from (f"{fault} at call {number} of {scene}, {call}: {v}" for v in stage.watcher.violations)
+
+
+def go_through(scene: str) -> tuple[list[str], Arcs]:
+    """What a scene violates under its faults, and the branches of the flows that it took."""
+    return measured(lambda: list(violations_of(scene, POINTS[scene])))
