@@ -131,6 +131,7 @@ def _options(given: Mapping[str, Any], settings: Settings) -> Options:
             has_network="network" in given,
             pools=tuple(pool_setting(name, priorities) for name, priorities in pools.items()),
             own_metrics=given.get("ownMetrics", settings.own_metrics),
+            send_grid_ms=_grid_ms(given, settings),
         ),
         name=_value(given, "name"),
         target_queue_arns=tuple(_value(given, "targetQueueArns")),
@@ -152,6 +153,12 @@ def _options(given: Mapping[str, Any], settings: Settings) -> Options:
         adopted_queues=given.get("adopt", {}).get("queues", {}),
         given=given,
     )
+
+
+def _grid_ms(given: Mapping[str, Any], settings: Settings) -> int:
+    """The grid of aligned sends; the local stage has it only if it is asked for."""
+    asked = given.get("alignedSends", settings.send_grid_ms > 0)
+    return Settings.send_grid_ms if asked else 0
 
 
 def _pools(given: Mapping[str, Any]) -> Mapping[str, tuple[str, ...]]:

@@ -7,6 +7,7 @@ the deliverer in the order, the seconds and the batches in which their delays wo
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -86,7 +87,8 @@ class Scheduler:
         self._meter = meter
         self._settings = settings
         self._invoker = MemoryInvoker()
-        world = replace(aws_world(settings, aws), clock=clock, invoker=self._invoker, targets=targets)
+        own = _ClockOfThreads(clock)
+        world = replace(aws_world(settings, aws), clock=own, invoker=self._invoker, targets=targets)
         app = _Quiet(world=world, meter=meter)
         self.lines = app.lines
         self._handlers: dict[str, Handler] = {name: make(app) for name, make in _MAKERS.items()}
@@ -157,6 +159,23 @@ class _Quiet(App):
     def write(self, line: str) -> None:
         self.lines.append(line)
         self.meter.add_log(line)
+
+
+class _ClockOfThreads:
+    """`ports.Clock` on the virtual clock. The visits of an invocation wait at the same time, each in its thread."""
+
+    def __init__(self, clock: MemoryClock) -> None:
+        self._clock = clock
+        self._own = threading.local()
+
+    def now(self) -> int:
+        return max(self._clock.now(), getattr(self._own, "at", 0))
+
+    def hold_until(self, at: int) -> None:
+        if threading.current_thread() is threading.main_thread():
+            self._clock.hold_until(at)
+        else:
+            self._own.at = max(self.now(), at)
 
 
 class _Context:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from bench.model.buckets import TokenBucket
-from bench.model.rows import rows_of_request
+from bench.model.rows import TimelineRow, rows_of_request
 from bench.model.storage import Partitions
-from bench.model.timeline import ShardModel, TimelineRow
+from bench.model.timeline import ShardModel
 from bench.model.world import World
 from clockwork.aws.queues.sender import MESSAGES_PER_BATCH
 from clockwork.aws.repeats import Backoff

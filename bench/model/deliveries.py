@@ -55,10 +55,16 @@ class QueueModel:
         )
         self._pressed_since = 0.0
 
-    def send(self, run_at: int, count: int) -> None:
-        """Send so many messages that are to run at an instant. Clockwork's own code chooses the delay."""
+    def send(self, run_at: int, count: int, counted_from: int | None = None) -> None:
+        """Send so many messages that are to run at an instant. Clockwork's own code chooses the delay.
+
+        `counted_from`: from when it counts; None: from now.
+        """
         now, limits, rng = self._world.events.now, self._world.limits, self._world.rng
-        sent_at, delay_ms = now + limits.send.draw(rng), delay_seconds(run_at, int(now)) * 1000
+        if counted_from is None:
+            counted_from = int(now) - self._world.settings.late_tolerance_ms
+        delay_ms = delay_seconds(run_at, counted_from) * 1000
+        sent_at = now + limits.send.draw(rng)
         self._world.tally.sent += count
         if not delay_ms:
             self._put(sent_at, [run_at] * count)
@@ -154,6 +160,8 @@ class QueueModel:
             start_ms = limits.next_start_ms / cores
             late.append(ready - due_at)
         tally.lateness.add_all(late)
+        if not cold:
+            tally.warm_lateness.add_all(late)
         answered = ready + limits.target.slowest_of(len(run_at), rng)
         tally.delivered += len(run_at)
         tally.first_due_at = min(tally.first_due_at, run_at[0])

@@ -62,3 +62,10 @@ def row_kind(jobs: int) -> RowKind:
     else:
         row = row_of_job("p000", "x" * 22, occurrence, _AT)
     return RowKind(jobs, len(row.blob) + len(row.key) + len(row.partition_id) + FRAME_BYTES)
+
+
+class TimelineRow(NamedTuple):
+    """One row: its due instant and its kind."""
+
+    due_at: int
+    kind: RowKind

@@ -85,8 +85,8 @@ class Stack:
     def _reach(self) -> float:
         return self.world.events.now + self.world.settings.lookahead_seconds * 1000
 
-    def _release(self, shard: int, run_at: int, count: int) -> None:
-        self._queues[queue_of(keys.partition_of(shard), len(self._queues))].send(run_at, count)
+    def _release(self, shard: int, run_at: int, count: int, counted_from: int | None = None) -> None:
+        self._queues[queue_of(keys.partition_of(shard), len(self._queues))].send(run_at, count, counted_from)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +97,8 @@ class Outcome:
     delivered: int
     p50_ms: float
     p99_ms: float
+    #: The p99 of jobs whose environment was warm.
+    warm_p99_ms: float
     max_ms: float
     throttles: int
     refused: int
@@ -112,6 +114,7 @@ class Outcome:
         return {
             "p50Ms": self.p50_ms,
             "p99Ms": self.p99_ms,
+            "warmP99Ms": self.warm_p99_ms,
             "maxMs": self.max_ms,
             "throttles": self.throttles,
             "drainSeconds": self.drain_seconds,
@@ -128,6 +131,7 @@ def outcome_of(stack: Stack) -> Outcome:
         delivered=tally.delivered,
         p50_ms=round(late.percentile(0.5), 1),
         p99_ms=round(late.percentile(0.99), 1),
+        warm_p99_ms=round(tally.warm_lateness.percentile(0.99), 1),
         max_ms=round(late.max, 1),
         throttles=stack.partitions.throttles + tally.throttled_invocations + tally.throttled_requests,
         refused=tally.refused,

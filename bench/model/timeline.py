@@ -5,29 +5,23 @@ from __future__ import annotations
 import bisect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import partial
 
-from bench.model.rows import RowKind
+from bench.model.rows import RowKind, TimelineRow
+from bench.model.sweeps import Pool, jobs_of
 from bench.model.world import World
-from clockwork.aws.queues.sender import MESSAGES_PER_BATCH
-from clockwork.aws.session import THREADS
 from clockwork.domain import keys
 from clockwork.domain.requests.packing import MOST_IN_ROW
 from clockwork.domain.timeline import Shard
 from clockwork.flows.poll.portions import OCCURRENCES_AT_ONCE, ROWS_AT_ONCE
+from clockwork.flows.poll.sending import Waits
 from clockwork.flows.poll.shard import STOP_MARGIN_MS
 
 #: The largest page of a query. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html
 PAGE_BYTES = 1_048_576
-#: Sends messages to the release queue of a shard: the shard's index, the due instant, the number of messages.
-Send = Callable[[int, int, int], None]
-
-
-class TimelineRow(NamedTuple):
-    """One row: its due instant and its kind."""
-
-    due_at: int
-    kind: RowKind
+#: Sends messages to the release queue of a shard: the shard's index, the due instant, the number of messages, and from
+#: when their delays count if not from now.
+Send = Callable[[int, int, int, int | None], None]
 
 
 @dataclass
@@ -93,6 +87,7 @@ class Invocation:
         self._world = world
         self._paid_until = world.events.now
         self.stops_at = world.events.now + timeout_ms - STOP_MARGIN_MS
+        self.waits = Waits(int(self.stops_at))
         world.tally.polls += 1
 
     def pay(self) -> None:
@@ -121,13 +116,13 @@ class Visit:
         self._world = world
         self._settings = world.settings
         self._shard = shard
-        self._send = send
         self._invocation = invocation
         self._hand_over = hand_over
         self._portions_left = lost_after_portions
         self._epoch = 0
         self._released = 0
         self._committed_at = world.events.now
+        self._pool = Pool(world, partial(send, shard.index), self._later, invocation.waits)
 
     def begin(self) -> None:
         """Take the lease and publish the horizon; nothing if another poller has the lease."""
@@ -157,7 +152,13 @@ class Visit:
     def _go_on(self, page: list[TimelineRow], *, more: bool) -> None:
         """Release the next portion of a page, after a commit if one is due."""
         if not page:
-            self._commit(lambda: self._read() if more else None, release_lease=not more)
+            if self._pool.rows and more:
+                self._read()
+            elif self._pool.rows:
+                self._sent(self._pool.rows)
+                self._pool.sweep(lambda: self._commit(lambda: None, release_lease=True))
+            else:
+                self._commit(lambda: self._read() if more else None, release_lease=not more)
             return
         size = portion_of(page)
         coming = sum(map(most_in, page[:size]))
@@ -169,31 +170,36 @@ class Visit:
             self._release(page, size)
 
     def _release(self, page: list[TimelineRow], size: int) -> None:
-        """Send a portion to the release queue, in as many threads as the adapter has."""
-        count = sum(row.kind.jobs for row in page[:size])
-        sends = -(-count // MESSAGES_PER_BATCH)
-        waves = -(-sends // THREADS)
-        limits, rng = self._world.limits, self._world.rng
-        wait_ms = sum(limits.send.slowest_of(min(sends, THREADS), rng) for _ in range(waves))
-        self._world.tally.sends += sends
-        for row in page[:size]:
-            self._send(self._shard.index, row.due_at, row.kind.jobs)
-        self._shard.uncommitted += page[:size]
-        self._released += count
-        if self._is_lost():
-            # The poller is lost and its lease runs out. Rows that it had read and not sent are still on the timeline.
-            for row in page[size:]:
-                self._shard.put(*row)
+        """Add a portion to the pool, or send it and the pool at once."""
+        rest = page[size:]
+        if self._pool.takes(page[:size]) and self._portions_left is None:
+            self._pool.rows += page[:size]
+            if self._pool.is_full:
+                self._sent(self._pool.rows)
+                self._pool.sweep(lambda: self._go_on(rest, more=True))
+            else:
+                self._go_on(rest, more=True)
             return
-        work_ms = count * limits.poller_ms_per_job / limits.cores(self._world.deployment.poller_gb)
-        took = max(wait_ms, work_ms)
-        self._later(took, lambda: self._go_on(page[size:], more=True))
+        rows, self._pool.rows = [*self._pool.rows, *page[:size]], []
+        self._sent(rows)
+        self._pool.send(rows, None, lambda: None if self._is_lost(rest) else self._go_on(rest, more=True))
 
-    def _is_lost(self) -> bool:
-        """Whether the environment dies now, after a portion and before its commit."""
+    def _sent(self, rows: Sequence[TimelineRow]) -> None:
+        self._shard.uncommitted += rows
+        self._released += jobs_of(rows)
+
+    def _is_lost(self, rest: Sequence[TimelineRow]) -> bool:
+        """Whether the environment dies now, after a portion and before its commit.
+
+        Then its lease runs out. Rows that it had read and not sent are still on the timeline.
+        """
         if self._portions_left is not None:
             self._portions_left -= 1
-        return self._portions_left == 0
+        if self._portions_left != 0:
+            return False
+        for row in rest:
+            self._shard.put(*row)
+        return True
 
     def _commit(
         self, then: Callable[[], None], *, release_lease: bool = False, left: Sequence[TimelineRow] = ()
@@ -217,7 +223,7 @@ class Visit:
 
     def _stop(self, left: Sequence[TimelineRow]) -> None:
         self._shard.lease_until = 0
-        for row in left:
+        for row in [*left, *self._pool.rows]:
             self._shard.put(*row)
         self._invocation.pay()
 

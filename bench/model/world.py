@@ -38,6 +38,8 @@ class Tally:
     """The counts of a run."""
 
     lateness: Histogram = field(default_factory=lambda: Histogram(0.1))
+    #: The lateness of jobs whose environment was warm.
+    warm_lateness: Histogram = field(default_factory=lambda: Histogram(0.1))
     created: int = 0
     refused: int = 0
     #: Requests that API Gateway answered with 429; their callers repeat them.

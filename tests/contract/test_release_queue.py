@@ -6,9 +6,13 @@ import pytest
 
 from clockwork.aws.queues.release_queue import AwsReleaseQueue
 from clockwork.domain.jobs import Occurrence
+from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.storage.codec import encode_release
+from clockwork.memory.clock import MemoryClock
+from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.ports import ReleaseQueue
 from tests.contract.examples import DAY, DUE, release
+from tests.contract.faults import Wire, broken
 from tests.contract.worlds import AwsWorld, World
 from tests.support.examples import release_in
 
@@ -78,6 +82,61 @@ def test_a_delay_is_what_is_left_when_the_message_is_really_sent(aws_world: AwsW
     queue = AwsReleaseQueue(aws_world.aws, aws_world.queue_url(), elapsed_seconds=lambda: next(moments))
     assert list(queue.send([release(NOW + 100_300)], NOW)) == []
     assert delays == [99]
+
+
+def test_an_aligned_delay_counts_from_its_instant_however_long_the_sends_take_and_a_repeat_from_the_clock(
+    emulated: AwsWorld,
+) -> None:
+    """Due in 100 s and the margin, sent 7 ms after its instant: 100 s, where the clock would give 99."""
+    moments = iter([50.0, 50.4, 50.9])
+    delays: list[int] = []
+    emulated.aws.client("sqs", attempts=1).meta.events.register(
+        "before-parameter-build.sqs.SendMessageBatch",
+        lambda params, **_: delays.extend(entry["DelaySeconds"] for entry in params["Entries"]),
+    )
+    wire = Wire(emulated.aws.client("sqs", attempts=1), "SendMessageBatch", [broken])
+    queue = AwsReleaseQueue(emulated.aws, emulated.queue_url(), elapsed_seconds=lambda: next(moments))
+    assert list(queue.send([release(NOW + 100_150)], NOW + 7, Aligned(NOW, 150))) == []
+    assert (wire.sent, delays) == (2, [100, 99])
+
+
+@pytest.mark.parametrize(
+    ("left_ms", "tolerance_ms", "delay"),
+    [
+        (29_985, 100, 30),
+        (29_900, 100, 30),
+        (29_899, 100, 29),
+        (29_985, 0, 29),
+        (30_000, 100, 30),
+        (30_050, 100, 30),
+        (-1, 100, 0),
+        (899_950, 100, 900),
+        (5_000_000, 100, 900),
+    ],
+)
+def test_a_delay_is_rounded_up_where_that_makes_a_message_late_by_little(
+    aws_world: AwsWorld, left_ms: int, tolerance_ms: int, delay: int
+) -> None:
+    """A job with `delaySeconds: 30` that is sent 15 ms after its create is not held for 985 ms."""
+    delays: list[int] = []
+    aws_world.aws.client("sqs", attempts=1).meta.events.register(
+        "before-parameter-build.sqs.SendMessageBatch",
+        lambda params, **_: delays.extend(entry["DelaySeconds"] for entry in params["Entries"]),
+    )
+    queue = AwsReleaseQueue(aws_world.aws, aws_world.queue_url(), late_tolerance_ms=tolerance_ms)
+    assert list(queue.send([release(NOW + left_ms)], NOW)) == []
+    assert delays == [delay]
+    clock = MemoryClock(NOW)
+    in_memory = MemoryReleaseQueue(clock, late_tolerance_ms=tolerance_ms)
+    in_memory.send([release(NOW + left_ms)], NOW)
+    assert in_memory.next_visible_at() == NOW + delay * 1_000
+
+
+def test_an_aligned_release_comes_the_margin_before_it_is_due(releases: ReleaseQueue, world: World) -> None:
+    aligned = Aligned(NOW, 150)
+    assert list(releases.send([release(NOW + 1_149, b"1"), release(NOW + 1_150, b"2")], NOW, aligned)) == []
+    assert world.delayed() == 1
+    assert bodies_of(world, 1) == [b"1"]
 
 
 def test_messages_of_one_client_are_one_group_in_a_fair_queue_and_starve_no_other(

@@ -14,6 +14,7 @@ import pytest
 from clockwork.domain import keys
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import HttpTarget, Occurrence, Payload
+from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.releases import Release
 from clockwork.domain.requests.create import CreateRequest, NewJob
 from clockwork.domain.storage.codec import encode_release
@@ -45,9 +46,9 @@ class DiesSending:
         self._queue = queue
         self.sent = 0
 
-    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+    def send(self, releases: Sequence[Release], now: int, aligned: Aligned | None = None) -> Sequence[Refused]:
         self.sent = len(releases) // 2
-        self._queue.send(releases[: self.sent], now)
+        self._queue.send(releases[: self.sent], now, aligned)
         raise Killed
 
 

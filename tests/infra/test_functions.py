@@ -56,7 +56,23 @@ def test_the_timeout_is_that_of_the_settings(account: Template, moment: str) -> 
 def test_a_lambda_runs_on_python_3_14_and_arm(account: Template, moment: str) -> None:
     properties = account.function(moment)["Properties"]
     assert (properties["Runtime"], properties["Architectures"]) == ("python3.14", ["arm64"])
-    assert properties["MemorySize"] == (1_024 if moment in ("Poller", "Deliverer") else 512)
+    assert properties["MemorySize"] == 512
+
+
+@pytest.mark.parametrize(
+    ("context", "grid_ms"), [({}, 250), ({"alignedSends": True}, 250), ({"alignedSends": False}, 0)]
+)
+def test_aligned_sends_may_be_switched_off(context: dict[str, bool], grid_ms: int) -> None:
+    read = Settings.from_environment(environment(synthesize(**context).function("Poller")))
+    assert (read.send_grid_ms, read.send_margin_ms) == (grid_ms, 150)
+
+
+def test_the_local_stage_sends_at_once_unless_it_is_asked_to_align() -> None:
+    grids = [
+        Settings.from_environment(environment(synthesize(stage="local", **context).function("Poller"))).send_grid_ms
+        for context in ({}, {"alignedSends": True})
+    ]
+    assert grids == [0, 250]
 
 
 def reserved_in(template: Template) -> dict[str, int | None]:

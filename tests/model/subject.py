@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import msgspec
 
 from clockwork.domain.executions import Outcome, State
+from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.releases import Delivery, Release
 from clockwork.edge.app import make_api
 from clockwork.flows.deliver.bundles import Message
@@ -72,7 +73,7 @@ class Held:
         self._numbers = itertools.count()
         self._held: list[tuple[int, int, Release]] = []
 
-    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+    def send(self, releases: Sequence[Release], now: int, aligned: Aligned | None = None) -> Sequence[Refused]:
         for release in releases:
             heapq.heappush(self._held, (max(now, release.run_at), next(self._numbers), release))
         return ()

@@ -15,6 +15,7 @@ from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.flows.deliver.items import DeliverReport
 from clockwork.flows.deliver.ordered import OrderedMessage, deliver_ordered
 from clockwork.flows.poll.poller import poll_among_others, poll_any
+from clockwork.flows.poll.sending import Waits
 from clockwork.flows.poll.tick import tick
 from clockwork.flows.requests.quotas import Intake
 from clockwork.flows.sweep.sweep import repair_all
@@ -254,13 +255,15 @@ class Cloud:
     def _poller_of_several(self, partition_ids: Sequence[str], lookahead_seconds: int | None) -> None:
         """Starts an actor for each of the poller's threads; where one dies all die, since the process does."""
         threads: list[Actor] = []
+        waits: list[Waits] = []
 
         def on_end(ended: Actor) -> None:
             for other in threads if ended.killed else ():
                 self.scheduler.after(0, other.kill)
 
         def work(partition_id: str, world: World, deadline_at: int) -> object:
-            return poll_among_others(world.looking_ahead(lookahead_seconds), partition_id, deadline_at)
+            waits.append(Waits(deadline_at))
+            return poll_among_others(world.looking_ahead(lookahead_seconds), partition_id, deadline_at, waits[0])
 
         timeout, after = self.settings.poller_timeout_seconds, self._rng.randrange(5, 400)
         threads += [

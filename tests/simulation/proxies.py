@@ -13,6 +13,7 @@ from clockwork.domain.clients import Client
 from clockwork.domain.errors import NewerFormat, Unavailable, Unreadable
 from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.lifecycle.tokens import claimant_of
+from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.named.overlaps import LAST_THROUGH
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Page, Row
@@ -48,6 +49,10 @@ class GatedPort:
         return gated
 
 
+#: No sleeper wakes up so much too late (ms).
+LATEST_WAKE_MS = 9
+
+
 class SkewedClock:
     """`ports.Clock` of one machine. Reading it is not a call, so no other actor acts meanwhile."""
 
@@ -61,7 +66,8 @@ class SkewedClock:
 
     def hold_until(self, at: int) -> None:
         while (left := at - self.now()) > 0:
-            self._actor.pause(left)
+            # A sleeper wakes up some milliseconds late, as many as its sleep happens to give.
+            self._actor.pause(left + left % LATEST_WAKE_MS)
 
 
 class NotedRandom:
@@ -151,24 +157,24 @@ class GatedReleases(GatedPort):
         super().__init__("releases", inner, gate)
         self._inner: ports.ReleaseQueue = inner
 
-    def send(self, releases: Sequence[Release], now: int) -> Sequence[ports.Refused]:
+    def send(self, releases: Sequence[Release], now: int, aligned: Aligned | None = None) -> Sequence[ports.Refused]:
         refused: list[ports.Refused] = []
         for send, is_ordered in ((self._send_each, False), (self._send_all, True)):
             indexes = [i for i, r in enumerate(releases) if (r.occurrence.ordering_key is not None) == is_ordered]
-            answers = send([releases[index] for index in indexes], now) if indexes else ()
+            answers = send([releases[index] for index in indexes], now, aligned) if indexes else ()
             refused += [ports.Refused(indexes[one.index], one.permanent, one.reason) for one in answers]
         return sorted(refused, key=lambda refusal: refusal.index)
 
-    def _send_all(self, releases: Sequence[Release], now: int) -> Sequence[ports.Refused]:
+    def _send_all(self, releases: Sequence[Release], now: int, aligned: Aligned | None) -> Sequence[ports.Refused]:
         """Sends releases of one ordering key, which fail together: none may be taken behind a refused one."""
         try:
-            return self._gate.write("releases.send", partial(self._inner.send, releases, now), releases)
+            return self._gate.write("releases.send", partial(self._inner.send, releases, now, aligned), releases)
         except Unavailable as error:
             return [ports.Refused(index, permanent=False, reason=str(error)) for index in range(len(releases))]
 
-    def _send_each(self, releases: Sequence[Release], now: int) -> Sequence[ports.Refused]:
+    def _send_each(self, releases: Sequence[Release], now: int, aligned: Aligned | None) -> Sequence[ports.Refused]:
         def effect(some: Sequence[Release]) -> Sequence[ports.Refused | None]:
-            refused = {r.index: r for r in self._inner.send(some, now)}
+            refused = {r.index: r for r in self._inner.send(some, now, aligned)}
             return [refused.get(index) for index in range(len(some))]
 
         answers = self._gate.each("releases.send", releases, effect, releases)

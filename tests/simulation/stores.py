@@ -8,6 +8,7 @@ from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.limits.slots import Reach, Reserved
+from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.named.overlaps import LAST_THROUGH
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
@@ -27,6 +28,7 @@ from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Lease, Refused, Saved
 from clockwork.ports.routing import Routed, by_order
 from clockwork.settings import Settings
+from tests.simulation.aligned import objection
 from tests.simulation.faults import Adversary, Fault
 from tests.simulation.gate import Acting
 from tests.simulation.watcher import Watcher
@@ -175,15 +177,19 @@ class UnrulyQueue(MemoryReleaseQueue):
         self, clock: MemoryClock, settings: Settings, adversary: Adversary, watcher: Watcher, acting: Acting
     ) -> None:
         self._world: MemoryClock
-        super().__init__(clock, settings.visibility_seconds * 1000, settings.max_receive_count)
+        visibility_ms, tolerance_ms = settings.visibility_seconds * 1000, settings.late_tolerance_ms
+        super().__init__(clock, visibility_ms, settings.max_receive_count, tolerance_ms)
+        self._settings = settings
         self._adversary = adversary
         self._watcher = watcher
         self._acting = acting
         self.on_put: Callable[[int], None] = lambda _: None
 
-    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+    def send(self, releases: Sequence[Release], now: int, aligned: Aligned | None = None) -> Sequence[Refused]:
         good = [r for r in releases if not r.occurrence.payload.body.startswith(NEVER_SENDABLE)]
-        super().send(good, now)
+        super().send(good, now, aligned)
+        told = objection(good, now, aligned, self._settings)
+        self._watcher.require(told is None, "I3", str(told))
         self._watcher.sent(good, self._acting.actor)
         refused = [index for index, r in enumerate(releases) if r.occurrence.payload.body.startswith(NEVER_SENDABLE)]
         for _ in refused:
@@ -237,8 +243,8 @@ class UnrulyOrderedQueue(MemoryOrderedQueue):
         self._watcher = watcher
         self.on_put: Callable[[int], None] = lambda _: None
 
-    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
-        refused = super().send(releases, now)
+    def send(self, releases: Sequence[Release], now: int, aligned: Aligned | None = None) -> Sequence[Refused]:
+        refused = super().send(releases, now, aligned)
         places = {refusal.index for refusal in refused}
         self._watcher.sent([release for place, release in enumerate(releases) if place not in places])
         self.on_put(self._clock.at)

@@ -27,6 +27,7 @@ from bench.stubbed.stub import stub
 from bench.stubbed.stub_world import stub_session, stub_world
 from bench.stubbed.workloads import Unexpected, Workload, workloads
 from infra import ROOT
+from infra.memory import DELIVERER_MEMORY_MB, POLLER_MEMORY_MB
 from infra.packaging.bundle import handler
 
 ROUNDS = 4
@@ -35,6 +36,10 @@ CHUNKS = 4
 MOST_MB = 256
 #: What is a .pyc whose source is not looked at: https://peps.python.org/pep-0552/
 UNCHECKED_HASH = 1
+_LOADS_ALL = (
+    "import botocore.session, ssl; ssl.create_default_context(); session = botocore.session.get_session(); "
+    "clients = [session.create_client(name) for name in ('sqs', 'lambda')]; print(open('/proc/self/status').read())"
+)
 _FILES = "print(*filter(None, (getattr(m, '__file__', None) for m in sys.modules.values())))"
 
 
@@ -128,6 +133,13 @@ def test_what_an_environment_keeps_is_spared_and_what_comes_is_collected() -> No
     spared = "gc.get_freeze_count() > 20 * len(gc.get_objects()), gc.get_freeze_count() > 20_000"
     told = cold_start.before_first_event("poller", f"import gc; print(gc.isenabled(), {spared})")
     assert told == "True True True\n"
+
+
+@pytest.mark.parametrize(("moment", "memory_mb"), [("poller", POLLER_MEMORY_MB), ("deliverer", DELIVERER_MEMORY_MB)])
+def test_an_environment_with_all_that_it_may_load_fills_a_quarter_of_its_memory(moment: str, memory_mb: int) -> None:
+    told = cold_start.before_first_event(moment, _LOADS_ALL)
+    resident_mb = int(next(line for line in told.splitlines() if line.startswith("VmHWM:")).split()[1]) / 1_024
+    assert 10 < resident_mb < memory_mb / 4
 
 
 def test_what_is_not_due_costs_nothing() -> None:

@@ -161,17 +161,18 @@ def _releases(aws: Any, settings: Settings) -> ports.ReleaseQueue:
     from clockwork.aws.queues.release_queue import AwsReleaseQueue
     from clockwork.ports.routing import Routed, by_network, by_order, by_shard, by_target
 
-    queues = [AwsReleaseQueue(aws, url, fair=settings.fair_queue) for url in settings.release_queue_urls]
+    def plain(url: str) -> AwsReleaseQueue:
+        return AwsReleaseQueue(aws, url, fair=settings.fair_queue, late_tolerance_ms=settings.late_tolerance_ms)
+
+    queues = [plain(url) for url in settings.release_queue_urls]
     releases: ports.ReleaseQueue = Routed(by_shard(queues)) if len(queues) > 1 else queues[0]
     ordered: ports.ReleaseQueue = AwsOrderedQueue(aws, settings.ordered_release_queue_url)
     if settings.has_kafka:
-        kafka = AwsReleaseQueue(aws, settings.kafka_release_queue_url, fair=settings.fair_queue)
-        releases = Routed(by_target(releases, {KafkaTarget: kafka}))
+        releases = Routed(by_target(releases, {KafkaTarget: plain(settings.kafka_release_queue_url)}))
         kafka_ordered = AwsOrderedQueue(aws, settings.kafka_ordered_release_queue_url)
         ordered = Routed(by_target(ordered, {KafkaTarget: kafka_ordered}))
     if settings.has_network:
-        private = AwsReleaseQueue(aws, settings.private_release_queue_url, fair=settings.fair_queue)
-        releases = Routed(by_network(releases, private))
+        releases = Routed(by_network(releases, plain(settings.private_release_queue_url)))
         ordered = Routed(by_network(ordered, AwsOrderedQueue(aws, settings.private_ordered_release_queue_url)))
     return Routed(by_order(releases, ordered))
 

@@ -47,6 +47,15 @@ class Settings:
     sweep_seconds: int = 60
     #: How far ahead a poller releases: never more than 900 s (the longest SQS delay) minus a minute.
     lookahead_seconds: int = 240
+    #: A poller sends a message so many whole seconds before its due instant, less this margin (ms). It has to cover the
+    #: way of a message through its queue to the deliverer, and its claim.
+    send_margin_ms: int = 150
+    #: ... at the instants of this grid within the second (ms), which divides 1,000. 0: at once. Then a message comes up
+    #: to a second early, and its deliverer waits for half a second on average.
+    send_grid_ms: int = 250
+    #: A message that is sent at once may come so late (ms): its delay is rounded up then, not down. 0: never. With
+    #: `delaySeconds: 30` some milliseconds less than thirty seconds are left when it is sent, and it would come at 29.
+    late_tolerance_ms: int = 100
     #: With more messages than this visible or in hand in a release queue, pollers release less far ahead: backpressure.
     backpressure_messages: int = 40_000
     #: How far ahead pollers release then: from one poll to the next but one, and never more than `lookahead_seconds`.
@@ -203,6 +212,8 @@ class Settings:
             ordered_shards=2,
             lookahead_seconds=70,
             backpressure_lookahead_seconds=65,
+            send_grid_ms=0,  # no time is paid for here
+            late_tolerance_ms=0,
             poller_invoke_seconds=60,
             ticker_timeout_seconds=20,
             poller_timeout_seconds=60,

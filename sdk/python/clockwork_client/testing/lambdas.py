@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from clockwork.domain import keys
+from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Refused, Release
 from clockwork.flows.sweep.sweep import repair_all
 from clockwork.flows.sweep.unpark import unpark
@@ -27,12 +28,12 @@ class ExactQueue:
     def __init__(self, queue: MemoryReleaseQueue) -> None:
         self._queue = queue
 
-    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+    def send(self, releases: Sequence[Release], now: int, aligned: Aligned | None = None) -> Sequence[Refused]:
         """Send each release alone."""
         refused = []
         for index, release in enumerate(releases):
             before = set(self._queue.messages)
-            refused += [Refused(index, one.permanent, one.reason) for one in self._queue.send([release], now)]
+            refused += [Refused(index, one.permanent, one.reason) for one in self._queue.send([release], now, aligned)]
             for message_id in self._queue.messages.keys() - before:
                 if release.run_at - now <= LONGEST_DELAY_SECONDS * 1000:
                     self._queue.messages[message_id].visible_at = max(now, release.run_at)

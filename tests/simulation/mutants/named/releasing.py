@@ -6,8 +6,8 @@ from tests.simulation.mutants.mutant import Mutant
 
 _BEHIND = "behind = [row for row in rows if shards[row.partition_id].horizon >= row.key]"
 _LAST_INSTANT = "keys.edge_key(max(r.run_at for r in releases_of(row)))"
-_SENT = "    refused = world.releases.send(going, world.clock.now()) if going else ()\n"
-_RELEASE = "        stopped = release_portion(visit, some, until)\n"
+_SENT = "    sent = send(visit, going)\n"
+_RELEASE = "        stopped = _stops_before(visit, most_in(some)) or release_portion(visit, some, until)\n"
 _EARLY_COMMIT = """        visit.lease = msgspec.structs.replace(visit.lease, cursor=some[-1].key)
         commit(visit, visit.lease.cursor)
 """
@@ -81,6 +81,28 @@ RELEASING = (
         (("            world.invoker.poll(partition_id)\n", "            pass\n"),),
         "I3",
     ),
+    Mutant(
+        "a delay counts from the clock, not from the instant of the grid",
+        "flows/poll/sending.py",
+        (
+            (
+                "aligned = Aligned(grid.counts_from(one.at, now), grid.margin_ms)",
+                "aligned = Aligned(now, grid.margin_ms)",
+            ),
+        ),
+        "I3",
+    ),
+    Mutant(
+        "a page is committed whose releases wait in the pool",
+        "flows/poll/shard.py",
+        (
+            (
+                "            visit.read_to = page.rows[-1].key\n",
+                "            visit.read_to = page.rows[-1].key\n            commit(visit, visit.read_to)\n",
+            ),
+        ),
+        "I6",
+    ),
     Mutant("commit before send", "flows/poll/shard.py", ((_RELEASE, _EARLY_COMMIT + _RELEASE),), "I6"),
     Mutant(
         "read before the horizon is published",
@@ -120,7 +142,7 @@ RELEASING = (
     Mutant(
         "what can never be sent leaves no record",
         "flows/poll/release.py",
-        ((_SENT, _SENT + "    refused = [r for r in refused if not r.permanent]\n"),),
+        ((_SENT, _SENT + "    sent = Sent([r for r in sent.refused if not r.permanent], sent.unsent)\n"),),
         "I12",
     ),
     Mutant(

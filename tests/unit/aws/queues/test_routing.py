@@ -14,6 +14,7 @@ from clockwork import bootstrap
 from clockwork.domain import keys
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import HttpTarget, KafkaTarget
+from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.releases import Release, queue_of
 from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
@@ -58,7 +59,7 @@ class Queue:
         self.sends = 0
         self.taken: list[Release] = []
 
-    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+    def send(self, releases: Sequence[Release], now: int, aligned: Aligned | None = None) -> Sequence[Refused]:
         self.sends += 1
         self.taken += [one for place, one in enumerate(releases) if place not in self.refuses]
         return [Refused(place, False, "busy") for place in self.refuses]
@@ -171,7 +172,7 @@ def test_every_kind_of_release_has_one_queue(monkeypatch: pytest.MonkeyPatch, on
             super().__init__()
             self.url = url
 
-        def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        def send(self, releases: Sequence[Release], now: int, aligned: Aligned | None = None) -> Sequence[Refused]:
             sent[self.url] += len(releases)
             return super().send(releases, now)
 

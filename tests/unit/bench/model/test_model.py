@@ -14,11 +14,11 @@ from bench.model.chances import Latency
 from bench.model.chart import Bar, chart, x_of
 from bench.model.events import Events
 from bench.model.limits import AWS
-from bench.model.rows import rows_of_request
+from bench.model.rows import TimelineRow, rows_of_request
 from bench.model.run import Outcome
 from bench.model.scenarios import DEFAULT, herd, steady
 from bench.model.storage import Partitions
-from bench.model.timeline import ShardModel, TimelineRow, portion_of
+from bench.model.timeline import ShardModel, portion_of
 from bench.model.world import Deployment
 from clockwork.domain import keys
 from clockwork.flows.poll.portions import OCCURRENCES_AT_ONCE, ROWS_AT_ONCE

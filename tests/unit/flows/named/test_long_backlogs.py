@@ -43,7 +43,7 @@ class Backlog(Named):
             self.sent += [release.occurrence.due_at for release in releases]
             return send(releases, now)
 
-        self.clockwork.queue.send = counted  # type: ignore[method-assign]
+        self.clockwork.queue.send = counted  # type: ignore[method-assign,assignment]
 
     def call(self, lives: int) -> bool:
         """Resume, or repeat that, for at most so many sends; returns whether the call lived to answer."""

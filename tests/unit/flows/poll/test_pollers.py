@@ -9,6 +9,7 @@ import pytest
 
 from clockwork.domain import keys
 from clockwork.domain.errors import Unavailable
+from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.ordering import partition_of
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import row_of_job
@@ -59,8 +60,8 @@ def slow(clockwork: MemoryClockwork, send_ms: int) -> World:
     """A world in which every send takes `send_ms`."""
 
     class Slow(MemoryReleaseQueue):
-        def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
-            refused = clockwork.queue.send(releases, now)
+        def send(self, releases: Sequence[Release], now: int, aligned: Aligned | None = None) -> Sequence[Refused]:
+            refused = clockwork.queue.send(releases, now, aligned)
             clockwork.clock.advance(send_ms)
             return refused
 

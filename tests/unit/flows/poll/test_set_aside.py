@@ -14,6 +14,7 @@ from clockwork.domain import keys
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.jobs import KafkaTarget
+from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.releases import Release
 from clockwork.domain.storage import codec
 from clockwork.domain.storage.rows import releases_of, row_of_job
@@ -49,11 +50,11 @@ class Throttled:
         made = occurrence(due_at=due_at, record="none")
         return msgspec.structs.replace(made, target=KAFKA) if number % 2 else made
 
-    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+    def send(self, releases: Sequence[Release], now: int, aligned: Aligned | None = None) -> Sequence[Refused]:
         """Takes all but those bound for Kafka."""
         self.tries.update(one.job_id for one in releases)
         refused = [i for i, one in enumerate(releases) if self.refuses and one.occurrence.target == KAFKA]
-        assert not self._send([one for i, one in enumerate(releases) if i not in refused], now)
+        assert not self._send([one for i, one in enumerate(releases) if i not in refused], now, aligned)
         return [Refused(index, False, "throttled") for index in refused]
 
     def poll(self) -> PollReport:

@@ -100,7 +100,7 @@ def test_a_job_without_heartbeats_costs_three_writes_of_its_record_and_one_messa
     story = Story()
     sent: list[int] = []
     send = story.clockwork.queue.send
-    story.clockwork.queue.send = lambda releases, now: sent.append(len(releases)) or send(releases, now)  # type: ignore[method-assign,func-returns-value]
+    story.clockwork.queue.send = lambda releases, now: sent.append(len(releases)) or send(releases, now)  # type: ignore[method-assign,assignment,misc,func-returns-value]
     assert story.record.revision == 2, "its claim, and that it was accepted"
     assert story.report(DONE).revision == 3
     story.goes_on(90)

@@ -18,6 +18,7 @@ import msgspec
 
 from clockwork.domain.errors import ClockworkError, Unavailable, Undecodable, Unreadable
 from clockwork.domain.executions import Execution
+from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
@@ -134,23 +135,25 @@ class ContainedJobs(_Contained[Jobs]):
 class ContainedReleases(_Contained[ReleaseQueue]):
     """`ports.ReleaseQueue` whose sends answer for each release, whatever one of them raises."""
 
-    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+    def send(self, releases: Sequence[Release], now: int, aligned: Aligned | None = None) -> Sequence[Refused]:
         """All together; if that raises, in pieces, and of a piece that raises each alone.
 
         Nothing is sent behind a release of the same ordering key that was refused for now.
         """
         try:
-            return self._inner.send(releases, now)
+            return self._inner.send(releases, now, *([aligned] if aligned else []))
         except Exception as error:  # noqa: BLE001 - whatever one release raises, the others are sent
             if len(releases) == 1:
                 # For good: a poller records it as DEAD and goes on, where to wait for it would stop its whole shard.
                 return [Refused(0, not isinstance(error, ClockworkError), self._why(error, releases[0]))]
-        return self._send_in_pieces(releases, now, PIECE if len(releases) > PIECE else 1)
+        return self._send_in_pieces(releases, now, aligned, PIECE if len(releases) > PIECE else 1)
 
     def _why(self, error: Exception, release: Release) -> str:
         return why(self._faults, error, release.execution_id)
 
-    def _send_in_pieces(self, releases: Sequence[Release], now: int, size: int) -> list[Refused]:
+    def _send_in_pieces(
+        self, releases: Sequence[Release], now: int, aligned: Aligned | None, size: int
+    ) -> list[Refused]:
         refused: list[Refused] = []
         blocked: set[tuple[str, str]] = set()
         for start in range(0, len(releases), size):
@@ -158,7 +161,7 @@ class ContainedReleases(_Contained[ReleaseQueue]):
             held = [index for index in piece if _order_of(releases[index]) in blocked]
             refused += [Refused(index, False, "a release before it in its order was refused") for index in held]
             going = [index for index in piece if index not in held]
-            answers = self.send([releases[index] for index in going], now) if going else ()
+            answers = self.send([releases[index] for index in going], now, aligned) if going else ()
             for one in answers:
                 index = going[one.index]
                 refused.append(msgspec.structs.replace(one, index=index))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.jobs import PoolTarget
+from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.messages.tickets import Ticket, sealed
 from clockwork.domain.releases import Refused, Release
 from clockwork.domain.storage.codec import encode_release
@@ -23,7 +24,12 @@ class Tickets:
         self._keys = keys
         self._queues = queues
 
-    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+    def send(
+        self,
+        releases: Sequence[Release],
+        now: int,
+        aligned: Aligned | None = None,  # noqa: ARG002 - nobody is paid for while a worker waits
+    ) -> Sequence[Refused]:
         """Seal each release and send it. Each is refused for now if there is no key to be had."""
         try:
             keys = self._keys.get()

@@ -8,7 +8,9 @@ from typing import Any
 
 from clockwork import bootstrap
 from clockwork.flows.poll.poller import poll_among_others, poll_any
-from clockwork.flows.poll.shard import PollReport, by_outcome, summed
+from clockwork.flows.poll.reports import by_outcome, summed
+from clockwork.flows.poll.sending import Waits
+from clockwork.flows.poll.shard import PollReport
 from clockwork.flows.world import World
 
 
@@ -19,22 +21,21 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
         deadline_at = app.deadline_at(context)
         world = app.world.looking_ahead(event.get("lookaheadSeconds"))
         if "partitionIds" in event:
-            visits = _poll_together(world, event["partitionIds"], deadline_at)
+            visits = _poll_together(world, event["partitionIds"], Waits(deadline_at))
             told = _told(app, {one: visit.result() for one, visit in visits.items() if visit.exception() is None})
             for visit in visits.values():  # the first error fails the invocation, once all have been told
                 visit.result()
             return {"visits": told}
-        partition_id = event["partitionId"]
-        report = poll_any(world, partition_id, deadline_at, succeeds=event.get("succeeds", False))
-        return _told(app, {partition_id: report})[0]
+        report = poll_any(world, event["partitionId"], deadline_at, succeeds=event.get("succeeds", False))
+        return _told(app, {event["partitionId"]: report})[0]
 
     return handle
 
 
-def _poll_together(world: World, partition_ids: list[str], deadline_at: int) -> dict[str, Future[PollReport]]:
+def _poll_together(world: World, partition_ids: list[str], waits: Waits) -> dict[str, Future[PollReport]]:
     """Poll each shard in its own thread, so that none waits for another, until all have ended."""
     with ThreadPoolExecutor(len(partition_ids)) as threads:
-        return {one: threads.submit(poll_among_others, world, one, deadline_at) for one in partition_ids}
+        return {one: threads.submit(poll_among_others, world, one, waits.latest_at, waits) for one in partition_ids}
 
 
 def _told(app: bootstrap.App, reports: Mapping[str, PollReport]) -> list[dict[str, Any]]:
@@ -49,7 +50,6 @@ def _told(app: bootstrap.App, reports: Mapping[str, PollReport]) -> list[dict[st
             "Stuck": sum(report.outcome == "stuck" for report in polled),
             "SetAside": whole.set_aside,
             "CursorLagMs": whole.cursor_lag_ms,
-            # None for ordered shards, which are never polled ahead.
             **({} if whole.horizon_ahead_ms is None else {"HorizonAheadMs": whole.horizon_ahead_ms}),
         }
         app.emit(counted, shards=by_outcome(reports))

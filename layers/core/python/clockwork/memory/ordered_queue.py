@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.messages.turns import send_in_turns
 from clockwork.domain.ordering import dedup_of, group_of
 from clockwork.domain.releases import Refused, Release
@@ -25,7 +26,12 @@ class MemoryOrderedQueue(MemoryQueue):
         super().__init__(world, "f", visibility_ms, max_receive_count)
         self._sent: dict[tuple[str, str], int] = {}
 
-    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:  # noqa: ARG002 - no delays here
+    def send(  # no delays here
+        self,
+        releases: Sequence[Release],
+        now: int,  # noqa: ARG002
+        aligned: Aligned | None = None,  # noqa: ARG002
+    ) -> Sequence[Refused]:
         return send_in_turns(releases, self._send_turn)
 
     def _send_turn(self, turn: Sequence[Release]) -> Sequence[Refused]:

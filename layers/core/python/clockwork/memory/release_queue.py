@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from clockwork.domain.errors import Unavailable
+from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.messages.bundles import plan_bundles
 from clockwork.domain.releases import Refused, Release, delay_seconds
 from clockwork.domain.storage.codec import encode_message
@@ -22,18 +23,26 @@ class MemoryReleaseQueue(MemoryQueue):
     `receive` and `delete` are the calls of Lambda's event source.
     """
 
-    def __init__(self, world: MemoryClock, visibility_ms: int = 120_000, max_receive_count: int = 100) -> None:
+    def __init__(
+        self,
+        world: MemoryClock,
+        visibility_ms: int = 120_000,
+        max_receive_count: int = 100,
+        late_tolerance_ms: int = 0,
+    ) -> None:
         super().__init__(world, "m", visibility_ms, max_receive_count)
+        self._late_tolerance_ms = late_tolerance_ms
 
-    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+    def send(self, releases: Sequence[Release], now: int, aligned: Aligned | None = None) -> Sequence[Refused]:
         refused = []
+        counted_from = now - self._late_tolerance_ms if aligned is None else aligned.counted_from(aligned.at)
         for bundle in plan_bundles(releases, now):
             body = encode_message([releases[index] for index in bundle.indexes])
             if len(body) > LARGEST_MESSAGE:
                 reason = f"{len(body)} bytes are more than SQS takes"
                 refused += [Refused(index, True, reason) for index in bundle.indexes]
                 continue
-            self.put(body, delay_seconds(bundle.run_at, now))
+            self.put(body, delay_seconds(bundle.run_at, counted_from))
         return refused
 
     def put(self, body: str, delay: int = 0) -> str:

@@ -39,21 +39,26 @@ from clockwork.settings import Settings
 class MemoryClockwork:
     """All ports in memory, under one clock.
 
-    `answer` decides the outcome of each attempt; by default every attempt succeeds.
+    `answer` decides the outcome of each attempt; by default every attempt succeeds. `aligned`: pollers wait for the
+    instants of their grid, as the settings say; else a visit takes no time.
     """
 
     settings: Settings = field(default_factory=Settings.for_local)
     answer: Callable[[Delivery], Outcome] | None = None
     seed: int = 0
+    aligned: bool = False
 
     def __post_init__(self) -> None:
+        if not self.aligned:
+            self.settings = self.settings.with_(send_grid_ms=0)
         self.clock = MemoryClock()
         self.timeline = MemoryTimeline()
         self.shards = MemoryShards()
         self.jobs = MemoryJobs()
         self.executions = MemoryExecutions()
         visibility_ms = self.settings.visibility_seconds * 1000
-        self.queue = MemoryReleaseQueue(self.clock, visibility_ms, self.settings.max_receive_count)
+        tolerance_ms = self.settings.late_tolerance_ms
+        self.queue = MemoryReleaseQueue(self.clock, visibility_ms, self.settings.max_receive_count, tolerance_ms)
         self.ordered_queue = MemoryOrderedQueue(self.clock, visibility_ms, self.settings.ordered_max_receive_count)
         self.invoker = MemoryInvoker()
         self.targets = MemoryTargets(self.clock, self.answer)

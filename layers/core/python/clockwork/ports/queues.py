@@ -8,6 +8,7 @@ from typing import Protocol
 import msgspec
 
 from clockwork.domain.executions import Execution
+from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.releases import Refused, Release
 
 
@@ -19,9 +20,12 @@ class ReleaseQueue(Protocol):
     minutes is taken once.
     """
 
-    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+    def send(self, releases: Sequence[Release], now: int, aligned: Aligned | None = None) -> Sequence[Refused]:
         """Send each release, delayed by the time left until its `run_at` (whole seconds, rounded down, at most 900).
 
+        It is rounded up where the release comes late by no more than the queue's tolerance.
+        `aligned`: the delays of all first tries count from its instant, however long these take, and end its margin
+        before `run_at`. A repeat counts from the clock.
         Returns the releases that were not taken, after the adapter's own bounded retries; never raises Unavailable.
         """
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from clockwork.domain.jobs import HttpTarget, PoolTarget
+from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.releases import Refused, Release, queue_of
 from clockwork.ports.queues import ReleaseQueue
 
@@ -26,7 +27,7 @@ class Routed:
     def __init__(self, pick: Pick) -> None:
         self._pick = pick
 
-    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+    def send(self, releases: Sequence[Release], now: int, aligned: Aligned | None = None) -> Sequence[Refused]:
         """Send each release to its queue; indexes of the answer count all releases."""
         routes: dict[ReleaseQueue, list[int]] = {}
         for index, release in enumerate(releases):
@@ -34,7 +35,7 @@ class Routed:
         refused = [
             msgspec.structs.replace(refusal, index=indexes[refusal.index])
             for queue, indexes in routes.items()
-            for refusal in queue.send([releases[index] for index in indexes], now)
+            for refusal in queue.send([releases[index] for index in indexes], now, *([aligned] if aligned else []))
         ]
         return sorted(refused, key=lambda refusal: refusal.index)
 

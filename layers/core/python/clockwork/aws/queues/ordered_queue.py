@@ -9,6 +9,7 @@ from clockwork.aws.queues.release_queue import AwsReleaseQueue
 from clockwork.aws.queues.sender import MESSAGES_PER_BATCH, Message
 from clockwork.aws.repeats import batches
 from clockwork.aws.session import Aws
+from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.messages.turns import send_in_turns
 from clockwork.domain.ordering import dedup_of, group_of
 from clockwork.domain.releases import Release
@@ -24,9 +25,9 @@ class AwsOrderedQueue(AwsReleaseQueue):
     (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html).
     """
 
-    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+    def send(self, releases: Sequence[Release], now: int, aligned: Aligned | None = None) -> Sequence[Refused]:
         send = super().send
-        return send_in_turns(releases, lambda turn: send(turn, now))
+        return send_in_turns(releases, lambda turn: send(turn, now, aligned))
 
     def message(self, number: int, indexes: tuple[int, ...], run_at: int, carried: Sequence[Release]) -> Message:  # noqa: ARG002 - no delays here
         """The message that carries this release: one alone, since it has an ordering key."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from clockwork.aws.queues.sender import Message, Sender
 from clockwork.aws.session import Aws
+from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.messages.bundles import plan_bundles
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import encode_message
@@ -27,17 +28,18 @@ class AwsReleaseQueue(Sender):
         queue_url: str,
         *,
         fair: bool = False,
+        late_tolerance_ms: int = 0,
         elapsed_seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(aws, queue_url, elapsed_seconds=elapsed_seconds)
+        super().__init__(aws, queue_url, late_tolerance_ms=late_tolerance_ms, elapsed_seconds=elapsed_seconds)
         self._fair = fair
 
-    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+    def send(self, releases: Sequence[Release], now: int, aligned: Aligned | None = None) -> Sequence[Refused]:
         messages = []
         for number, bundle in enumerate(plan_bundles(releases, now)):
             carried = [releases[index] for index in bundle.indexes]
             messages.append(self.message(number, bundle.indexes, bundle.run_at, carried))
-        return self.post(messages, now)
+        return self.post(messages, now, aligned)
 
     def message(self, number: int, indexes: tuple[int, ...], run_at: int, carried: Sequence[Release]) -> Message:
         """The message that carries these releases, which are all of one client."""

@@ -12,6 +12,7 @@ from clockwork.aws.plane.plane import Outcome
 from clockwork.aws.repeats import batches_within
 from clockwork.aws.session import Aws
 from clockwork.domain.errors import Unavailable
+from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.releases import delay_seconds
 from clockwork.ports import Refused
 
@@ -42,23 +43,37 @@ class Message:
 
 
 class Sender:
-    """Sends messages to one queue."""
+    """Sends messages to one queue.
 
-    def __init__(self, aws: Aws, queue_url: str, *, elapsed_seconds: Callable[[], float] = time.monotonic) -> None:
+    `late_tolerance_ms`: a message may come so late that it is not held for nearly a second.
+    """
+
+    def __init__(
+        self,
+        aws: Aws,
+        queue_url: str,
+        *,
+        late_tolerance_ms: int = 0,
+        elapsed_seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._url = queue_url
+        self._late_tolerance_ms = late_tolerance_ms
         self._elapsed_seconds = elapsed_seconds
         self._sqs = aws.plane("sqs", attempts=1)  # `_send_all` repeats, and nothing else
         self._backoff = aws.backoff
 
-    def post(self, messages: Sequence[Message], now: int) -> Sequence[Refused]:
-        """Send the messages, each delayed by what is left at `now` (ms). Returns what was not taken, by its index."""
+    def post(self, messages: Sequence[Message], now: int, aligned: Aligned | None = None) -> Sequence[Refused]:
+        """Send the messages, each delayed by what is left at `now` (ms). Returns what was not taken, by its index.
+
+        `aligned`: delays count from its instant, and those of repeats from the clock; they end its margin earlier.
+        """
         refused = [one for message in messages if len(message.body) > LARGEST_BATCH for one in _too_large(message)]
         sendable = [message for message in messages if len(message.body) <= LARGEST_BATCH]
         started_at = now - self._elapsed_ms()
-        refused += self._send_all(started_at, _batches(sendable))
+        refused += self._send_all(started_at, _batches(sendable), aligned)
         return sorted(refused, key=lambda report: report.index)
 
-    def _send_all(self, started_at: int, waiting: list[list[Message]]) -> list[Refused]:
+    def _send_all(self, started_at: int, waiting: list[list[Message]], aligned: Aligned | None) -> list[Refused]:
         """Send batches until SQS has taken each message, for at most SEND_ROUNDS rounds; the releases that it refused.
 
         A repeat may send a message twice, which is allowed: the queue delivers at least once anyway.
@@ -66,8 +81,8 @@ class Sender:
         """
         refused: list[Refused] = []
         reasons: dict[int, str] = {}
-        for _ in self._backoff.rounds(SEND_ROUNDS):
-            requests = (self._request(batch, started_at + self._elapsed_ms()) for batch in waiting)
+        for number in self._backoff.rounds(SEND_ROUNDS):
+            requests = (self._request(batch, self._counted_from(started_at, number, aligned)) for batch in waiting)
             outcomes = self._sqs.call_all("SendMessageBatch", requests)
             left = []
             for batch, outcome in zip(waiting, outcomes, strict=True):
@@ -84,6 +99,13 @@ class Sender:
         return refused + [
             one for batch in waiting for message in batch for one in _refused(message, False, reasons[message.number])
         ]
+
+    def _counted_from(self, started_at: int, number: int, aligned: Aligned | None) -> int:
+        """The instant (ms) from which the delays of a request of this round count."""
+        now = started_at + self._elapsed_ms()
+        if aligned is None:
+            return now - self._late_tolerance_ms
+        return aligned.counted_from(aligned.at if number == 0 else now)
 
     def _request(self, batch: Sequence[Message], now: int) -> dict[str, Any]:
         return {"QueueUrl": self._url, "Entries": [self._entry(message, now) for message in batch]}

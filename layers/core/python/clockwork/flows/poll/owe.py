@@ -39,7 +39,7 @@ def owe_passed(visit: Visit) -> None:
             # What cannot be named is owed with all of its row, whose key is Clockwork's own.
             with contained(visit.world.environment.faults, partial(_owe_all, visit, one.key), one.key):
                 _owe(visit, one)
-    visit.untold.clear()
+    visit.untold = [one for one in visit.untold if one.key > visit.lease.cursor]
 
 
 def _owe_all(visit: Visit, key: str, why_not: str) -> None:

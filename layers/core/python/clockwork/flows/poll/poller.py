@@ -12,6 +12,7 @@ import logging
 from clockwork.domain.keys import is_ordered
 from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.ordered_shard import poll_ordered_shard
+from clockwork.flows.poll.sending import Waits
 from clockwork.flows.poll.shard import STOP_MARGIN_MS, PollReport, poll_shard
 from clockwork.flows.world import World
 
@@ -21,19 +22,24 @@ log = logging.getLogger(__name__)
 SHARE_MS = 2_000
 
 
-def poll_any(world: World, partition_id: str, deadline_at: int, *, succeeds: bool = False) -> PollReport:
+def poll_any(
+    world: World, partition_id: str, deadline_at: int, *, succeeds: bool = False, waits: Waits | None = None
+) -> PollReport:
     """Poll a plain or an ordered shard. `succeeds`: as the successor of a poller that is about to end."""
     if is_ordered(partition_id):
         return poll_ordered_shard(world, partition_id, deadline_at, succeeds=succeeds)
-    return poll_shard(world, partition_id, deadline_at)
+    return poll_shard(world, partition_id, deadline_at, waits)
 
 
-def poll_among_others(world: World, partition_id: str, deadline_at: int) -> PollReport:
-    """Poll one of several shards of an invocation, for its share of the time.
+def poll_among_others(world: World, partition_id: str, deadline_at: int, waits: Waits | None = None) -> PollReport:
+    """Poll one of several shards of an invocation, for its share of the time, and what it waits besides.
 
-    If the shard is not done by then, a poller of its own is started. If none can be, this one goes on.
+    If the shard is not done by then, a poller of its own is started. If none can be, this one goes on. `waits` is what
+    the visits of the invocation have in common.
     """
-    report = poll_any(world, partition_id, min(deadline_at, world.clock.now() + SHARE_MS + STOP_MARGIN_MS))
+    waits = waits or Waits(deadline_at)
+    share_ends_at = min(deadline_at, world.clock.now() + SHARE_MS + STOP_MARGIN_MS)
+    report = poll_any(world, partition_id, share_ends_at, waits=waits)
     # The poller of an ordered shard starts its successor by itself.
     if report.outcome != "out_of_time" or is_ordered(partition_id):
         return report

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -25,6 +25,7 @@ from clockwork.flows.poll.aside import set_aside
 from clockwork.flows.poll.burials import Unburied, bury, is_outage, save_deaths
 from clockwork.flows.poll.expand import Visited, give_up, visit_rows
 from clockwork.flows.poll.owe import owe_passed, pass_by
+from clockwork.flows.poll.sending import Sent, send_at_once
 from clockwork.flows.skipped import record_each_skipped
 from clockwork.flows.world import World
 
@@ -36,17 +37,31 @@ log = logging.getLogger(__name__)
 #: The chains of a portion are expanded for at least so long (ms), if there are so many.
 LEAST_EXPANDING_MS = 2_000
 Tags = frozenset[str] | None
+#: Sends the releases of a visit, at once or aligned.
+Send = Callable[["Visit", Sequence[Release]], Sent]
 
 
 def release_portion(visit: Visit, rows: Sequence[Row], until: str) -> str | None:
-    """Put the next pointers, record what ends without a release, and send; move the cursor past the rows that are done.
+    """Put the next pointers, record what ends without a release, and pool the rest, which `send_portion` sends.
 
     Returns None, or why the poller must not read on: `stuck`, or `goes_on` if it must read again from the cursor.
     Nothing behind a row that cannot be passed is sent before it is known that the row cannot be passed.
     """
-    visit.untold.clear()
+    if not visit.pool:
+        visit.untold.clear()
     visited = list(_until_stop(visit, visit_rows(visit.world, rows, until, _limit(visit), visit.world.clock.now())))
-    return _release(visit, visited)
+    done, stopped = _done(visit, visited)
+    visit.pool.add(done)
+    return stopped
+
+
+def send_portion(visit: Visit, done: Sequence[Visited], send: Send = send_at_once) -> str | None:
+    """Send the releases of rows, and move the cursor past those that are done; returns None, or `stuck`."""
+    passed = _send(visit, done, send)
+    if passed:
+        visit.lease = msgspec.structs.replace(visit.lease, cursor=max(visit.lease.cursor, done[passed - 1].row.key))
+        owe_passed(visit)
+    return None if passed == len(done) else "stuck"
 
 
 def release_owed(visit: Visit, row: Row, tags: Tags) -> bool:
@@ -66,7 +81,8 @@ def release_owed(visit: Visit, row: Row, tags: Tags) -> bool:
         visited.records = [record for record in visited.records if tag_of(record.execution_id) in tags]
         visited.following, visited.skipped, visited.goes_on = [], [], False
     goes_on, visited.goes_on = visited.goes_on, False
-    is_done = _release(visit, [visited]) is None
+    done, stopped = _done(visit, [visited])
+    is_done = send_portion(visit, done) is None and stopped is None
     if is_done and goes_on:
         # The next pointer, too, may lie behind the cursor. None follows if the row was given up.
         visit.untold += [Untold(following.key, "its chain goes on") for following in visited.following]
@@ -115,22 +131,18 @@ def _limit(visit: Visit) -> int:
     return 1 if visit.keeps_order else visit.world.settings.commit_occurrences
 
 
-def _release(visit: Visit, visited: Sequence[Visited]) -> str | None:
+def _done(visit: Visit, visited: Sequence[Visited]) -> tuple[list[Visited], str | None]:
+    """The rows that are done but for their sends, the first ones, and why the others are not: `stuck` or `goes_on`."""
     # The rows behind a chain that goes on have not been visited, whatever becomes of its row below.
     goes_on = visited[-1].goes_on
     read = visited[:-1] if visited[-1].is_impassable else visited
     # 1. A chain lives on if this visit dies.
     _put_following(visit.world, read)
     # 2. Record what is not sent. From the first row on about which a store gives no answer, nothing is sent either.
-    done = read[: min([*_record_deaths(visit, read), *_record_skipped(visit, read), len(read)])]
-    # 3. Send, and set aside what the queue refuses for now.
-    done = done[: _send(visit, done)]
-    if done:
-        visit.lease = msgspec.structs.replace(visit.lease, cursor=max(visit.lease.cursor, done[-1].row.key))
-        owe_passed(visit)
+    done = list(read[: min([*_record_deaths(visit, read), *_record_skipped(visit, read), len(read)])])
     if len(done) < len(visited):
-        return "stuck"
-    return "goes_on" if goes_on else None
+        return done, "stuck"
+    return done, "goes_on" if goes_on else None
 
 
 def _until_stop(visit: Visit, visited: Iterator[Visited]) -> Iterator[Visited]:
@@ -189,7 +201,7 @@ def _record_skipped(visit: Visit, read: Sequence[Visited]) -> list[int]:
     return [stretches[number][0] for number in recorded.uncertain]
 
 
-def _send(visit: Visit, done: Sequence[Visited]) -> int:
+def _send(visit: Visit, done: Sequence[Visited], send: Send) -> int:
     """Send the releases of rows; returns how many of the rows, from the first one on, may be passed.
 
     A release that the queue can never take is recorded as DEAD. One that it refuses for now is set aside, or holds up
@@ -202,11 +214,12 @@ def _send(visit: Visit, done: Sequence[Visited]) -> int:
     visit.report.expired += len(ended)
     places = [index for number, index in enumerate(rows_of) if number not in ended]
     going = _staggered(visit, [release for number, release in enumerate(releases) if number not in ended])
-    refused = world.releases.send(going, world.clock.now()) if going else ()
-    visit.report.released += len(going) - len(refused)
+    sent = send(visit, going)
+    visit.report.released += len(going) - len(sent.refused) - len(sent.unsent)
     visit.uncommitted += len(going)
     rows = [done[place].row for place in places]
-    return min([len(done), *(places[number] for number in _held(visit, rows, going, refused))])
+    held = [*sent.unsent, *_held(visit, rows, going, sent.refused)]
+    return min([len(done), *(places[number] for number in held)])
 
 
 def _held(visit: Visit, rows: Sequence[Row], going: Sequence[Release], refused: Sequence[Refused]) -> list[int]:

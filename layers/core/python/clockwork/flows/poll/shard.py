@@ -8,7 +8,6 @@ at most, and the deliverer's claim absorbs the duplicates.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -16,11 +15,13 @@ from clockwork.domain import keys
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.lifecycle.owed import Untold
 from clockwork.domain.limits.herds import Herds
-from clockwork.domain.timeline import Row
+from clockwork.domain.messages.alignment import Grid
+from clockwork.domain.timeline import Page
 from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.owe import look_again
 from clockwork.flows.poll.portions import most_in, portions
-from clockwork.flows.poll.release import release_owed, release_portion
+from clockwork.flows.poll.release import release_owed, release_portion, send_portion
+from clockwork.flows.poll.sending import Pool, Waits, send_aligned
 from clockwork.flows.world import World
 from clockwork.ports import Lease
 
@@ -56,42 +57,39 @@ class PollReport(msgspec.Struct):
     horizon_ahead_ms: int | None = None
 
 
-def summed(reports: Sequence[PollReport]) -> PollReport:
-    """One report of several visits: the sums of their counts, the longest lag, and the nearest horizon."""
-    ahead_ms = [report.horizon_ahead_ms for report in reports if report.horizon_ahead_ms is not None]
-    return PollReport(
-        released=sum(report.released for report in reports),
-        dead=sum(report.dead for report in reports),
-        expired=sum(report.expired for report in reports),
-        set_aside=sum(report.set_aside for report in reports),
-        cursor_lag_ms=max(report.cursor_lag_ms for report in reports),
-        horizon_ahead_ms=min(ahead_ms, default=None),
-    )
-
-
-def by_outcome(reports: Mapping[str, PollReport]) -> Mapping[str, Sequence[str]]:
-    """The shards by what became of their visits."""
-    outcomes = sorted({report.outcome for report in reports.values()})
-    return {outcome: [one for one, report in reports.items() if report.outcome == outcome] for outcome in outcomes}
-
-
 class Visit:
     """One poller's stay at one shard: its lease as last written, and how many occurrences it released since then.
 
     The cursor in `lease` runs ahead of the written one: it is moved as rows are done, and written by the next commit.
     """
 
-    def __init__(self, world: World, lease: Lease, deadline_at: int, lookahead_ms: int) -> None:
+    def __init__(
+        self, world: World, lease: Lease, deadline_at: int, lookahead_ms: int, waits: Waits | None = None
+    ) -> None:
         self.world = world
+        self.waits = waits or Waits(deadline_at)
+        #: Whether other shards have visits in the same invocation.
+        self.is_among_others = waits is not None
+        #: When messages are sent. Those of an ordered shard are due when they are read.
+        settings = world.settings
+        self.grid = Grid(settings.send_margin_ms, 0 if keys.is_ordered(lease.partition_id) else settings.send_grid_ms)
+        self.pool = Pool(self.grid)
         self.lookahead_ms = lookahead_ms
         self.lease = lease
         self.deadline_at = deadline_at
         self.report = PollReport(cursor_lag_ms=_lag_ms(world, lease))
         self.committed_at = world.clock.now()
         self.uncommitted = 0
+        #: How far rows were read into the pool: ahead of the cursor.
+        self.read_to = keys.BEGINNING
         #: What is to be owed if the cursor passes it.
         self.untold: list[Untold] = []
         self.herds = Herds(self._max_rate_of, world.random.fraction)
+
+    @property
+    def read_from(self) -> str:
+        """The key behind which the next page begins."""
+        return max(self.lease.cursor, self.read_to) if self.pool else self.lease.cursor
 
     @property
     def keeps_order(self) -> bool:
@@ -102,6 +100,17 @@ class Visit:
     def has_time(self) -> bool:
         """Whether lease and invocation last for some more calls."""
         return self.world.clock.now() <= min(self.deadline_at - STOP_MARGIN_MS, self.lease.until - LEASE_MARGIN_MS)
+
+    @property
+    def time_left_ms(self) -> int:
+        """How long (ms) lease and invocation last for calls, whatever the visit's share of the invocation is."""
+        return min(self.waits.latest_at - STOP_MARGIN_MS, self.lease.until - LEASE_MARGIN_MS) - self.world.clock.now()
+
+    def wait_until(self, at: int) -> None:
+        """Wait until an instant (ms). What a visit waits is no part of its share: other visits work meanwhile."""
+        began_at = self.world.clock.now()
+        self.world.clock.hold_until(at)
+        self.deadline_at = min(self.waits.latest_at, self.deadline_at + self.world.clock.now() - began_at)
 
     @property
     def commits_by(self) -> int:
@@ -117,14 +126,15 @@ class Visit:
         return None
 
 
-def poll_shard(world: World, partition_id: str, deadline_at: int) -> PollReport:
+def poll_shard(world: World, partition_id: str, deadline_at: int, waits: Waits | None = None) -> PollReport:
     """Release everything in the shard that is due within the lookahead, as far as time allows.
 
-    The poller commits and stops before `deadline_at` (ms).
+    The poller commits and stops before `deadline_at` (ms). `waits`: it has this in common with other visits of its
+    invocation, and `deadline_at` is the end of its share. It may wait beyond it.
     """
     # 1. Take the lease and publish the horizon in one step. From now on a create can see that this poller may have
     #    read past its row.
-    visit = begin_visit(world, partition_id, deadline_at, world.settings.lookahead_seconds * 1000)
+    visit = begin_visit(world, partition_id, deadline_at, world.settings.lookahead_seconds * 1000, waits)
     if visit is None:
         return PollReport(outcome="no_lease")
     # 2. Look again at what earlier visits had to pass. Then read, release and commit, page by page, up to the horizon.
@@ -134,12 +144,14 @@ def poll_shard(world: World, partition_id: str, deadline_at: int) -> PollReport:
     return visit.report
 
 
-def begin_visit(world: World, partition_id: str, deadline_at: int, lookahead_ms: int) -> Visit | None:
+def begin_visit(
+    world: World, partition_id: str, deadline_at: int, lookahead_ms: int, waits: Waits | None = None
+) -> Visit | None:
     """Take the lease and publish the horizon `lookahead_ms` ahead of now; None if another poller has the lease."""
     now = world.clock.now()
     horizon = keys.edge_key(now + lookahead_ms)
     lease = world.shards.acquire(partition_id, world.random.token(), now, now + lease_ms(world), horizon)
-    return None if lease is None else Visit(world, lease, deadline_at, lookahead_ms)
+    return None if lease is None else Visit(world, lease, deadline_at, lookahead_ms, waits)
 
 
 def drain(visit: Visit, *, release_lease: bool = True) -> str:
@@ -147,16 +159,18 @@ def drain(visit: Visit, *, release_lease: bool = True) -> str:
 
     `release_lease`: release the lease, too, once everything up to the horizon is released.
     """
-    world = visit.world
     while True:
         until = visit.lease.horizon
-        limit = world.settings.commit_occurrences
-        page = world.timeline.read(visit.lease.partition_id, visit.lease.cursor, until, limit)
+        page = _read(visit, until)
         try:
-            stopped = _release_rows(visit, page.rows, until)
+            stopped = _release_rows(visit, page, until)
         except Exception:
-            # Commit how far the visit got, or the next poller sends all of it again; then fail, visibly.
-            commit(visit, visit.lease.cursor, release_lease=True)
+            # Send what was read before, and commit how far the visit got, or the next poller does all of it again, and
+            # fails where this one did; then fail, visibly.
+            try:
+                _send_pool(visit)
+            finally:
+                commit(visit, visit.lease.cursor, release_lease=True)
             raise
         if stopped == "goes_on":
             # A chain continues at or before the horizon: commit the cursor where it is, and read again from there.
@@ -167,25 +181,67 @@ def drain(visit: Visit, *, release_lease: bool = True) -> str:
             return stopped if stopped == "fenced" or commit(visit, visit.lease.cursor, release_lease=True) else "fenced"
         elif not page.more:
             return "dry" if commit(visit, until, release_lease=release_lease) else "fenced"
+        elif visit.pool:
+            visit.read_to = page.rows[-1].key
         elif not commit(visit, page.rows[-1].key):
             return "fenced"
 
 
-def _release_rows(visit: Visit, rows: Sequence[Row], until: str) -> str | None:
-    """Release rows in order; returns None when all are released, otherwise why not.
+def _read(visit: Visit, until: str) -> Page:
+    """Read the next page. If that fails, what was read before is sent: the next visit may fail at the same page."""
+    try:
+        limit = visit.world.settings.commit_occurrences
+        return visit.world.timeline.read(visit.lease.partition_id, visit.read_from, until, limit)
+    except Exception:
+        if visit.pool and _send_pool(visit) != "fenced":
+            commit(visit, visit.lease.cursor, release_lease=True)
+        raise
+
+
+def _release_rows(visit: Visit, page: Page, until: str) -> str | None:
+    """Release rows in order; returns None when all are released, or pooled if more follow; otherwise why not.
 
     `visit.lease.cursor` is moved as far as rows are done.
     """
-    for some in portions(rows):
-        now = visit.world.clock.now()
-        if now > visit.deadline_at - STOP_MARGIN_MS:
-            return "out_of_time"
-        if _commit_is_due(visit, now, most_in(some)) and not commit(visit, visit.lease.cursor):
-            return "fenced"
-        stopped = release_portion(visit, some, until)
+    for some in portions(page.rows):
+        stopped = _stops_before(visit, most_in(some)) or release_portion(visit, some, until)
+        if stopped != "fenced" and (stopped is not None or not visit.pool.may_wait(visit.world.clock.now())):
+            stopped = _send_pool(visit) or stopped
+        elif visit.pool.is_full:
+            stopped = _send_in_sweep(visit)
+        if stopped is not None:
+            return stopped
+    return None if page.more or not visit.pool else _send_in_sweep(visit)
+
+
+def _stops_before(visit: Visit, coming: int) -> str | None:
+    """Why the visit must not go on with so many more occurrences; commits if a commit is due."""
+    now = visit.world.clock.now()
+    if now > visit.deadline_at - STOP_MARGIN_MS:
+        return "out_of_time"
+    if _commit_is_due(visit, now, coming) and not commit(visit, visit.lease.cursor):
+        return "fenced"
+    return None
+
+
+def _send_pool(visit: Visit) -> str | None:
+    """Send what was read, at once and portion by portion; returns None, or why not all of it.
+
+    Whatever the time, the first portion is sent: a poller that reads slowly gets somewhere with each visit.
+    """
+    for index, done in enumerate(visit.pool.take()):
+        stopped = _stops_before(visit, sum(len(one.releases) for one in done)) if index else None
+        stopped = stopped or send_portion(visit, done)
         if stopped is not None:
             return stopped
     return None
+
+
+def _send_in_sweep(visit: Visit) -> str | None:
+    """Send all that was read in one sweep."""
+    done = [one for portion in visit.pool.take() for one in portion]
+    stopped = send_portion(visit, done, send_aligned)
+    return "out_of_time" if stopped is not None and visit.time_left_ms <= 0 else stopped
 
 
 def _commit_is_due(visit: Visit, now: int, coming: int) -> bool:

@@ -1,0 +1,123 @@
+"""Aligned sends: when a poller sends which message, so that it comes shortly before its due instant.
+
+SQS delays whole seconds. A message that is sent at any instant comes up to a second early, and its deliverer is paid
+while it waits. A poller works minutes ahead, so it can choose the instant: sent a whole number of seconds before
+(due - margin), a message comes at just that margin before it is due. The second is cut into a grid, so that messages
+come in batches: each is sent at the last grid instant before its own. Where so many come at one instant that batches
+are full anyway, their grid is five times as fine.
+
+A delay is counted from the nominal grid instant and never from the clock, which shows some milliseconds more: of a
+message whose own instant lies within these, a whole second would be missing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+SECOND_MS = 1_000
+#: Waiting pays from so many messages of an invocation on: a poller that waits for a second for one message is paid
+#: for longer than its deliverer would be.
+LEAST_WAITING = 3
+#: A fine grid has so many instants for each of the grid, and is for so many messages that come within one of these:
+#: a full batch of ten for each.
+FINER = 5
+DENSE = 10 * FINER
+
+
+class Aligned(msgspec.Struct, frozen=True):
+    """The instant from which the delays of a send count (ms), and how long before it is due a message comes (ms)."""
+
+    at: int
+    margin_ms: int
+
+    def counted_from(self, at: int) -> int:
+        """What takes the place of now for a delay that counts from `at`: the message comes the margin earlier."""
+        return at + self.margin_ms
+
+
+class Grid(msgspec.Struct, frozen=True):
+    """The margin of messages, and the grid of instants at which they are sent (ms). A grid of 0: all are sent at once.
+
+    `grid_ms` divides a second, and five divides it.
+    """
+
+    margin_ms: int
+    grid_ms: int
+
+    @property
+    def is_on(self) -> bool:
+        """Whether messages wait for an instant of the grid."""
+        return self.grid_ms > 0
+
+    def is_near(self, run_at: int, now: int) -> bool:
+        """Whether a message that is to run at an instant has no whole second left before its margin."""
+        return run_at - self.margin_ms - now < SECOND_MS
+
+    def comes_at(self, run_at: int) -> int:
+        """The instant of the grid (ms) at which a message comes that is to run at an instant."""
+        return (run_at - self.margin_ms) // self.grid_ms * self.grid_ms
+
+    def sent_at(self, run_at: int, now: int) -> int:
+        """The next instant (ms) that lies a whole number of seconds before the one at which the message comes."""
+        return now + (self.comes_at(run_at) - now) % SECOND_MS
+
+    def finer(self) -> Grid:
+        """The grid for messages of which many come at one instant."""
+        return Grid(self.margin_ms, max(1, self.grid_ms // FINER))
+
+    def counts_from(self, instant: int, now: int) -> int:
+        """From when the delays of a send at `now` count: from its grid instant, unless that is too long ago.
+
+        What is sent too late for its instant would come too late by as much, and its margin would be used up.
+        """
+        return instant if now - instant <= self.margin_ms // 3 else now
+
+
+class Bin(msgspec.Struct, frozen=True):
+    """Messages by their index that are sent at one grid instant (ms), those first that may least come late."""
+
+    at: int
+    indexes: tuple[int, ...]
+
+
+class Sweep(msgspec.Struct, frozen=True):
+    """What is sent at once, by index, and what waits for an instant within the next second, in the order of these.
+
+    `reason`: why nothing waits, or `aligned`.
+    """
+
+    at_once: tuple[int, ...]
+    bins: tuple[Bin, ...]
+    reason: str
+
+    @property
+    def waiting(self) -> int:
+        """How many messages wait."""
+        return sum(len(one.indexes) for one in self.bins)
+
+
+def plan_sweep(run_ats: Sequence[int], now: int, grid: Grid) -> Sweep:
+    """When to send messages that are to run at these instants (ms): all within one second from now."""
+    if not grid.is_on:
+        return all_at_once(len(run_ats), "off")
+    bins: dict[int, list[int]] = {}
+    near: list[int] = []
+    fine, coming = grid.finer(), Counter(map(grid.comes_at, run_ats))
+    for index, run_at in enumerate(run_ats):
+        if grid.is_near(run_at, now):
+            near.append(index)
+        else:
+            its = fine if coming[grid.comes_at(run_at)] >= DENSE else grid
+            bins.setdefault(its.sent_at(run_at, now), []).append(index)
+    for at, indexes in bins.items():
+        # What is sent last of its bin leaves a little late. That costs least what comes last.
+        indexes.sort(key=lambda index: (run_ats[index] - grid.margin_ms - at) % SECOND_MS)
+    return Sweep(tuple(near), tuple(Bin(at, tuple(bins[at])) for at in sorted(bins)), "aligned" if bins else "near")
+
+
+def all_at_once(count: int, reason: str) -> Sweep:
+    """The sweep of so many messages that waits for nothing, and why."""
+    return Sweep(tuple(range(count)), (), reason)

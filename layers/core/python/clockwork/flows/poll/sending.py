@@ -1,0 +1,169 @@
+"""Send what a visit has read: aligned to a grid of instants where that pays, else at once.
+
+A visit that works ahead pools what it reads, page by page. At its end it sends the pool in one sweep of the second that
+follows (`domain.messages.alignment`): each message so many whole seconds before its due instant, less a margin. The
+cursor passes the rows of a sweep when all of it is sent.
+
+A pool that is full is swept, too, and a page after it begins the next one. Nothing waits where there is no time to
+wait: what is due soon is sent at once, with all that is pooled, so a backlog is. Nor does anything wait where too
+little would.
+
+How it fails. A poller that dies within a sweep has committed nothing of it: the next one reads the rows again, and may
+send a second time what was sent, at most a pool. A poller that wakes up late for an instant of the grid counts delays
+from the clock, and its messages come up to a second early, as all would without a grid. If sending is slow, the sweep
+ends while lease and invocation last, and the cursor stops at the first row of which anything was not sent.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from clockwork.domain.messages.alignment import LEAST_WAITING, SECOND_MS, Aligned, Bin, Grid, plan_sweep
+from clockwork.domain.messages.bundles import Bundle, plan_bundles
+from clockwork.domain.releases import Refused, Release
+
+if TYPE_CHECKING:
+    from clockwork.flows.poll.expand import Visited
+    from clockwork.flows.poll.shard import Visit
+
+#: A pool holds at most so many releases, and payloads of so many bytes; one portion may be more.
+MOST_POOLED = 2_000
+MOST_POOLED_BYTES = 4 * 1024 * 1024
+#: A visit with little that could wait looks after this time (ms) whether the visits beside it have more.
+SETTLE_MS = 50
+#: Messages of a sweep that are sent in one call, between two looks at the clock: as many as go out together.
+AT_ONCE = 100
+#: A sweep begins with at least so much time left (ms): its second, and some for the calls.
+LEAST_TIME_MS = 3 * SECOND_MS
+
+
+class Waits:
+    """What the visits of one invocation share: how many messages could wait, and until when (ms) any visit may."""
+
+    def __init__(self, latest_at: int) -> None:
+        self.latest_at = latest_at
+        self._lock = threading.Lock()
+        self._count = 0
+
+    def add(self, count: int) -> None:
+        """So many more messages could wait."""
+        with self._lock:
+            self._count += count
+
+    @property
+    def pay(self) -> bool:
+        """Whether enough messages could wait for a poller to be paid meanwhile."""
+        return self._count >= LEAST_WAITING
+
+
+class Pool:
+    """What a visit has read and not sent, in portions."""
+
+    def __init__(self, grid: Grid) -> None:
+        self._grid = grid
+        self._portions: list[list[Visited]] = []
+        self._releases = 0
+        self._bytes = 0
+        self._first_at: int | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._portions)
+
+    def add(self, portion: list[Visited]) -> None:
+        """Add the rows of a portion that are done but for their sends."""
+        releases = [release for one in portion for release in one.releases]
+        self._portions.append(portion)
+        self._releases += len(releases)
+        self._bytes += sum(len(release.occurrence.payload.body) for release in releases)
+        instants = [release.run_at for release in releases]
+        self._first_at = min(instants if self._first_at is None else [self._first_at, *instants], default=None)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the pool has to be sent before more is read."""
+        return self._releases >= MOST_POOLED or self._bytes >= MOST_POOLED_BYTES
+
+    def may_wait(self, now: int) -> bool:
+        """Whether the pool may wait for a sweep: nothing in it is due so soon that it would come late by that."""
+        if not self._grid.is_on:
+            return False
+        return self._first_at is None or not self._grid.is_near(self._first_at, now + SECOND_MS)
+
+    def take(self) -> list[list[Visited]]:
+        """The portions, which are in the pool no more."""
+        portions, self._portions = self._portions, []
+        self._releases, self._bytes, self._first_at = 0, 0, None
+        return portions
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """What became of releases that are not sent, by index: the queue refused them, or there was no time."""
+
+    refused: Sequence[Refused] = ()
+    unsent: Sequence[int] = ()
+
+
+def send_at_once(visit: Visit, releases: Sequence[Release]) -> Sent:
+    """Send releases now, each with the delay that is left."""
+    return Sent(visit.world.releases.send(releases, visit.world.clock.now()) if releases else ())
+
+
+def send_aligned(visit: Visit, releases: Sequence[Release]) -> Sent:
+    """Send releases in a sweep of the next second; at once what is due soon, and all of it if waiting does not pay."""
+    world, grid = visit.world, visit.grid
+    now = world.clock.now()
+    bundles = plan_bundles(releases, now)
+    sweep = plan_sweep([bundle.run_at for bundle in bundles], now, grid)
+    if not _may_wait(visit, sweep.waiting):
+        return send_at_once(visit, releases)
+    sending = _Sending(visit, releases, bundles)
+    sending.send(sweep.at_once, None)
+    for one in sweep.bins:
+        visit.wait_until(one.at)
+        sending.send_bin(one)
+    return Sent(sorted(sending.refused, key=lambda one: one.index), sending.unsent)
+
+
+def _may_wait(visit: Visit, waiting: int) -> bool:
+    """Whether waiting pays, and there is time for it.
+
+    Visits of one invocation count together, and none waits for all others: one with few messages looks once more.
+    """
+    visit.waits.add(waiting)
+    if waiting > 0 and not visit.waits.pay and visit.is_among_others:
+        visit.wait_until(visit.world.clock.now() + SETTLE_MS)
+    return waiting > 0 and visit.waits.pay and visit.time_left_ms >= LEAST_TIME_MS
+
+
+class _Sending:
+    """The sends of one sweep. Messages are numbered as `plan_bundles` made them, so none is split between two sends."""
+
+    def __init__(self, visit: Visit, releases: Sequence[Release], bundles: Sequence[Bundle]) -> None:
+        self._visit, self._releases, self._bundles = visit, releases, bundles
+        self.refused: list[Refused] = []
+        self.unsent: list[int] = []
+
+    def send_bin(self, one: Bin) -> None:
+        """Send the messages of a bin, whose instant has come, as long as there is time."""
+        grid = self._visit.grid
+        for first in range(0, len(one.indexes), AT_ONCE):
+            now = self._visit.world.clock.now()
+            aligned = Aligned(grid.counts_from(one.at, now), grid.margin_ms)
+            self.send(one.indexes[first : first + AT_ONCE], aligned)
+
+    def send(self, numbers: Sequence[int], aligned: Aligned | None) -> None:
+        """Send messages by their numbers."""
+        indexes = sorted(index for number in numbers for index in self._bundles[number].indexes)
+        if not indexes:
+            return
+        if self._visit.time_left_ms <= 0:
+            self.unsent += indexes
+            return
+        world = self._visit.world
+        going = [self._releases[index] for index in indexes]
+        answers = world.releases.send(going, world.clock.now(), aligned)
+        self.refused += [msgspec.structs.replace(one, index=indexes[one.index]) for one in answers]

@@ -1,0 +1,30 @@
+"""Judges aligned sends: their delays count from the instant of the grid, not from when the poller woke up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from clockwork.domain.jobs import HttpTarget
+from clockwork.domain.messages.alignment import FINER, SECOND_MS, Aligned
+from clockwork.domain.releases import Release
+from clockwork.settings import Settings
+
+
+def objection(releases: Sequence[Release], now: int, aligned: Aligned | None, settings: Settings) -> str | None:
+    """What is wrong with a send at `now` (ms, the poller's clock); None if nothing is.
+
+    A message that leaves within a third of the margin after its instant counts from there: then it comes less than a
+    grid and a margin before it is due, and at least two thirds of the margin. A later one counts from the clock.
+    """
+    if aligned is None:
+        return None
+    for release in releases:
+        if not isinstance(release.occurrence.target, HttpTarget):
+            continue  # it may share its message with an earlier one, whose instant counts
+        overs = []
+        for grid_ms in (settings.send_grid_ms, settings.send_grid_ms // FINER):
+            offset = (release.run_at - settings.send_margin_ms) % SECOND_MS // grid_ms * grid_ms
+            overs.append((now - offset) % SECOND_MS)
+        if aligned.at not in [now - over if over <= settings.send_margin_ms // 3 else now for over in overs]:
+            return f"sent {overs} ms after its instants, its delay counts from {now - aligned.at} ms before that"
+    return None
