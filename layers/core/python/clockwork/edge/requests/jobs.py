@@ -64,6 +64,9 @@ class DefinitionBody(EdgeModel):
     relevancy_window_seconds: RelevancyWindow | None = Field(
         None, description="undelivered so long after it was due it ends EXPIRED; the client's unless given"
     )
+    precision: jobs.Precision | None = Field(
+        None, description="`second`: it starts up to a second late, and costs less; the client's unless given"
+    )
     record: Literal["none", "full"] | None = Field(
         None, description="the client's unless given; a job with a jobKey is always recorded: full"
     )

@@ -24,7 +24,7 @@ from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
 from clockwork.edge.http.checks import REQUEST_WORK
 from clockwork.edge.responses import targets
 from clockwork.edge.responses.executions import Cancellation, Execution, Outcomes
-from clockwork.edge.responses.targets import Record, ShownCompletion, ShownRetryPolicy, ShownTarget
+from clockwork.edge.responses.targets import Record, ShownCompletion, ShownPrecision, ShownRetryPolicy, ShownTarget
 from clockwork.flows.named.write import Written
 from clockwork.flows.requests.cancel import CancelAnswer
 
@@ -117,6 +117,7 @@ class JobSummary(AnswerBody):
     record: Record
     tags: dict[str, str]
     relevancy_window_seconds: float | None = None
+    precision: ShownPrecision = "millisecond"
     ordering_key: str | None = None
     sequence: int | None = None
     on_failure: ShownTarget | None = None
