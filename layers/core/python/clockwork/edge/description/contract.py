@@ -9,15 +9,16 @@ from typing import Any
 from pydantic import BaseModel
 
 from clockwork.edge.description import examples
+from clockwork.edge.http.forms import Form
 from clockwork.edge.operations.bulk import JobFilterBody, ResumeFilterBody, WaitingFilterBody
 from clockwork.edge.operations.clients import UnparkBody
 from clockwork.edge.operations.dead import DeadFilterBody, RedriveBody
 from clockwork.edge.operations.original import OriginalCancelBody, OriginalScheduleBody
+from clockwork.edge.requests.changes import BackfillBody, EmptyBody, PatchBody, PauseBody, PreviewBody, ReasonBody
 from clockwork.edge.requests.clients import ClientBody
-from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, DefinitionBody, PatchBody
+from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, DefinitionBody
 from clockwork.edge.requests.pools import PoolBody
 from clockwork.edge.requests.reports import CancelledBody, CompleteBody, FailBody, HeartbeatBody
-from clockwork.edge.requests.schedules import BackfillBody, EmptyBody, PauseBody, PreviewBody, ReasonBody
 from clockwork.edge.requests.workers import BeatsBody, ClaimsBody, OutcomesBody
 from clockwork.edge.responses import bulk, clients, executions, jobs, named_jobs, overview, pools, trail, workers
 
@@ -34,7 +35,7 @@ class Operation:
     status: int = 200
     #: Further statuses with the same answer.
     also: tuple[int, ...] = ()
-    body: type[BaseModel] | None = None
+    body: type[BaseModel | Form] | None = None
     examples: tuple[dict[str, Any], ...] = ()
     parameters: tuple[str, ...] = ()
     #: Its subject may be in a state in which it is refused with 409.
