@@ -216,7 +216,7 @@ ANSWERS: dict[type[Answer], set[str]] = {
     overview.Shard: {"ShownShard"},
     overview.UpcomingItem: {"UpcomingItem"},
     overview.AuditEntry: {"AuditEntry"},
-    results.HandledDead: {"HandledDead"},
+    handled.HandledDead: {"HandledDead"},
     handled.HandledJobs: {"HandledJobs"},
     handled.PassedJob: {"PassedJob"},
     results.Unparking: {"Unparking"},

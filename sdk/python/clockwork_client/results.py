@@ -280,14 +280,6 @@ class Client(Answer):
     reason: str | None
 
 
-class HandledDead(Answer):
-    """How many dead executions were meant, and how many this call changed. With a `next_token` there are more."""
-
-    matched: int
-    changed: int
-    next_token: str | None
-
-
 class Unparking(Answer):
     """Parked occurrences will be released at this rate."""
 

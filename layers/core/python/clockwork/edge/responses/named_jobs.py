@@ -30,8 +30,7 @@ from clockwork.flows.requests.cancel import CancelAnswer
 
 #: How many next fires are shown with a job.
 SHOWN_FIRES = 10
-#: So much work goes into the next fire of each job of a list, which may have a thousand. With an exclusion and
-#: `maxFires` it counts the fires of 600 days.
+#: Work for the next fire of each of a thousand jobs; with an exclusion and `maxFires` it counts 600 days of fires.
 LISTED_WORK = 10_000
 #: How many executions of a kind the answer to a change lists. They may be a day's fires.
 SHOWN = 100
