@@ -35,7 +35,7 @@ OPERATIONS = {
 #: For callers of the original Clockwork, and older paths of operations that the client has.
 LEFT_OUT = {"postSchedule", "deleteSchedule", "releaseSidelined", "discardSidelined"}
 #: Calls of workers: `clockwork_client.worker` makes them, which keeps a protocol, and no caller by hand.
-LEFT_OUT |= {"claimTickets", "beatAttempts", "reportOutcomes"}
+LEFT_OUT |= {"claimTickets", "beatAttempts", "reportOutcomes", "keepCheckpoint"}
 AT = datetime(2027, 1, 31, 9, tzinfo=UTC)
 TARGETS: dict[str, Target] = {
     "HttpTargetBody": requests.http("https://a", method="POST", headers={"x": "y"}, timeout_seconds=3),

@@ -14,19 +14,18 @@ from clockwork.domain import instants
 from clockwork.domain.errors import InvalidRequest, JobNotFound, Problem, Unreadable
 from clockwork.domain.fires.backfills import why_none
 from clockwork.domain.fires.timings import Retiming, retiming
-from clockwork.domain.ids import digest_of
 from clockwork.domain.named.changes import Change, cancelled, has_cancelled_waiting, paused, replaced, resumed
 from clockwork.domain.named_jobs import Definition, JobState, NamedJob
 from clockwork.domain.recurrence import TooMuchWork, Work
 from clockwork.domain.requests.differences import differences
 from clockwork.domain.requests.trail import Note, unnoted
-from clockwork.edge.http.body import SINGLE_BYTES, canonical, read_body
-from clockwork.edge.http.checks import validate
+from clockwork.edge.http.body import SINGLE_BYTES, read_body
 from clockwork.edge.http.pages import in_query, page, token_of
 from clockwork.edge.http.request import Request
+from clockwork.edge.http.validation import validate
 from clockwork.edge.operations.base import Answer, Operations
-from clockwork.edge.requests.jobs import DefinitionBody
-from clockwork.edge.requests.schedules import BackfillBody, EmptyBody, PauseBody, PreviewBody
+from clockwork.edge.requests.changes import BackfillBody, EmptyBody, PauseBody, PreviewBody
+from clockwork.edge.requests.jobs import DefinitionBody, as_sent
 from clockwork.edge.responses import named_jobs as answers
 from clockwork.edge.responses.executions import Outcomes
 from clockwork.edge.responses.targets import shown_payload
@@ -42,19 +41,6 @@ MOST_COUNTED = 100
 CHECK_WORK = 100_000
 #: Jobs that a page reads if the next fire of each is to be computed.
 MOST_COMPUTED = 400
-#: Names of a request that are no part of a job's definition.
-NOT_DEFINITION = ("clientId", "jobKey")
-
-
-def as_sent(value: dict[str, Any]) -> bytes:
-    """A definition as its client wrote it, in canonical JSON: one text for equal values.
-
-    It has only the digest of the payload. The job has the payload already, and a row cannot hold the largest one twice.
-    """
-    written = {name: part for name, part in value.items() if name not in NOT_DEFINITION}
-    if "payload" in written:
-        written["payload"] = digest_of([canonical(written["payload"])])
-    return canonical(written)
 
 
 def sent(job: NamedJob) -> dict[str, Any]:
