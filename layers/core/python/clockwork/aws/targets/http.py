@@ -164,7 +164,7 @@ class HttpTransport:
             if self._clock.now() >= deadline_at:
                 raise TimeoutError("the time is up")
             answer, reusable = _answer_to(connection, request, method)
-        except ConnectionError as error:
+        except (ConnectionError, ssl.SSLEOFError) as error:
             if method in REPEATABLE and connection.asked > 1 and not connection.has_received:
                 raise _Lost from error
             raise
