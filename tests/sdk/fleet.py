@@ -172,7 +172,7 @@ class Fleet:
                 response = Response(200, {}, json.dumps(self.answers.pop(what)).encode())
             else:
                 status, answer = getattr(self, f"_{what}")(body, request)
-                response = Response(status, {}, b"" if answer is None else json.dumps(answer).encode())
+                response = Response(status, {}, json.dumps(answer).encode())
             self.changed.notify_all()
         if fate == "lost":
             raise NoAnswer("the answer was lost")
@@ -239,15 +239,15 @@ class Fleet:
             answers.append({"outcome": "stale" if work is None else "ok"})
         return 200, {"outcomes": answers}
 
-    def _checkpoint(self, body: Mapping[str, Any], request: Request) -> tuple[int, Any]:
+    def _checkpoints(self, body: Mapping[str, Any], _: Request) -> tuple[int, Any]:
         work = self._under(body["token"])
-        if work is None or work.name not in request.url:
-            return 409, {"detail": "stale"}
+        if work is None:
+            return 200, {"outcome": "stale"}
         before = work.checkpoint or {"attempt": 0, "sequence": 0}
         if (before["attempt"], before["sequence"]) > (work.attempt, body["sequence"]):
-            return 409, {"detail": "stale"}
+            return 200, {"outcome": "stale"}
         work.checkpoint = {"attempt": work.attempt, "sequence": body["sequence"], "value": body["value"]}
-        return 204, None
+        return 200, {"outcome": "ok"}
 
     def _under(self, token: str) -> Work | None:
         """The execution that runs, or has ended, under this very token."""

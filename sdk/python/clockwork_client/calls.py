@@ -191,8 +191,6 @@ def _query(query: Mapping[str, object] | None) -> str:
 def _read(response: Response) -> Any:
     """The JSON of a 2xx. Raises Refused, or Unsure for an answer that settles nothing."""
     status = response.status
-    if status == 204:
-        return None
     if 200 <= status < 300:
         try:
             return json.loads(response.body)

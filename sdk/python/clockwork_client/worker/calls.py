@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from clockwork_client.calls import segment
-from clockwork_client.errors import Conflict, NotCertain, UnexpectedAnswer
+from clockwork_client.errors import UnexpectedAnswer
 from clockwork_client.worker.attempt import Attempt, Checkpoint, Lost
 
 if TYPE_CHECKING:
@@ -46,18 +46,14 @@ class Calls:
 
     def keep(self, attempt: Attempt, checkpoint: Checkpoint) -> None:
         """Store a checkpoint. Raises Lost if the claim is over."""
-        path = f"/v1/executions/{segment(attempt.execution_id)}/checkpoint"
         body = {"token": attempt.token, "sequence": checkpoint.sequence, "value": checkpoint.value}
-        try:
-            self._caller.call("PUT", path, body, deadline=CHECKPOINT_SECONDS)
-        except Conflict as error:
+        answer = self._caller.call("POST", f"{self._path}/checkpoints", body, deadline=CHECKPOINT_SECONDS)
+        outcome = answer.get("outcome") if isinstance(answer, dict) else None
+        if outcome == "stale":
             attempt.end("the API says that the claim is over")
-            raise Lost(str(error)) from error
-        except NotCertain as error:
-            if isinstance(error.__cause__, Conflict):  # a repeat of the same checkpoint is none
-                attempt.end("the API says that the claim is over")
-                raise Lost(str(error)) from error
-            raise
+            raise Lost(attempt.over)
+        if outcome != "ok":
+            raise UnexpectedAnswer("the answer does not say whether the checkpoint is kept")
 
     def _all(self, what: str, body: Mapping[str, Any], count: int, seconds: float) -> list[Any]:
         answer = self._caller.call("POST", f"{self._path}/{what}", body, deadline=seconds)

@@ -19,7 +19,8 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
 from pydantic_core import core_schema
 
-from clockwork.edge.description.contract import OPERATIONS, Operation
+from clockwork.edge.description.contract import OPERATIONS
+from clockwork.edge.description.operation import Operation
 from clockwork.edge.description.parameters import PARAMETERS
 from clockwork.edge.http.forms import Form
 from clockwork.edge.http.models import model_of

@@ -74,6 +74,20 @@ class BeatsBody(EdgeModel):
     heartbeats: list[BeatBody] = Field(min_length=1, max_length=MOST_BEATS)
 
 
+class CheckpointBody(TokenBody):
+    """POST /v1/pools/{pool}/checkpoints."""
+
+    sequence: int = Field(ge=1, le=1_000_000_000, description="rises with each checkpoint of the attempt")
+    value: Any = Field(description=f"any JSON; {LARGEST_REPORT:,} bytes encoded")
+
+    @field_validator("value")
+    @classmethod
+    def _fits(cls, value: Any) -> Any:
+        if (size := len(encoded(value))) > LARGEST_REPORT:
+            raise ValueError(f"has {size:,} bytes encoded, at most {LARGEST_REPORT:,} are taken")
+        return value
+
+
 class OutcomeBody(TokenBody):
     """How one attempt ended."""
 
