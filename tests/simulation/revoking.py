@@ -12,7 +12,7 @@ import msgspec
 
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.jobs import HttpTarget, KafkaTarget, SqsTarget, Target
+from clockwork.domain.jobs import HttpTarget, KafkaTarget, PoolTarget, SqsTarget, Target
 from clockwork.domain.releases import Delivery
 
 #: An environment that sleeps does for so long at the most (ms).
@@ -31,6 +31,8 @@ def is_granted(target: Target, client: Client) -> bool:
             return target.queue_arn in client.allowed_queue_arns
         case KafkaTarget():
             return target.topic in client.allowed_topics
+        case PoolTarget():
+            return target.pool in client.allowed_pools
     raise TypeError(f"no client of the simulation names {target}")
 
 

@@ -45,6 +45,8 @@ NEEDS: Mapping[str, Needs] = {
     "clients.get": _needs("clients", "GetItem"),
     "clients.of_principal": _needs("clients", "Query"),
     "clients.put": _needs("clients", "PutItem"),
+    "pools.get": _needs("clients", "GetItem"),
+    "ticket_keys.get": _needs("clients", "GetItem"),
     "trail.note": _needs("executions", "PutItem"),
     "trail.list": _needs("executions", "Query"),
     "regulation.count_created": _needs("clients", "UpdateItem"),
@@ -62,7 +64,9 @@ NEEDS: Mapping[str, Needs] = {
     "regulation.forget_parked": _needs("clients", "DeleteItem"),
 }
 #: Ports without a table behind them.
-NO_TABLE = frozenset({"releases", "backlog", "dead_letters", "notices", "in_hand", "invoker", "targets", "rejects"})
+NO_TABLE = frozenset(
+    {"releases", "backlog", "dead_letters", "notices", "in_hand", "invoker", "targets", "rejects", "pool_queues"}
+)
 
 
 def require_allowed(actor: str, call: str, items: Sequence[object], about: Sequence[object]) -> None:

@@ -40,10 +40,12 @@ MOST_SKEW_MS = 1_500
 ASKING = ("api", "ingester")
 #: The name of a call by which a receiver reports on its attempt.
 REPORTING = "api<receiver"
+#: The names of the calls of workers: by which they claim, and by which they tell of their attempts.
+CLAIMING, REPORTING_WORKER = "workers<claim", "workers<report"
 #: For so long after a cancel was noted (ms) nobody but its receiver ends an attempt at work.
 RECEIVERS_GRACE_MS = 60_000
 #: States that only an attempt leads to.
-ATTEMPTED = frozenset({State.SUCCEEDED, State.FAILED, State.TIMED_OUT, State.WORKER_LOST})
+ATTEMPTED = frozenset({State.SUCCEEDED, State.FAILED, State.TIMED_OUT, State.WORKER_LOST, State.HANDED_BACK})
 
 
 @dataclass
@@ -126,6 +128,8 @@ class Watcher:
         self.lines = Lines(self._invocation_ms)
         self._payloads: dict[bytes, tuple[str, int]] = {}
         self._claimants: dict[str | None, Actor | None] = {}
+        #: Under which claim a worker has begun each attempt.
+        self._begun: dict[tuple[str, int], str | None] = {}
 
     def violated(self, invariant: str, what: str, about: str = "") -> None:
         """Notes a violation, and ends the run."""
@@ -336,7 +340,7 @@ class Watcher:
         if after.is_accepted and after.awaited is not None:
             in_time = (after.claim_until or 0) <= after.awaited.deadline_at
             self.require(in_time, "P4", "its receiver's claim outlasts the deadline", about)
-        if actor is not None and actor.name == REPORTING:
+        if actor is not None and actor.name in (REPORTING, REPORTING_WORKER):
             is_its = before is not None and before.state is State.RUNNING and before.claimant in actor.tokens
             self.require(is_its, "P2", f"a stale token changes what is {before and before.state}", about)
 
@@ -399,6 +403,7 @@ class Watcher:
         most += FORGIVEN_LOST_WORKERS if delivery.occurrence.record == "full" else 0
         record = self.executions.find(delivery.job_id, delivery.execution_id)
         most += 0 if record is None or not is_named(delivery.job_id) else record.budget_from
+        most += 0 if record is None else record.handbacks
         self.require(
             delivery.attempt <= most or delivery.occurrence.client_id in self.redriven,
             "L1",
@@ -470,6 +475,13 @@ class Watcher:
         self.require(record.attempt == delivery.attempt, "I4", f"attempt {delivery.attempt} is not the claimed", about)
         early = self._not_before.get(delivery.execution_id, 0) - clock_now
         self.require(early <= 0, "I2", f"a retry begins {early} ms early", about)
+
+    def begun(self, actor: Actor, delivery: Delivery, claimed: Execution) -> None:
+        """Checks an attempt that a worker begins, which `actor` has claimed for it."""
+        about, now = delivery.job_id, self._scheduler.now
+        self.started(actor, delivery, now + MOST_SKEW_MS)
+        known = self._begun.setdefault((delivery.execution_id, delivery.attempt), claimed.claimant)
+        self.require(known == claimed.claimant, "P8", f"attempt {delivery.attempt} is begun under two claims", about)
 
     def under_way(self, actor: Actor, delivery: Delivery, lasts_ms: int) -> None:
         """Checks the caps of its client for an attempt that takes `lasts_ms`."""
