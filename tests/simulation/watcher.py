@@ -331,6 +331,7 @@ class Watcher:
         self.require(objection is None, "I5", str(objection), about)
         objection = self.named.skip_objection(before, after)
         self.require(objection is None, "I1", str(objection), about)
+        self.require(not _is_short_of_attempts(before, after), "P3", "it is DEAD for attempts that do not count", about)
         if after.state in FINAL:
             self.require(bool(after.reason) or after.state is State.SUCCEEDED, "I1", "an end without a reason", about)
 
@@ -498,6 +499,15 @@ class Watcher:
         """Notes a delivery that the target has taken."""
         self.seen[delivery.job_id].accepted += 1
         self.named.accepted.add(delivery.execution_id)
+
+
+def _is_short_of_attempts(before: Execution | None, after: Execution) -> bool:
+    """Whether an execution is DEAD as its attempts are used up, though fewer of them count than its policy has."""
+    if before is None or after.state is not State.DEAD or after.occurrence is None:
+        return False
+    counted = [one for one in after.attempts[before.budget_from :] if one.state is not State.HANDED_BACK]
+    is_used_up = (after.reason or "").startswith("attempt ")
+    return is_used_up and len(counted) < after.occurrence.retry_policy.max_attempts and len(after.attempts) < 100
 
 
 def place_of(job_id: str) -> AnonymousJob:
