@@ -25,8 +25,8 @@ from clockwork.settings import Settings
 from infra.packaging.bundle import core, handler, packages
 
 STARTS = 12
-#: The Lambdas whose cold start makes jobs wait.
-MOMENTS = ("poller", "deliverer")
+#: The Lambdas whose cold start makes jobs, or their clients, wait, each with its layers of packages.
+MOMENTS = {"poller": ("vendor",), "deliverer": ("vendor",), "api": ("vendor", "edge")}
 _OURS = "import handler"
 _BARE = "import botocore.session; botocore.session.get_session().create_client('dynamodb')"
 
@@ -48,7 +48,7 @@ def _cpu(program: str, moment: str) -> float:
 
 def _start(program: str, moment: str) -> str:
     """The output of a program in a new process that has a Lambda's folders and environment variables."""
-    layers = [core(local=True), packages("vendor", architecture=None)]
+    layers = [core(local=True), *(packages(layer, architecture=None) for layer in MOMENTS[moment])]
     folders = [str(handler(moment)), *(str(layer / "python") for layer in layers)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTHON"))}
     environment |= Settings.for_account().to_environment() | {

@@ -48,7 +48,7 @@ TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
         "clients": "GetItem PutItem UpdateItem DeleteItem Query",
     },
     "sweeper": {
-        "timeline": "GetItem BatchGetItem PutItem BatchWriteItem Query",
+        "timeline": "GetItem BatchGetItem PutItem BatchWriteItem UpdateItem Query",
         "jobs": "GetItem PutItem Query Scan",
         "executions": "GetItem BatchGetItem PutItem Query",
         "shards": "GetItem BatchGetItem PutItem UpdateItem Scan",

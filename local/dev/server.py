@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -21,6 +22,9 @@ from local.stack import LocalStack
 QUEUE = "clockwork-demo"
 #: The ARN is known before the queue is made: the stack is deployed with it, so its assembly is the same every time.
 QUEUE_ARN = f"arn:aws:sqs:{REGION}:{ACCOUNT}:{QUEUE}"
+#: The pool for which the user `demo` may work, and to which the client `demo` may send jobs: any of these handlers.
+POOL = "demo"
+HANDLERS = ["work", "generate_invoices", "resize_images", "train_model"]
 #: What webhooks of the client `demo` may reach in plain HTTP: every port of this machine.
 LOOPBACK = ["127.0.0.1:*", "localhost:*", "[::1]:*"]
 
@@ -54,7 +58,7 @@ def server(screen: Screen, *, port: int = 0, state: Path | None = None) -> Itera
         with screen.step("Starting the emulator"):
             stack = held.enter_context(LocalStack.start(say=screen.say, address=listener, state=state))
         with screen.step("Synthesizing the CDK app (kept until its sources change)"):
-            assembly = stack.synthesize({"targetQueueArns": QUEUE_ARN})
+            assembly = stack.synthesize({"targetQueueArns": QUEUE_ARN, "pools": json.dumps([{"name": POOL}])})
         with screen.step("Deploying"):
             stack.deploy(assembly=assembly)
             if state is not None:
@@ -85,8 +89,14 @@ def _set_up_client(stack: LocalStack) -> Credentials:
     Returns the user's credentials. Raises ServerFailed if the API refuses the client.
     """
     api_arn = f"arn:aws:execute-api:{REGION}:{ACCOUNT}:{stack.outputs['ApiId']}/*"
-    credentials = stack.create_user(DEMO, {"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": api_arn})
+    queues = f"arn:aws:sqs:{REGION}:{ACCOUNT}:Clockwork-Pool-{POOL}-*"
+    credentials = stack.create_user(
+        DEMO,
+        {"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": api_arn},
+        {"Effect": "Allow", "Action": ["sqs:ReceiveMessage", "sqs:ChangeMessageVisibility"], "Resource": queues},
+    )
     admin, path = stack.api(), f"/v1/clients/{DEMO}"
+    _set_up_pool(admin, credentials)
     if admin.request("GET", path).status == 200:
         return credentials
     secrets = stack.client("secretsmanager")
@@ -98,8 +108,19 @@ def _set_up_client(stack: LocalStack) -> Credentials:
         "signingSecrets": [SIGNING_SECRET],
         "allowedQueueArns": [QUEUE_ARN],
         "allowedPrivateTargets": LOOPBACK,
+        "allowedPools": [POOL],
     }
     answer = admin.request("PUT", path, body)
     if answer.status != 200:
         raise ServerFailed(f"The API did not take the client: {answer.status} {answer.body}")
     return credentials
+
+
+def _set_up_pool(admin: SignedApi, worker: Credentials) -> None:
+    """Let the user `demo` work for the pool, unless somebody has written it before."""
+    path = f"/v1/pools/{POOL}"
+    if admin.request("GET", path).body.get("revision"):
+        return
+    answer = admin.request("PUT", path, {"principals": [worker.arn], "handlers": HANDLERS, "leaseSeconds": 60})
+    if answer.status != 200:
+        raise ServerFailed(f"The API did not take the pool: {answer.status} {answer.body}")

@@ -42,6 +42,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "edge": (
         ("ingestion", "app"),
+        ("late",),
         ("description",),
         ("operations",),
         ("responses",),

@@ -17,6 +17,7 @@ from clockwork.aws.queues.pool_queues import AwsPoolQueues
 from clockwork.aws.queues.release_queue import AwsReleaseQueue
 from clockwork.aws.repeats import Backoff
 from clockwork.aws.session import Aws
+from clockwork.aws.stores.checkpoints import AwsCheckpoints
 from clockwork.aws.stores.clients import AwsClients
 from clockwork.aws.stores.executions import AwsExecutions
 from clockwork.aws.stores.jobs import AwsJobs
@@ -34,7 +35,7 @@ from clockwork.domain.pools.pool import PRIORITIES
 from clockwork.domain.storage.codec import decode
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows, MemoryPools, MemoryTicketKeys
 from clockwork.memory.clock import MemoryClock
-from clockwork.memory.executions import MemoryExecutions
+from clockwork.memory.executions import MemoryCheckpoints, MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
 from clockwork.memory.regulation import MemoryRegulation
 from clockwork.memory.release_queue import MemoryPoolQueues, MemoryReleaseQueue
@@ -44,6 +45,7 @@ from clockwork.memory.timeline import MemoryTimeline
 from clockwork.memory.trail import MemoryTrail
 from clockwork.ports import (
     Backlog,
+    Checkpoints,
     Clients,
     Executions,
     Jobs,
@@ -85,6 +87,9 @@ class World(Protocol):
 
     @property
     def pools(self) -> Pools: ...
+
+    @property
+    def checkpoints(self) -> Checkpoints: ...
 
     @property
     def key_rows(self) -> KeyRows: ...
@@ -140,6 +145,7 @@ class MemoryWorld:
         self.executions = MemoryExecutions()
         self.clients = MemoryClients()
         self.pools = MemoryPools()
+        self.checkpoints = MemoryCheckpoints()
         self.key_rows = MemoryKeyRows()
         self.regulation = MemoryRegulation()
         self.trail = MemoryTrail()
@@ -229,6 +235,10 @@ class AwsWorld:
     @cached_property
     def pools(self) -> Pools:
         return AwsPools(self.aws, self.table("clients"))
+
+    @cached_property
+    def checkpoints(self) -> Checkpoints:
+        return AwsCheckpoints(self.aws, self.table("executions"))
 
     @cached_property
     def key_rows(self) -> KeyRows:

@@ -27,6 +27,7 @@ READS = frozenset(
         "executions": ("find", "list", "dead"),
         "clients": ("get", "list", "of_principal"),
         "pools": ("get",),
+        "checkpoints": ("get",),
         "regulation": ("circuits", "created"),
         "jobs": ("get", "list"),
         "signing_secrets": ("exists",),

@@ -207,6 +207,11 @@ STEPS = (
         ids=_batch,
     ),
     Step(
+        "POST /v1/pools/{pool}/checkpoints",
+        {"token": "aczAwMS8x.1777975200250.0.1.dGhlLWNsYWltLW9mLWhvc3", "sequence": 1, "value": {"page": 40}},
+        ids=_batch,
+    ),
+    Step(
         "POST /schedule",
         {
             **_ORIGINAL,

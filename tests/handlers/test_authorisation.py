@@ -41,6 +41,14 @@ BODIES: dict[str, Any] = {
     "create_batch": {"clientId": "acme", "jobs": [job_body()]},
     "put_client": {"principals": [ALICE, APP]},
     "put_pool": {"handlers": ["h"]},
+    "claim_tickets": {
+        "workerId": "w",
+        "handlers": ["h"],
+        "claims": [{"claimId": "x" * 22, "ticket": "{}", "receiptHandle": "r"}],
+    },
+    "beat_attempts": {"heartbeats": [{"token": "no such token"}]},
+    "report_outcomes": {"outcomes": [{"token": "no such token", "outcome": "complete"}]},
+    "keep_checkpoint": {"token": "no such token", "sequence": 1, "value": 1},
     "pause_client": {"reason": "incident"},
     "resume_client": {},
     "release_parked": {"maxPerSecond": 5},
@@ -98,6 +106,9 @@ def expected(route: Route, who: str, kind: str) -> int:
         return 403
     if route.operation in OPEN | EVERYBODYS or (route.operation in ANYBODYS and who not in STRANGERS):
         return 200
+    if route.worker and route.method == "POST":
+        # An admin says who works for a pool, and works for it only if it says so of itself.
+        return 200 if who in OWN else 403
     if who in ADMINS or (who in OWN and not route.admin):
         return 409 if kind == "anonymous" and route.operation in NAMED_ONLY else STATUS.get(route.operation, 200)
     return 404 if who == "other client" and is_owned(route) else 403

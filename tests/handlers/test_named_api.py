@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Outcome
+from clockwork.domain.fires import counting
 from clockwork.domain.instants import to_text
+from clockwork.domain.keys import edge_key
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.recurrence import Work
 from clockwork.domain.releases import Delivery
 from clockwork.edge.http.checks import REQUEST_WORK
+from clockwork.edge.operations.named_jobs import CHECK_WORK
 from clockwork.edge.responses.named_jobs import LISTED_WORK
+from clockwork.flows.named.repair import check_chain
 from tests.handlers.handlers import Answer, Api, job_body
 from tests.support.examples import BOB, success
 
@@ -357,6 +363,32 @@ def test_an_old_job_with_exclusions_is_read_by_so_much_work_and_a_list_leaves_it
     shown = api.call("GET", f"/v1/jobs/{job_id}").body
     assert (shown["state"], len(shown["nextFires"]), shown["nextFireAt"]) == ("ACTIVE", 10, shown["nextFires"][0]["at"])
     assert 0 < sum(spent) <= REQUEST_WORK
+
+
+def test_the_chain_of_a_job_of_sixty_years_is_not_counted_at_each_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    api = Api()
+    schedule = {"cron": "0 0 * * *", "exclude": HUNDRED[60:], "maxFires": 1_000_000}
+    job_id = api.create(jobKey="old", schedule=schedule).body["jobId"]
+    api.clockwork.clock.advance(60 * 365 * 86_400_000)
+    shards, now = api.clockwork.shards, api.clockwork.clock.at
+    for partition_id in shards.list():
+        lease = shards.acquire(partition_id, "poller", now, now + 1_000, edge_key(now))
+        assert lease is not None
+        assert shards.commit(msgspec.structs.replace(lease, cursor=edge_key(now - 1_000)))
+    days, stretches = [0], counting._stretches
+
+    def counted(*bounds: Any) -> Iterator[Any]:
+        for day in stretches(*bounds):
+            days[0] += 1
+            yield day
+
+    monkeypatch.setattr(counting, "_stretches", counted)
+    shown = api.call("GET", f"/v1/jobs/{job_id}")
+    assert (shown.status, shown.body["state"]) == (200, "ACTIVE")
+    assert days[0] <= (CHECK_WORK + REQUEST_WORK) // counting.COST_OF_DAY
+    # The audit, which has the time, finds out all the same that its pointer is gone.
+    job = api.clockwork.jobs.get([("acme", "old")])[0]
+    assert isinstance(job, NamedJob) and check_chain(api.clockwork.world, job)
 
 
 def test_a_job_with_a_hundred_exclusions_is_created_and_read() -> None:

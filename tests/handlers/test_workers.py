@@ -436,3 +436,83 @@ def test_a_target_is_shown_as_it_was_asked_for(api: Api) -> None:
     job_id = created(api, target={"type": "pool", "pool": POOL, "handler": HANDLER})
     shown = api.call("GET", f"/v1/jobs/{job_id}", caller=ALICE).body["target"]
     assert shown == {"type": "pool", "pool": POOL, "handler": HANDLER, "timeoutSeconds": 3_600, "priority": "normal"}
+
+
+def checkpoint(worker: Worker, token: str, sequence: int, value: Any) -> str:
+    answer = worker.post("checkpoints", {"token": token, "sequence": sequence, "value": value})
+    assert answer.status == 200, answer.text
+    return str(answer.body["outcome"])
+
+
+@pytest.mark.parametrize("fields", [{}, {"jobKey": "nightly"}])
+def test_the_next_attempt_goes_on_from_the_last_checkpoint_and_the_one_before_writes_no_more(
+    api: Api, fields: dict[str, str]
+) -> None:
+    created(api, **fields)
+    worker = Worker(api)
+    (first,) = worker.take()
+    assert "checkpoint" not in first
+    assert checkpoint(worker, first["token"], 1, {"page": 1}) == "ok"
+    assert checkpoint(worker, first["token"], 2, {"page": 2}) == "ok"
+    assert checkpoint(worker, first["token"], 2, {"page": 2}) == "ok"  # a repeat
+    assert checkpoint(worker, first["token"], 1, {"page": 1}) == "stale"
+    later(api, 100)
+    (second,) = worker.take()
+    assert (second["attempt"], second["checkpoint"]) == (2, {"attempt": 1, "sequence": 2, "value": {"page": 2}})
+    assert checkpoint(worker, first["token"], 3, {"page": 3}) == "stale"
+    assert checkpoint(worker, second["token"], 3, {"page": 30}) == "ok"
+    assert worker.tell(second["token"], "handback") == "ok"
+    later(api, 1)
+    (third,) = worker.take()
+    assert third["checkpoint"] == {"attempt": 2, "sequence": 3, "value": {"page": 30}}
+
+
+def test_a_write_that_stalled_before_its_checkpoint_is_refused_once_the_next_attempt_has_it(api: Api) -> None:
+    """The token was good when it was looked at; the write comes when the next attempt has been claimed."""
+    created(api)
+    worker = Worker(api)
+    (first,) = worker.take()
+    assert checkpoint(worker, first["token"], 1, 1) == "ok"
+    put, kept = api.clockwork.checkpoints.put, list[Any]()
+
+    def stalls(before: Any, after: Any) -> bool:
+        if not kept:
+            kept.append(after)
+            later(api, 100)
+            kept.append(worker.take())
+        return put(before, after)
+
+    api.clockwork.checkpoints.put = stalls  # type: ignore[method-assign]
+    assert checkpoint(worker, first["token"], 2, 2) == "stale"
+    (second,) = kept[1]
+    assert second["checkpoint"]["value"] == 1
+    found = api.clockwork.checkpoints.get(first["executionId"])
+    assert found is not None
+    assert (found.value, found.fence) == (b"1", 2)
+
+
+def test_who_asks_again_for_a_claim_gets_the_same_checkpoint(api: Api) -> None:
+    created(api)
+    worker = Worker(api)
+    (first,) = worker.take()
+    checkpoint(worker, first["token"], 1, [1, 2])
+    worker.tell(first["token"], "handback")
+    later(api, 1)
+    (message,) = worker.receive()
+    claim = claim_of(message)
+    answers = [worker.claim(claim)[0] for _ in range(2)]
+    assert [one["checkpoint"]["value"] for one in answers] == [[1, 2], [1, 2]]
+
+
+def test_checkpoints_that_are_none(api: Api) -> None:
+    created(api)
+    worker = Worker(api)
+    (first,) = worker.take()
+    assert checkpoint(worker, "no token", 1, 1) == "stale"
+    assert checkpoint(worker, first["token"][:-1] + "x", 1, 1) == "stale"
+    assert checkpoint(Worker(api, pool="gpu"), first["token"], 1, 1) == "stale"
+    assert checkpoint(worker, first["token"], 1, None) == "ok"
+    for body in ({"sequence": 0, "value": 1}, {"sequence": 1}, {"sequence": 1, "value": "x" * 32_768}):
+        assert worker.post("checkpoints", {"token": first["token"], **body}).status == 422
+    assert worker.tell(first["token"], "complete") == "ok"
+    assert checkpoint(worker, first["token"], 2, 1) == "stale"

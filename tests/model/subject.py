@@ -125,6 +125,7 @@ class Subject:
             targets=self._targets,
             clients=stores.clients,
             pools=rest.pools,
+            checkpoints=rest.checkpoints,
             key_rows=stores.key_rows,
             regulation=stores.regulation,
             trail=rest.trail,

@@ -35,7 +35,7 @@ OPERATIONS = {
 #: For callers of the original Clockwork, and older paths of operations that the client has.
 LEFT_OUT = {"postSchedule", "deleteSchedule", "releaseSidelined", "discardSidelined"}
 #: Calls of workers: `clockwork_client.worker` makes them, which keeps a protocol, and no caller by hand.
-LEFT_OUT |= {"claimTickets", "beatAttempts", "reportOutcomes"}
+LEFT_OUT |= {"claimTickets", "beatAttempts", "reportOutcomes", "keepCheckpoint"}
 AT = datetime(2027, 1, 31, 9, tzinfo=UTC)
 TARGETS: dict[str, Target] = {
     "HttpTargetBody": requests.http("https://a", method="POST", headers={"x": "y"}, timeout_seconds=3),
@@ -79,6 +79,7 @@ DEFINITION: requests.DefinitionOptions = {
     **SCHEDULE,
     "retry": RETRY,
     "relevancy_window_seconds": 60,
+    "precision": "second",
     "record": "full",
     "tags": {"team": "billing"},
     "ordering_key": "o",
@@ -99,6 +100,7 @@ CLIENT: requests.ClientOptions = {
     "allowed_pools": ["p"],
     "retry": RETRY,
     "relevancy_window_seconds": 60,
+    "precision": "second",
     "max_rate_per_second": 5,
     "max_concurrency": 5,
     "creates_per_second": 5,
@@ -214,7 +216,7 @@ ANSWERS: dict[type[Answer], set[str]] = {
     overview.Shard: {"ShownShard"},
     overview.UpcomingItem: {"UpcomingItem"},
     overview.AuditEntry: {"AuditEntry"},
-    results.HandledDead: {"HandledDead"},
+    handled.HandledDead: {"HandledDead"},
     handled.HandledJobs: {"HandledJobs"},
     handled.PassedJob: {"PassedJob"},
     results.Unparking: {"Unparking"},

@@ -18,6 +18,7 @@ from clockwork.domain.requests.create import CreateRequest, NewJob
 from clockwork.flows.requests import redrive, reporting
 from clockwork.flows.requests.reporting import Reported
 from clockwork.flows.world import World
+from tests.simulation.administering import hurried, pools_written
 from tests.simulation.clients import Visit, ask_again
 from tests.simulation.departing import look_at
 from tests.simulation.named_history import CANCELLING
@@ -110,7 +111,7 @@ CORNERS: dict[str, Callable[[], Steps]] = {
     scene.__name__: scene
     for scene in (
         *(shut, ended_waiting, in_line, lost_while_parked, paused_between),
-        *(deleted_behind_circuit, directed),
+        *(deleted_behind_circuit, directed, pools_written, hurried),
     )
 }
 

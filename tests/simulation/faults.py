@@ -161,7 +161,7 @@ BAD_DECISIONS = 0.05
 #: Nothing goes wrong but decisions and calls about the work of one client: for all others the run is calm.
 DEFECTS = Profile("defects", 0.25, only=(Fault.DEFECT,), skew_ms=0)
 #: Rows, messages and records are kept for minutes, retries are an hour away, and a client is paused for as long.
-SHORT_LIVES = Profile("short lives", 0.01, 0.02, 0.02, 0.3, curiosity=0.4)
+SHORT_LIVES = Profile("short lives", 0.01, 0.02, 0.02, 0.3)
 
 
 #: A call is made for many at these places of the flows: whoever uses them is asked.

@@ -15,6 +15,7 @@ from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.lifecycle.tokens import claimant_of
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.named.overlaps import LAST_THROUGH
+from clockwork.domain.pools.pool import Pool
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Page, Row
 from clockwork.memory.clock import SeededRandom
@@ -223,6 +224,25 @@ class GatedPoolQueues(GatedPort):
         return [GatedReleases.refusal(index, answer) for index, answer in enumerate(answers) if answer is not None]
 
 
+class GatedPools(GatedPort):
+    """`ports.Pools`: of two that put one pool at the same time, one comes second."""
+
+    def __init__(self, inner: ports.Pools, gate: Gate) -> None:
+        super().__init__("pools", inner, gate)
+        self._inner: ports.Pools = inner
+
+    def put(self, pool: Pool, *, replaces: int) -> bool:
+        def effect(some: Sequence[Pool]) -> Sequence[bool]:
+            return [self._inner.put(one, replaces=replaces) for one in some]
+
+        return _require(self._gate.each("pools.put", [pool], effect, pool, overtake=self._overtake))[0]
+
+    def _overtake(self, pool: Pool) -> None:
+        stored = self._inner.get(pool.name, fresh=True)
+        if stored is not None:
+            self._inner.put(msgspec.structs.replace(stored, revision=stored.revision + 1), replaces=stored.revision)
+
+
 #: Ports of which one call does several things.
 OF_THEIR_OWN: dict[str, Callable[[Any, Gate], object]] = {
     "timeline": GatedTimeline,
@@ -230,6 +250,7 @@ OF_THEIR_OWN: dict[str, Callable[[Any, Gate], object]] = {
     "releases": GatedReleases,
     "pool_queues": GatedPoolQueues,
     "clients": GatedClients,
+    "pools": GatedPools,
 }
 
 

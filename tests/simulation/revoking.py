@@ -88,7 +88,7 @@ class Grants:
 
 
 def _has_all(client: Client, first: Client) -> bool:
-    names = ("allowed_target_hosts", "allowed_queue_arns", "allowed_topics")
+    names = ("allowed_target_hosts", "allowed_queue_arns", "allowed_topics", "allowed_pools")
     return all(getattr(client, name) == getattr(first, name) for name in names)
 
 
@@ -100,4 +100,5 @@ def without_some(client: Client, kept: float, draw: Callable[[], float]) -> Clie
         allowed_target_hosts=(first, *(host for host in hosts if draw() < kept)),
         allowed_queue_arns=tuple(arn for arn in client.allowed_queue_arns if draw() < kept),
         allowed_topics=tuple(topic for topic in client.allowed_topics if draw() < kept),
+        allowed_pools=tuple(pool for pool in client.allowed_pools if draw() < kept),
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from clockwork.settings import Settings
+from tests.simulation.administering import SPEC
 from tests.simulation.clients import Step
 from tests.simulation.corners import CORNERS
 from tests.simulation.faults import CALM, Adversary, Fault
@@ -36,6 +37,7 @@ BRIEF = {
     "retimed": _FEW_POLLS,
     "held_back": _FEW_POLLS,
     "deleted_behind_circuit": SETTINGS.with_(circuit_least_outcomes=2),
+    "pools_written": SETTINGS.with_(pools=(SPEC,), release_queue_url="https://sqs.us-east-1.amazonaws.com/1/Release"),
     "shut": SETTINGS.with_(circuit_least_outcomes=3),
 }
 

@@ -176,11 +176,17 @@ class UnrulyQueue(MemoryReleaseQueue):
     """The release queue with SQS's faults: messages come twice, later than asked, or in another order."""
 
     def __init__(
-        self, clock: MemoryClock, settings: Settings, adversary: Adversary, watcher: Watcher, acting: Acting
+        self,
+        clock: MemoryClock,
+        settings: Settings,
+        adversary: Adversary,
+        watcher: Watcher,
+        acting: Acting,
+        ids: str = "m",
     ) -> None:
         self._world: MemoryClock
         visibility_ms, tolerance_ms = settings.visibility_seconds * 1000, settings.late_tolerance_ms
-        super().__init__(clock, visibility_ms, settings.max_receive_count, tolerance_ms)
+        super().__init__(clock, visibility_ms, settings.max_receive_count, tolerance_ms, ids)
         self._settings = settings
         self._adversary = adversary
         self._watcher = watcher
@@ -246,7 +252,7 @@ class UnrulyPoolQueues(MemoryPoolQueues):
         super().__init__(clock, {})
         brief = settings.with_(visibility_seconds=60)
         self._queues = {
-            (pool, priority): UnrulyQueue(clock, brief, adversary, watcher, acting)
+            (pool, priority): UnrulyQueue(clock, brief, adversary, watcher, acting, f"{pool}-{priority}-")
             for pool, urls in settings.pool_queue_urls.items()
             for priority in urls
         }

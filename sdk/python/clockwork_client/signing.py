@@ -57,6 +57,17 @@ class Signer:
             self("GET", "http://localhost/", {}, None)
         return str(getattr(self._credentials, "method", None) or "given")
 
+    def client_of(self, service: str, endpoint_url: str) -> Any:
+        """A botocore client with the same credentials and region. Raises NotConfigured without any."""
+        self.source()
+        from botocore.config import Config
+        from botocore.session import Session
+
+        session = Session(profile=self._profile)
+        session._credentials = self._credentials  # type: ignore[attr-defined]  # the very object, which renews itself
+        config = Config(connect_timeout=5, read_timeout=30, retries={"mode": "standard"}, max_pool_connections=50)
+        return session.create_client(service, region_name=self._region, endpoint_url=endpoint_url, config=config)
+
     def _resolve(self) -> tuple[Any, Any, Any]:
         from botocore.auth import SigV4Auth
         from botocore.awsrequest import AWSRequest

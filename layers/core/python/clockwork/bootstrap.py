@@ -99,6 +99,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     from clockwork.aws.clock import OsRandom, SystemClock
     from clockwork.aws.queues.pool_queues import AwsPoolQueues
     from clockwork.aws.session import Aws
+    from clockwork.aws.stores.checkpoints import AwsCheckpoints
     from clockwork.aws.stores.clients import AwsClients, CachedClients
     from clockwork.aws.stores.executions import AwsExecutions
     from clockwork.aws.stores.jobs import AwsJobs
@@ -131,6 +132,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
         targets=_targets(aws, settings, clock) if delivers else NotWired("targets"),
         clients=CachedClients(AwsClients(aws, settings.clients_table), clock, settings.client_cache_seconds),
         pools=CachedPools(AwsPools(aws, settings.clients_table), clock, settings.client_cache_seconds),
+        checkpoints=AwsCheckpoints(aws, settings.executions_table),
         key_rows=AwsKeyRows(aws, settings.jobs_table),
         regulation=AwsRegulation(aws, settings.clients_table, clock),
         trail=AwsTrail(aws, settings.executions_table),

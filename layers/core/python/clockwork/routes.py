@@ -78,6 +78,7 @@ ROUTES = (
     Route("POST", "/v1/pools/{pool}/claims", "claim_tickets", worker=True),
     Route("POST", "/v1/pools/{pool}/heartbeats", "beat_attempts", worker=True),
     Route("POST", "/v1/pools/{pool}/outcomes", "report_outcomes", worker=True),
+    Route("POST", "/v1/pools/{pool}/checkpoints", "keep_checkpoint", worker=True),
     Route("POST", "/schedule", "post_schedule", original=True),
     Route("DELETE", "/schedule", "delete_schedule", original=True),
     Route("GET", "/v1/health", "get_health"),

@@ -117,6 +117,12 @@ def _whoami() -> click.Command:
     return whoami
 
 
+def _worker() -> click.Command:
+    from clockwork_client.cli.worker import worker
+
+    return worker
+
+
 #: Groups of commands: what imports one when it is first used, and its line in the help, which needs none of them.
 GROUPS = {
     "job": (_job, "Jobs: create, list, get, update, pause, resume, run, backfill, cancel."),
@@ -130,6 +136,7 @@ COMMANDS = {
     "upcoming": (_upcoming, "What is about to start for the client, anonymous jobs included."),
     "audit": (_audit, "Who changed what of the client, when and why."),
     "shards": (_shards, "Where each shard of the timeline stands (admins)."),
+    "worker": (_worker, "Run the handlers of a pool until SIGTERM."),
     "whoami": (_whoami, "Who the caller is, as Clockwork sees it, and for which clients it may act."),
 }
 LOADED: dict[str, tuple[Callable[[], click.Command], str]] = {**GROUPS, **COMMANDS}

@@ -76,8 +76,8 @@ NAMING = (
         "flows/named/repair.py",
         (
             (
-                "    pointer = _pointer_from(job, keys.instant_of(shard.cursor))\n",
-                "    pointer = _pointer_from(job, keys.instant_of(shard.horizon))\n",
+                "    pointer = _pointer_from(job, keys.instant_of(shard.cursor), work)\n",
+                "    pointer = _pointer_from(job, keys.instant_of(shard.horizon), work)\n",
             ),
         ),
         "I1",

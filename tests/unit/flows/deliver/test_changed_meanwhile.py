@@ -12,7 +12,7 @@ import pytest
 from clockwork.aws.stores.clients import CachedClients
 from clockwork.domain.executions import DAY_MS, Execution, State
 from clockwork.domain.fires.chains import release_of
-from clockwork.domain.jobs import Completion, HttpTarget, KafkaTarget, SqsTarget
+from clockwork.domain.jobs import Completion, HttpTarget, KafkaTarget, SqsTarget, Target
 from clockwork.domain.named.changes import replaced
 from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Release
@@ -25,6 +25,14 @@ from tests.support.named import Named
 
 FIRST, SECOND = (SqsTarget(f"arn:aws:sqs:us-east-1:123456789012:{name}") for name in ("one", "two"))
 BOTH = (FIRST.queue_arn, SECOND.queue_arn)
+OPEN, PRIVATE = HttpTarget("https://example.com/"), HttpTarget("http://10.0.0.7:80/", private=True)
+#: Changes after which another deliverer has what it takes.
+WAYS = {
+    "to Kafka": (OPEN, KafkaTarget("orders", "k")),
+    "from Kafka": (KafkaTarget("orders", "k"), OPEN),
+    "into the network": (OPEN, PRIVATE),
+    "out of the network": (PRIVATE, OPEN),
+}
 
 
 @pytest.mark.parametrize("ended_by", [1, 2], ids=["for earlier ones", "for itself"])
@@ -161,6 +169,36 @@ def test_an_attempt_has_a_token_if_its_job_completes_by_callback_by_then(order: 
     assert delivery.token is not None
     # What is behind it in the order does not wait for its receiver.
     assert not clockwork.ordered_queue.messages
+
+
+@pytest.mark.parametrize("cap", [None, 100], ids=["uncapped", "capped"])
+@pytest.mark.parametrize("order", [None, "k"], ids=["plain", "ordered"])
+@pytest.mark.parametrize(("before", "after"), WAYS.values(), ids=WAYS)
+def test_what_another_deliverer_has_to_deliver_by_then_is_sent_to_its_queue(
+    before: Target, after: Target, order: str | None, cap: int | None
+) -> None:
+    more: dict[str, Any] = {"every_ms": 600_000}
+    more |= {} if order is None else {"ordering_key": order, "sequence": 0}
+    named = Named(target=before, **more)
+    clockwork = named.clockwork
+    clockwork.world = replace(clockwork.world, settings=replace(clockwork.settings, has_network=True))
+    listed = {"allowed_topics": ("orders",), "allowed_private_targets": ("10.0.0.7:80",)}
+    clockwork.clients.put(msgspec.structs.replace(ACME, max_concurrency=cap, **listed))
+    clockwork.clock.advance(600_000)
+    clockwork.poll_all()
+    named.change(replaced(named.definition(target=after, **more), b'"y"'))
+    queue = clockwork.queue if order is None else clockwork.ordered_queue
+    deliver = clockwork.deliver_visible if order is None else clockwork.deliver_ordered
+    deliver()
+    # This one has no way to the target: nothing was tried, and the message lies where the other one takes it from.
+    assert clockwork.targets.delivered == []
+    hints = [release.occurrence.target for one in queue.messages.values() for release in codec.decode_message(one.body)]
+    assert hints == [after]
+    deliver()
+    (delivery,) = clockwork.targets.delivered
+    (stored,) = named.executions()
+    assert (delivery.occurrence.target, stored.state, stored.attempt) == (after, State.SUCCEEDED, 1)
+    assert not queue.messages
 
 
 def test_an_attempt_has_no_token_if_its_job_completes_by_callback_no_more() -> None:

@@ -161,6 +161,45 @@ def test_a_heartbeat_writes_only_if_it_tells_something_or_the_claim_needs_it() -
     assert story.record.awaited.message == "half-way"
 
 
+def test_news_alone_are_written_once_in_ten_seconds_and_the_latest_go_with_what_is_written() -> None:
+    story = Story(completion=Completion(heartbeat_seconds=120, timeout_seconds=600))
+    first, written, began_at = story.record, [], story.clockwork.clock.at
+    for second in range(300):
+        story.clockwork.clock.at = began_at + second * 1_000
+        before = story.record.revision
+        told = story.beat(progress=second / 1_000, message=f"page {second}")
+        if told.revision != before:
+            written.append(second)
+        assert told.awaited is not None
+        assert told.awaited.message == f"page {written[-1]}"
+    # The claim is renewed with them: nothing else is written for that.
+    assert written == list(range(0, 300, 10))
+    assert story.record.revision == first.revision + 30
+
+
+def test_news_go_with_a_renewal_however_soon_they_come() -> None:
+    story = Story(completion=Completion(heartbeat_seconds=12, timeout_seconds=600))
+    story.beat(progress=0.1)
+    story.clockwork.clock.at += 5_000
+    told = story.beat(progress=0.2)
+    assert (told.awaited and told.awaited.progress, told.claim_until) == (0.2, story.clockwork.clock.at + 12_000)
+
+
+def test_a_claim_that_reaches_to_its_deadline_is_not_written_at_each_heartbeat() -> None:
+    story = Story(completion=Completion(heartbeat_seconds=600, timeout_seconds=600))
+    first = story.record
+    for _ in range(20):
+        story.clockwork.clock.at += 29_000
+        assert story.beat() == first
+
+
+def test_a_heartbeat_before_the_targets_answer_makes_the_claim_the_receivers() -> None:
+    said: list[Execution] = []
+    story = Story(before_answer=lambda story: said.append(story.beat(progress=0.5)))
+    assert said[0].is_accepted and said[0].awaited is not None and said[0].awaited.progress == 0.5
+    assert story.record.is_accepted
+
+
 def test_a_heartbeat_brings_an_ended_claim_back_to_life_while_nobody_has_taken_it() -> None:
     story = Story()
     story.clockwork.clock.at += 61_000

@@ -1,6 +1,6 @@
 """botocore, imported when it is first needed: 140 ms of CPU that a cold start without it is spared.
 
-No other module of the core but the composition root imports inside functions. Deferring an import is worth it for a
+Only the composition root and modules of this name import inside functions. Deferring an import is worth it for a
 package that most environments need late or never, and that takes longer to import than all the others together.
 """
 

@@ -84,6 +84,8 @@ class Awaited(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     #: As the last heartbeat told them: how much is done (0 to 1), and some words.
     progress: float | None = None
     message: str | None = None
+    #: When these were written last (ms).
+    told_at: int | None = None
     #: The pool whose worker has it, and the name that this gives itself; None: a target delivered it to a receiver.
     pool: str | None = None
     worker_id: str | None = None

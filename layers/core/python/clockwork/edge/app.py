@@ -1,25 +1,28 @@
-"""The application: Powertools routes an API Gateway event to its operation; each error becomes a problem document."""
+"""The application: it finds the operation of an API Gateway event; each error becomes a problem document."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import cache, partial
 from http import HTTPStatus
 from traceback import extract_tb
-from typing import Any
-
-from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+from typing import TYPE_CHECKING, Any
 
 from clockwork.domain.errors import TooManyRequests, Unavailable
-from clockwork.edge.description.parameters import check_query, query_of
+from clockwork.edge import late
 from clockwork.edge.http import problems
-from clockwork.edge.http.answer import to_json
+from clockwork.edge.http.answer import PlainText, to_json
 from clockwork.edge.http.request import Request, caller_arn
-from clockwork.edge.operations.jobs import Api
-from clockwork.edge.operations.original import PlainText
+from clockwork.edge.http.router import Router
+from clockwork.edge.operations.creates import CreateApi
 from clockwork.flows.access import identify, require_admin
+from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.flows.world import World
 from clockwork.routes import ROUTES, Route
+
+if TYPE_CHECKING:
+    from clockwork.edge.operations.jobs import Api
 
 log = logging.getLogger(__name__)
 
@@ -28,39 +31,38 @@ Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 def make_api(world: World, count_accepted: Callable[[int], None]) -> Handler:
     """The Lambda handler of the API. It tells `count_accepted` how many jobs each create request was promised."""
-    api = Api(world, count_accepted)
-    resolver = APIGatewayHttpResolver()
-    for route in ROUTES:
-        pattern = route.path.replace("{", "<").replace("}", ">")
-        resolver.route(pattern, method=route.method)(_answering(resolver, api, route))
-    resolver.not_found(_not_found)
+    creates = CreateApi(world, count_accepted, cache(partial(ensure_shards, world)))
+    router = Router(ROUTES)
 
-    def handle(event: dict[str, Any], context: Any) -> dict[str, Any]:
-        return resolver.resolve(event, context)
+    @cache
+    def others() -> Api:
+        return late.all_operations(world, count_accepted, creates.shards, creates.intake)
+
+    def handle(event: dict[str, Any], _: Any) -> dict[str, Any]:
+        if (found := router.find(event)) is None:
+            return _not_found()
+        route, path = found
+        try:
+            api = creates if hasattr(creates, route.operation) else others()
+            return _answer(api, route, path, event)
+        except Exception as error:  # noqa: BLE001 - the last resort: the client learns that it failed, the log why
+            return _problem(route, error)
 
     return handle
 
 
-def _answering(resolver: APIGatewayHttpResolver, api: Api, route: Route) -> Callable[..., Response[str]]:
-    operation, known = getattr(api, route.operation), query_of(route.operation)
-
-    def answer(**path: str) -> Response[str]:
-        event = resolver.current_event.raw_event
-        try:
-            caller = identify(api.world, caller_arn(event))
-            if route.admin:
-                require_admin(caller)
-            query = event.get("queryStringParameters") or {}
-            check_query(query, known)
-            status, body = operation(Request(event, caller, path, query))
-        except Exception as error:  # noqa: BLE001 - the last resort: the client learns that it failed, the log why
-            return _problem(route, error)
-        return _respond(status, body, "text/plain" if isinstance(body, PlainText) else "application/json")
-
-    return answer
+def _answer(api: CreateApi, route: Route, path: dict[str, str], event: dict[str, Any]) -> dict[str, Any]:
+    caller = identify(api.world, caller_arn(event))
+    if route.admin:
+        require_admin(caller)
+    query = event.get("queryStringParameters") or {}
+    if query:
+        late.check_query(route.operation, query)
+    status, body = getattr(api, route.operation)(Request(event, caller, path, query))
+    return _respond(status, body, "text/plain" if isinstance(body, PlainText) else "application/json")
 
 
-def _problem(route: Route, error: Exception) -> Response[str]:
+def _problem(route: Route, error: Exception) -> dict[str, Any]:
     document = problems.original_problem_of(error) if route.original else problems.problem_of(error)
     if isinstance(error, Unavailable):
         log.warning("unavailable: %s", error, extra={"action": "api_unavailable", "operation": route.operation})
@@ -69,17 +71,22 @@ def _problem(route: Route, error: Exception) -> Response[str]:
         where = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in extract_tb(error.__traceback__)]
         extra = {"action": "api_failed", "operation": route.operation, "error": type(error).__name__, "where": where}
         log.error("unexpected error", extra=extra)
-    answer = _respond(HTTPStatus(document.status), document, problems.CONTENT_TYPE)
+    answer = _respond(document.status, document, problems.CONTENT_TYPE)
     if isinstance(error, TooManyRequests):
-        answer.headers["Retry-After"] = str(error.retry_after_seconds)
+        answer["headers"]["Retry-After"] = str(error.retry_after_seconds)
     return answer
 
 
-def _not_found(_: Exception) -> Response[str]:
-    return _respond(
-        HTTPStatus.NOT_FOUND, problems.Problem.of(HTTPStatus.NOT_FOUND, "there is no such route"), problems.CONTENT_TYPE
-    )
+def _not_found() -> dict[str, Any]:
+    document = problems.Problem.of(HTTPStatus.NOT_FOUND, "there is no such route")
+    return _respond(document.status, document, problems.CONTENT_TYPE)
 
 
-def _respond(status: HTTPStatus, body: Any, content_type: str) -> Response[str]:
-    return Response(int(status), content_type, str(body) if isinstance(body, str) else to_json(body))
+def _respond(status: int, body: Any, content_type: str) -> dict[str, Any]:
+    """An answer as API Gateway takes it (payload format 2.0)."""
+    return {
+        "statusCode": int(status),
+        "headers": {"Content-Type": content_type},
+        "body": str(body) if isinstance(body, str) else to_json(body),
+        "isBase64Encoded": False,
+    }

@@ -76,6 +76,7 @@ class World:
     targets: ports.Targets
     clients: ports.Clients
     pools: ports.Pools
+    checkpoints: ports.Checkpoints
     key_rows: ports.KeyRows
     regulation: ports.Regulation
     trail: ports.Trail

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import DeadPage, Execution
+from clockwork.domain.pools.checkpoint import Checkpoint
 from clockwork.ports import Saved
 
 
@@ -48,3 +49,21 @@ class MemoryExecutions:
     def all(self) -> Sequence[Execution]:
         """Every record, for tests and audits."""
         return list(self._records.values())
+
+
+class MemoryCheckpoints:
+    """`ports.Checkpoints` in plain Python."""
+
+    def __init__(self) -> None:
+        self._checkpoints: dict[str, Checkpoint] = {}
+
+    def get(self, execution_id: str) -> Checkpoint | None:
+        return self._checkpoints.get(execution_id)
+
+    def put(self, before: Checkpoint | None, after: Checkpoint) -> bool:
+        stored = self._checkpoints.get(after.execution_id)
+        seen, known = (None if one is None else one.revision for one in (before, stored))
+        if stored != after and seen != known:
+            return False
+        self._checkpoints[after.execution_id] = after
+        return True

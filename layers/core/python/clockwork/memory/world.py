@@ -19,7 +19,7 @@ from clockwork.flows.timeline.shards import all_shards
 from clockwork.flows.world import World
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows, MemoryPools, MemoryTicketKeys
 from clockwork.memory.clock import MemoryClock, SeededRandom
-from clockwork.memory.executions import MemoryExecutions
+from clockwork.memory.executions import MemoryCheckpoints, MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
 from clockwork.memory.ordered_queue import MemoryOrderedQueue
 from clockwork.memory.outboxes import MemoryDeadLetters, MemoryNotices
@@ -64,6 +64,7 @@ class MemoryClockwork:
         self.targets = MemoryTargets(self.clock, self.answer)
         self.clients = MemoryClients()
         self.pools = MemoryPools()
+        self.checkpoints = MemoryCheckpoints()
         self.notices = MemoryNotices()
         self.regulation = MemoryRegulation()
         self.trail = MemoryTrail()
@@ -87,6 +88,7 @@ class MemoryClockwork:
             targets=self.targets,
             clients=self.clients,
             pools=self.pools,
+            checkpoints=self.checkpoints,
             key_rows=MemoryKeyRows(),
             regulation=self.regulation,
             trail=self.trail,

@@ -12,6 +12,7 @@ from clockwork.domain.releases import Refused
 from clockwork.domain.requests.create import KeyRow
 from clockwork.domain.timeline import Lease
 from clockwork.ports.machine import Clock, Invoker, Random, SigningSecrets, Targets
+from clockwork.ports.pools import Checkpoints, Pools
 from clockwork.ports.queues import (
     Backlog,
     DeadLetter,
@@ -29,7 +30,6 @@ from clockwork.ports.tables import (
     Jobs,
     KeyRows,
     Listed,
-    Pools,
     Regulation,
     Saved,
     Shards,
@@ -39,6 +39,7 @@ from clockwork.ports.tables import (
 
 __all__ = [
     "Backlog",
+    "Checkpoints",
     "Clients",
     "Clock",
     "DeadLetter",

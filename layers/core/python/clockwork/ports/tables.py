@@ -14,7 +14,6 @@ from clockwork.domain.lifecycle.parking import Parked
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.limits.slots import Reach, Reserved
 from clockwork.domain.named_jobs import NamedJob
-from clockwork.domain.pools.pool import Pool
 from clockwork.domain.requests.create import KeyRow
 from clockwork.domain.requests.trail import Entry, TrailPage
 from clockwork.domain.timeline import Lease, Page, Row, Shard, ShardStatus
@@ -146,20 +145,6 @@ class Clients(Protocol):
 
     def of_principal(self, principal: str) -> Sequence[str]:
         """The clientIds of clients that may list this principal. The client itself decides whether it does."""
-
-
-class Pools(Protocol):
-    """The pools as admins have written them, changed only by compare-and-set on their revision."""
-
-    def get(self, name: str, *, fresh: bool = False) -> Pool | None:
-        """The pool, or None. It may be as old as the adapter's stated cache time, unless it is to be `fresh`."""
-
-    def put(self, pool: Pool, *, replaces: int) -> bool:
-        """Create or replace the pool, if the stored one is at the revision `replaces` (0: if there is none).
-
-        False: the stored one is at another revision, and stays. A pool that is stored as it is to be counts as
-        replaced.
-        """
 
 
 class Listed(msgspec.Struct, frozen=True):

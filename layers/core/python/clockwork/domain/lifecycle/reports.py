@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from clockwork.domain.executions import Execution, Outcome, Report, State
+from clockwork.domain.executions import Awaited, Execution, Outcome, Report, State
 from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_outcome
 from clockwork.domain.lifecycle.awaiting import (
@@ -26,6 +26,8 @@ from clockwork.domain.releases import Release
 
 #: A heartbeat that tells nothing new is written once less than this share of its interval is left.
 WRITTEN_BELOW = 2 / 3
+#: News alone are written no more often than this (ms): each write costs a unit for each KB of the record.
+NEWS_MS = 10_000
 
 
 class Heartbeat(msgspec.Struct, frozen=True):
@@ -71,6 +73,8 @@ def plan_answer(release: Release, running: Execution, outcome: Outcome, now: int
 def plan_heartbeat(stored: Execution | None, token: Token, beat: Heartbeat) -> ReportPlan:
     """The plan for a heartbeat. One that tells nothing new writes only when the claim needs to be renewed.
 
+    News that come sooner than NEWS_MS after the last ones are dropped, unless the claim is renewed with them.
+
     It is stale if the grace after a cancel is over, and ends the execution: so nobody has to wait for the watch.
     """
     if not _stands(stored, token) or stored is None or stored.awaited is None or stored.report is not None:
@@ -81,16 +85,25 @@ def plan_heartbeat(stored: Execution | None, token: Token, beat: Heartbeat) -> R
         return msgspec.structs.replace(_STALE, execution=forced)
     if beat.now >= stored.awaited.deadline_at + CLAIM_GRACE_MS:
         return _STALE  # Its watch is late, and ends it.
-    awaited = msgspec.structs.replace(
-        stored.awaited,
-        accepted_at=stored.awaited.accepted_at or beat.now,
-        progress=stored.awaited.progress if beat.progress is None else beat.progress,
-        message=stored.awaited.message if beat.message is None else beat.message,
-    )
-    left = (stored.claim_until or 0) - beat.now
-    if awaited == stored.awaited and left >= awaited.heartbeat_ms * WRITTEN_BELOW:
+    claim_until, renewed = stored.claim_until or 0, renewed_until(stored, beat.now)
+    is_long = claim_until - beat.now >= stored.awaited.heartbeat_ms * WRITTEN_BELOW
+    # A claim that reaches to its deadline gets no longer.
+    is_fresh = stored.is_accepted and (is_long or renewed <= claim_until)
+    awaited = _told(stored.awaited, beat)
+    is_told_late = beat.now >= (stored.awaited.told_at or 0) + NEWS_MS
+    if is_fresh and (awaited == stored.awaited or not is_told_late):
         return ReportPlan("its claim is fresh enough")
-    return ReportPlan("it is at work", stored.changed(claim_until=renewed_until(stored, beat.now), awaited=awaited))
+    awaited = msgspec.structs.replace(awaited, accepted_at=awaited.accepted_at or beat.now)
+    return ReportPlan("it is at work", stored.changed(claim_until=renewed, awaited=awaited))
+
+
+def _told(awaited: Awaited, beat: Heartbeat) -> Awaited:
+    """What is known of an attempt after a heartbeat; the same as before if it tells nothing new."""
+    progress = awaited.progress if beat.progress is None else beat.progress
+    message = awaited.message if beat.message is None else beat.message
+    if (progress, message) == (awaited.progress, awaited.message):
+        return awaited
+    return msgspec.structs.replace(awaited, progress=progress, message=message, told_at=beat.now)
 
 
 def plan_report(stored: Execution | None, token: Token, report: Report) -> ReportPlan:

@@ -18,6 +18,7 @@ from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.jobs import Occurrence, PoolTarget
 from clockwork.domain.named_jobs import NamedJob, Pointer
+from clockwork.domain.pools.checkpoint import Checkpoint
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.releases import Release
 from clockwork.domain.requests.trail import Entry
@@ -40,14 +41,16 @@ FORMAT = MANY_COMPLETING
 Element = Occurrence | Release | Pointer
 Decoded = TypeVar("Decoded")
 #: The values that have a blob of their own.
-Stored = TypeVar("Stored", Execution, Client, NamedJob, Entry, Pool)
+Stored = TypeVar("Stored", Execution, Client, NamedJob, Entry, Pool, Checkpoint)
 
 _encoder = msgspec.msgpack.Encoder()
 _row_decoder = msgspec.msgpack.Decoder(list[Element])
 _packed_decoder = msgspec.msgpack.Decoder(Packed)
 _releases_decoder = msgspec.msgpack.Decoder(list[Release])
 _release_decoder = msgspec.msgpack.Decoder(Release)
-_decoders = {kind: msgspec.msgpack.Decoder[Any](kind) for kind in (Execution, Client, NamedJob, Entry, Pool)}
+_decoders = {
+    kind: msgspec.msgpack.Decoder[Any](kind) for kind in (Execution, Client, NamedJob, Entry, Pool, Checkpoint)
+}
 
 
 def encode_row(elements: Sequence[Element]) -> bytes:
@@ -117,12 +120,12 @@ def decode_message(body: str) -> list[Release]:
     return [_decode(_release_decoder, blob, COMPLETING)]
 
 
-def encode(value: Execution | Client | NamedJob | Entry | Pool) -> bytes:
+def encode(value: Execution | Client | NamedJob | Entry | Pool | Checkpoint) -> bytes:
     """The blob of an execution's record, of a client's definition, of a named job or of an entry of a trail."""
     return bytes([_format_of_one(value)]) + _encoder.encode(value)
 
 
-def _format_of_one(value: Execution | Client | NamedJob | Entry | Pool) -> int:
+def _format_of_one(value: Execution | Client | NamedJob | Entry | Pool | Checkpoint) -> int:
     if isinstance(value, NamedJob):
         completes = value.definition.completion is not None or isinstance(value.definition.target, PoolTarget)
         return COMPLETING if completes else PLAIN if value.is_of_0_1_0 else HINTS
@@ -136,7 +139,10 @@ def _record_completes(record: Execution) -> bool:
 
 
 def decode(blob: bytes, kind: type[Stored]) -> Stored:
-    """The execution, client, named job, entry or pool in a blob, as `kind` says. Raises NewerFormat or Undecodable."""
+    """What a blob holds: an execution, client, named job, entry, pool or checkpoint, as `kind` says.
+
+    Raises NewerFormat or Undecodable.
+    """
     decoder: msgspec.msgpack.Decoder[Stored] = _decoders[kind]
     return _decode(decoder, blob, COMPLETING if kind in (NamedJob, Execution) else PLAIN)
 

@@ -2,46 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
-
-from pydantic import BaseModel
 
 from clockwork.edge.description import examples
+from clockwork.edge.description.operation import Operation
 from clockwork.edge.operations.bulk import JobFilterBody, ResumeFilterBody, WaitingFilterBody
 from clockwork.edge.operations.clients import UnparkBody
 from clockwork.edge.operations.dead import DeadFilterBody, RedriveBody
 from clockwork.edge.operations.original import OriginalCancelBody, OriginalScheduleBody
+from clockwork.edge.requests.changes import BackfillBody, EmptyBody, PatchBody, PauseBody, PreviewBody, ReasonBody
 from clockwork.edge.requests.clients import ClientBody
-from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, DefinitionBody, PatchBody
+from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, DefinitionBody
 from clockwork.edge.requests.pools import PoolBody
 from clockwork.edge.requests.reports import CancelledBody, CompleteBody, FailBody, HeartbeatBody
-from clockwork.edge.requests.schedules import BackfillBody, EmptyBody, PauseBody, PreviewBody, ReasonBody
-from clockwork.edge.requests.workers import BeatsBody, ClaimsBody, OutcomesBody
+from clockwork.edge.requests.workers import BeatsBody, CheckpointBody, ClaimsBody, OutcomesBody
 from clockwork.edge.responses import bulk, clients, executions, jobs, named_jobs, overview, pools, trail, workers
-
-
-@dataclass(frozen=True)
-class Operation:
-    """One operation. `parameters` are those of the query and the headers; its route names those of the path.
-
-    `answer` is None for text, and for a document that no class of ours describes.
-    """
-
-    summary: str
-    answer: type | None
-    status: int = 200
-    #: Further statuses with the same answer.
-    also: tuple[int, ...] = ()
-    body: type[BaseModel] | None = None
-    examples: tuple[dict[str, Any], ...] = ()
-    parameters: tuple[str, ...] = ()
-    #: Its subject may be in a state in which it is refused with 409.
-    conflicts: bool = False
-    #: What it makes counts against the client's caps: over them it is refused with 429.
-    capped: bool = False
-
 
 _change = partial(Operation, answer=named_jobs.ChangedJob, parameters=("If-Match",))
 _report = partial(Operation, answer=executions.Execution, conflicts=True)
@@ -278,6 +253,12 @@ OPERATIONS = {
         workers.OutcomeAnswers,
         body=OutcomesBody,
         examples=({"outcomes": [{"token": examples.TOKEN, "outcome": "complete", "result": {"pages": 12}}]},),
+    ),
+    "keep_checkpoint": Operation(
+        "Keep what the next attempt is to go on from",
+        workers.OutcomeAnswer,
+        body=CheckpointBody,
+        examples=({"token": examples.TOKEN, "sequence": 1, "value": {"page": 40}},),
     ),
     "post_schedule": Operation(
         "Schedule a job as the original Clockwork does; the answer is its orderingKey",

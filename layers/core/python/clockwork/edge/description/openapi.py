@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from inspect import cleandoc
 from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
+from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
 from pydantic_core import core_schema
 
-from clockwork.edge.description.contract import OPERATIONS, Operation
+from clockwork.edge.description.contract import OPERATIONS
+from clockwork.edge.description.operation import Operation
 from clockwork.edge.description.parameters import PARAMETERS
+from clockwork.edge.http.forms import Form
+from clockwork.edge.http.models import model_of
 from clockwork.edge.http.problems import CONTENT_TYPE, Problem
 from clockwork.edge.requests.jobs import JobBody
 from clockwork.edge.responses.jobs import Created, Element, Job
@@ -138,7 +143,13 @@ def _faults(route: Route, operation: Operation) -> list[int]:
 
 def _names_client(operation: Operation) -> bool:
     """Whether a request may name a client that does not exist outside its path."""
-    return "clientIdOf" in operation.parameters or "client_id" in getattr(operation.body, "model_fields", ())
+    return "clientIdOf" in operation.parameters or "client_id" in _fields(operation.body)
+
+
+def _fields(body: type[BaseModel | Form] | None) -> Collection[str]:
+    if body is None:
+        return ()
+    return body.__struct_fields__ if issubclass(body, Form) else body.model_fields
 
 
 def _problems() -> dict[str, Any]:
@@ -164,7 +175,8 @@ def _schemas() -> dict[str, Any]:
 
 
 def _requests() -> dict[str, Any]:
-    models = [JobBody, *(operation.body for operation in OPERATIONS.values() if operation.body is not None)]
+    bodies = [JobBody, *(operation.body for operation in OPERATIONS.values() if operation.body is not None)]
+    models = [model_of(body) if issubclass(body, Form) else body for body in bodies]
     unique = [(model, "validation") for model in dict.fromkeys(models)]
     _, generated = models_json_schema(unique, ref_template=_SCHEMAS, schema_generator=_Schemas)  # type: ignore[arg-type]
     schemas: dict[str, Any] = generated["$defs"]

@@ -27,6 +27,10 @@ class AnswerBody(msgspec.Struct, rename="camel", omit_defaults=True, forbid_unkn
         return like(cls, kept, as_shown, **given)
 
 
+class PlainText(str):
+    """An answer in plain text rather than JSON."""
+
+
 def one_of(values: Iterable[str]) -> msgspec.Meta:
     """The values that a text may have, for the API's description.
 

@@ -16,9 +16,11 @@ from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.ids import digest_of, is_job_key
 from clockwork.domain.requests.create import CreateRequest
 from clockwork.edge.http.body import SINGLE_BYTES, canonical, parse
-from clockwork.edge.http.checks import Checks, EdgeModel, checks_of, validate
-from clockwork.edge.operations.named_jobs import as_sent
-from clockwork.edge.requests.jobs import ClientId, JobBody
+from clockwork.edge.http.checks import Checks
+from clockwork.edge.http.models import EdgeModel, checks_of
+from clockwork.edge.http.validation import validate
+from clockwork.edge.requests.changes import ClientId
+from clockwork.edge.requests.jobs import JobBody, as_sent
 from clockwork.flows.access import Caller
 from clockwork.flows.named.write import NamedRequest
 from clockwork.flows.requests.ingest import Cancel, Command, Ingestion, IngestReport, Message, Rejects

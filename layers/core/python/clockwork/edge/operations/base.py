@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from http import HTTPStatus
-from typing import Any
-
-from pydantic import BaseModel
+from typing import TYPE_CHECKING, Any
 
 from clockwork.domain import ids
 from clockwork.domain.clients import Client
@@ -16,11 +14,15 @@ from clockwork.domain.requests.quotas import Admit
 from clockwork.domain.requests.trail import Entry, Note
 from clockwork.edge.http.answer import to_json
 from clockwork.edge.http.body import SINGLE_BYTES, read_body
-from clockwork.edge.http.checks import Body, Checks, validate
+from clockwork.edge.http.checks import Checks
 from clockwork.edge.http.request import Request
+from clockwork.edge.http.validation import Body, validate
 from clockwork.flows.requests.quotas import Intake
 from clockwork.flows.trail import noting
 from clockwork.flows.world import World
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 Answer = tuple[HTTPStatus, Any]
 

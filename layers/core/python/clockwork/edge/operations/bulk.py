@@ -14,12 +14,13 @@ from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.named.changes import Change, cancelled, has_cancelled_waiting, paused, resumed
 from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.requests.quotas import admitted, creates_of
-from clockwork.edge.http.checks import Body, checks_of
+from clockwork.edge.http.models import checks_of
 from clockwork.edge.http.pages import position_of, token_of
 from clockwork.edge.http.request import Request, key_of_token
+from clockwork.edge.http.validation import Body
 from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.operations.named_jobs import has_tag
-from clockwork.edge.requests.schedules import ReasonBody
+from clockwork.edge.requests.changes import ReasonBody
 from clockwork.edge.responses.bulk import HandledJobs
 from clockwork.flows import access
 from clockwork.flows.requests.bulk import Which, change_jobs

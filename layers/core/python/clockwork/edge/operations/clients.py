@@ -13,10 +13,11 @@ from pydantic import Field
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import ClientDeleting, InvalidRequest, Problem
 from clockwork.domain.lifecycle.parking import HIGHEST_RATE, Parked
-from clockwork.edge.http.checks import Body, EdgeModel
+from clockwork.edge.http.models import EdgeModel
 from clockwork.edge.http.request import Request
+from clockwork.edge.http.validation import Body
 from clockwork.edge.operations.base import Answer, Operations
-from clockwork.edge.requests.schedules import EmptyBody, ReasonBody
+from clockwork.edge.requests.changes import EmptyBody, ReasonBody
 from clockwork.edge.responses.clients import Discarding, ShownClient, Unparking
 from clockwork.flows import access
 from clockwork.flows.requests.clients import delete_client, pause_client, resume_client

@@ -15,11 +15,12 @@ from clockwork.domain.executions import Execution as Stored
 from clockwork.domain.lifecycle.ownership import is_of_client_since
 from clockwork.domain.lifecycle.redrives import is_redrivable
 from clockwork.domain.requests.trail import Note
-from clockwork.edge.http.checks import EdgeModel, checks_of
+from clockwork.edge.http.models import EdgeModel, checks_of
 from clockwork.edge.http.pages import page, position_of, token_of
 from clockwork.edge.http.request import Request
 from clockwork.edge.operations.base import Answer, Operations
-from clockwork.edge.requests.schedules import EmptyBody, InstantText, instant_of
+from clockwork.edge.requests.changes import EmptyBody, InstantText
+from clockwork.edge.requests.schedules import instant_of
 from clockwork.edge.responses.executions import CancelledExecution, Execution, ExecutionPage, HandledDead
 from clockwork.flows import access
 from clockwork.flows.requests import cancel, read, redrive

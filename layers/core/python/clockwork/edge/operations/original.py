@@ -17,22 +17,21 @@ from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.ordering import LONGEST_ORDERING_KEY
 from clockwork.domain.requests.create import FURTHEST_AHEAD_MS
 from clockwork.domain.requests.trail import Note
+from clockwork.edge.http.answer import PlainText
 from clockwork.edge.http.body import SINGLE_BYTES, read_body
-from clockwork.edge.http.checks import Checks, EdgeModel, checks_of, validate
+from clockwork.edge.http.checks import Checks
+from clockwork.edge.http.models import EdgeModel, checks_of
 from clockwork.edge.http.request import Request
+from clockwork.edge.http.validation import validate
 from clockwork.edge.operations.base import Answer, Operations
-from clockwork.edge.operations.named_jobs import as_sent
+from clockwork.edge.requests.changes import ClientId, JobKey
 from clockwork.edge.requests.http_target import HttpTargetBody
-from clockwork.edge.requests.jobs import JOB_KEY, LARGEST_PAYLOAD, ClientId, DefinitionBody, JobKey
+from clockwork.edge.requests.jobs import JOB_KEY, LARGEST_PAYLOAD, DefinitionBody, as_sent
 from clockwork.edge.requests.kafka_target import KafkaTargetBody
 from clockwork.flows import access
 from clockwork.flows.access import get_by_key
 from clockwork.flows.named import write
 from clockwork.flows.world import World
-
-
-class PlainText(str):
-    """An answer in plain text rather than JSON."""
 
 
 class DeliveryBody(EdgeModel):

@@ -6,8 +6,8 @@ from http import HTTPStatus
 
 from clockwork.domain.pools.pool import Pool
 from clockwork.edge.http.body import SINGLE_BYTES, read_body
-from clockwork.edge.http.checks import validate
 from clockwork.edge.http.request import Request
+from clockwork.edge.http.validation import validate
 from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.requests.pools import PoolBody
 from clockwork.edge.responses.pools import PoolList, ShownPool

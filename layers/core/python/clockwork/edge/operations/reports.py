@@ -6,8 +6,8 @@ from http import HTTPStatus
 
 from clockwork.domain.lifecycle.reports import Heartbeat
 from clockwork.edge.http.body import SINGLE_BYTES, read_body
-from clockwork.edge.http.checks import Body, validate
 from clockwork.edge.http.request import Request
+from clockwork.edge.http.validation import Body, validate
 from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.requests.reports import CancelledBody, CompleteBody, FailBody, HeartbeatBody
 from clockwork.edge.responses.executions import AtWork, Execution

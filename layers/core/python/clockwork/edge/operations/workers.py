@@ -6,10 +6,11 @@ from http import HTTPStatus
 
 from clockwork.domain.pools.pool import Pool
 from clockwork.edge.http.body import SINGLE_BYTES, read_body
-from clockwork.edge.http.checks import validate
 from clockwork.edge.http.request import Request
+from clockwork.edge.http.validation import validate
 from clockwork.edge.operations.base import Answer, Operations
-from clockwork.edge.requests.workers import CLAIMS_BYTES, BeatsBody, ClaimsBody, OutcomesBody
+from clockwork.edge.requests.reports import encoded
+from clockwork.edge.requests.workers import CLAIMS_BYTES, BeatsBody, CheckpointBody, ClaimsBody, OutcomesBody
 from clockwork.edge.responses.workers import (
     BeatAnswer,
     BeatAnswers,
@@ -19,6 +20,7 @@ from clockwork.edge.responses.workers import (
     OutcomeAnswers,
 )
 from clockwork.flows.pools.access import worked_by
+from clockwork.flows.pools.checkpoints import keep_checkpoint
 from clockwork.flows.pools.claim import claim_for
 from clockwork.flows.pools.reports import beat_all, report_all
 
@@ -49,6 +51,13 @@ class WorkerApi(Operations):
         body = validate(OutcomesBody, read_body(request.event, SINGLE_BYTES), self._checks(request))
         taken = report_all(self.world, pool, [one.to_ended() for one in body.outcomes])
         return HTTPStatus.OK, OutcomeAnswers([OutcomeAnswer.of(one) for one in taken])
+
+    def keep_checkpoint(self, request: Request) -> Answer:
+        """POST /v1/pools/{pool}/checkpoints."""
+        pool = self._pool(request)
+        body = validate(CheckpointBody, read_body(request.event, SINGLE_BYTES), self._checks(request))
+        taken = keep_checkpoint(self.world, pool, body.token, body.sequence, encoded(body.value))
+        return HTTPStatus.OK, OutcomeAnswer.of(taken)
 
     def _pool(self, request: Request) -> Pool:
         return worked_by(self.world, request.caller, request.path["pool"])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from msgspec import Meta
 
 from clockwork.domain.targets.permissions import against_arn, against_queue
-from clockwork.edge.http.checks import EdgeModel, checks_of
+from clockwork.edge.http.checks import Checks
+from clockwork.edge.http.forms import Earlier, FieldCheck, TargetForm
 from clockwork.edge.requests.own_resources import not_own
 
 _REGION_AND_ACCOUNT = r"[a-z0-9-]+:[0-9]{12}"
@@ -15,104 +17,120 @@ _REGION_AND_ACCOUNT = r"[a-z0-9-]+:[0-9]{12}"
 SHORTEST_EXTERNAL_ID = 2
 
 
-def _listed_arn(arn: str, info: ValidationInfo) -> str:
+def _listed_arn(arn: str, checks: Checks, _: Earlier) -> str:
     """The ARN, if the client's allowedTargetArns list it. Raises ValueError."""
-    if (reason := against_arn(arn, checks_of(info).client)) is not None:
+    if (reason := against_arn(arn, checks.client)) is not None:
         raise ValueError(reason)
-    return not_own(arn, info)
+    return not_own(arn, checks)
 
 
-def _listed_queue(queue_arn: str, info: ValidationInfo) -> str:
+def _listed_queue(queue_arn: str, checks: Checks, _: Earlier) -> str:
     """The ARN, if the client's allowedQueueArns list it. Raises ValueError."""
-    if (reason := against_queue(queue_arn, checks_of(info).client)) is not None:
+    if (reason := against_queue(queue_arn, checks.client)) is not None:
         raise ValueError(reason)
-    return not_own(queue_arn, info)
+    return not_own(queue_arn, checks)
 
 
-def _listed_role(arn: str, info: ValidationInfo) -> str:
+def _listed_role(arn: str, checks: Checks, earlier: Earlier) -> str:
     """The ARN, if the role may be assumed for the client. Raises ValueError."""
-    client = checks_of(info).client
+    client = checks.client
     if client is not None and len(client.client_id) < SHORTEST_EXTERNAL_ID:
         raise ValueError("needs a clientId of at least 2 characters, since that is the ExternalId")
-    return _listed_arn(arn, info)
+    return _listed_arn(arn, checks, earlier)
 
 
-def _of_fifo(group: str, info: ValidationInfo) -> str:
+def _of_fifo(group: str, _: Checks, earlier: Earlier) -> str:
     """The message group, if its queue or topic is FIFO, or has a fault of its own. Raises ValueError."""
     for name, kind in (("queue_arn", "queues"), ("topic_arn", "topics")):
-        if not info.data.get(name, ".fifo").endswith(".fifo"):
+        if (arn := earlier(name)) is not None and not arn.endswith(".fifo"):
             raise ValueError(f"is for FIFO {kind} alone")
     return group
 
 
-MessageGroup = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+$"), AfterValidator(_of_fifo)]
+def _not_of_aws(source: str, _: Checks, __: Earlier) -> str:
+    if source.startswith("aws."):
+        raise ValueError("must not begin with aws., which is for the events of AWS")
+    return source
+
+
+MessageGroup = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+\Z")]
 RoleArn = Annotated[
     str,
-    Field(max_length=600, pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+$"),
-    AfterValidator(_listed_role),
+    Meta(
+        max_length=600,
+        pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+\Z",
+        description="taken on to send, with the clientId as the ExternalId; one of the client's allowedTargetArns",
+    ),
 ]
 FunctionArn = Annotated[
     str,
-    Field(
+    Meta(
         max_length=300,
-        pattern=rf"^arn:aws[a-z-]*:lambda:{_REGION_AND_ACCOUNT}:function:[A-Za-z0-9_-]+(:[A-Za-z0-9$_-]+)?$",
+        pattern=rf"^arn:aws[a-z-]*:lambda:{_REGION_AND_ACCOUNT}:function:[A-Za-z0-9_-]+(:[A-Za-z0-9$_-]+)?\Z",
     ),
-    AfterValidator(_listed_arn),
 ]
 BusArn = Annotated[
     str,
-    Field(max_length=1_600, pattern=rf"^arn:aws[a-z-]*:events:{_REGION_AND_ACCOUNT}:event-bus/[A-Za-z0-9._/-]+$"),
-    AfterValidator(_listed_arn),
+    Meta(max_length=1_600, pattern=rf"^arn:aws[a-z-]*:events:{_REGION_AND_ACCOUNT}:event-bus/[A-Za-z0-9._/-]+\Z"),
 ]
 TopicArn = Annotated[
     str,
-    Field(max_length=400, pattern=rf"^arn:aws[a-z-]*:sns:{_REGION_AND_ACCOUNT}:[A-Za-z0-9_-]+(\.fifo)?$"),
-    AfterValidator(_listed_arn),
+    Meta(max_length=400, pattern=rf"^arn:aws[a-z-]*:sns:{_REGION_AND_ACCOUNT}:[A-Za-z0-9_-]+(\.fifo)?\Z"),
+]
+EventSource = Annotated[
+    str, Meta(min_length=1, max_length=256, pattern=r"^[\x21-\x7e]+\Z", description="not beginning with aws.")
 ]
 
 
-class _InRole(EdgeModel):
+class _InRole(TargetForm):
     """A target for which Clockwork may assume a role that the client's allowedTargetArns list."""
 
-    role_arn: RoleArn | None = Field(
-        None, description="taken on to send, with the clientId as the ExternalId; one of the client's allowedTargetArns"
-    )
+    role_arn: RoleArn | None = None
 
 
-class SqsTargetBody(_InRole):
+class SqsTargetBody(_InRole, tag="sqs", kw_only=True):
     """An SQS queue that the client's allowedQueueArns list."""
 
-    type: Literal["sqs"]
-    queue_arn: Annotated[str, AfterValidator(_listed_queue)]
+    queue_arn: str
     message_group_id: MessageGroup | None = None
 
+    field_checks: ClassVar[Mapping[str, FieldCheck]] = {
+        "role_arn": _listed_role,
+        "queue_arn": _listed_queue,
+        "message_group_id": _of_fifo,
+    }
 
-class LambdaTargetBody(_InRole):
+
+class LambdaTargetBody(_InRole, tag="lambda", kw_only=True):
     """A Lambda function that the client's allowedTargetArns list, invoked asynchronously."""
 
-    type: Literal["lambda"]
     function_arn: FunctionArn
 
+    field_checks: ClassVar[Mapping[str, FieldCheck]] = {"role_arn": _listed_role, "function_arn": _listed_arn}
 
-class EventBridgeTargetBody(_InRole):
+
+class EventBridgeTargetBody(_InRole, tag="eventbridge", kw_only=True):
     """An EventBridge bus that the client's allowedTargetArns list."""
 
-    type: Literal["eventbridge"]
     bus_arn: BusArn
-    source: str = Field(min_length=1, max_length=256, pattern=r"^[\x21-\x7e]+$", description="not beginning with aws.")
-    detail_type: str = Field(min_length=1, max_length=128, pattern=r"^[\x20-\x7e]+$")
+    source: EventSource
+    detail_type: Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[\x20-\x7e]+\Z")]
 
-    @field_validator("source")
-    @classmethod
-    def _is_not_of_aws(cls, source: str) -> str:
-        if source.startswith("aws."):
-            raise ValueError("must not begin with aws., which is for the events of AWS")
-        return source
+    field_checks: ClassVar[Mapping[str, FieldCheck]] = {
+        "role_arn": _listed_role,
+        "bus_arn": _listed_arn,
+        "source": _not_of_aws,
+    }
 
 
-class SnsTargetBody(_InRole):
+class SnsTargetBody(_InRole, tag="sns", kw_only=True):
     """An SNS topic that the client's allowedTargetArns list."""
 
-    type: Literal["sns"]
     topic_arn: TopicArn
     message_group_id: MessageGroup | None = None
+
+    field_checks: ClassVar[Mapping[str, FieldCheck]] = {
+        "role_arn": _listed_role,
+        "topic_arn": _listed_arn,
+        "message_group_id": _of_fifo,
+    }

@@ -7,12 +7,13 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from clockwork.domain.clients import Client, principal_of
+from clockwork.domain.jobs import Precision
 from clockwork.domain.pools.pool import POOL_NAME
 from clockwork.domain.targets.urls import parse, why_not_public
-from clockwork.edge.http.checks import EdgeModel, checks_of
 from clockwork.edge.http.fields import kept
+from clockwork.edge.http.models import EdgeModel, bounded, checks_of
 from clockwork.edge.requests.own_resources import not_own, not_own_topic
-from clockwork.edge.requests.policies import RelevancyWindow, RetryPolicyBody
+from clockwork.edge.requests.policies import RELEVANCY_WINDOW, RetryPolicyBody
 from clockwork.edge.requests.schedules import LONGEST_YEAR_SECONDS
 
 _SESSION = "is a session of a role, and its name changes with each session: list the role itself, "
@@ -22,6 +23,14 @@ def _no_session(principal: object) -> object:
     if isinstance(principal, str) and principal_of(principal) != principal:
         raise ValueError(_SESSION + principal_of(principal))
     return principal
+
+
+def _not_own(arn: str, info: ValidationInfo) -> str:
+    return not_own(arn, checks_of(info))
+
+
+def _not_own_topic(topic: str, info: ValidationInfo) -> str:
+    return not_own_topic(topic, checks_of(info))
 
 
 #: The ARN of an IAM user has its path. STS drops the path of a role, so a role is named without one.
@@ -38,10 +47,10 @@ MOST_PRINCIPALS = 49
 QueueArn = Annotated[
     str,
     Field(pattern=r"^arn:aws[a-z-]*:sqs:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,75}(\.fifo)?$"),
-    AfterValidator(not_own),
+    AfterValidator(_not_own),
 ]
 Topics = Annotated[
-    str, Field(max_length=249, pattern=r"^[A-Za-z0-9._-]*[A-Za-z0-9._*-]$"), AfterValidator(not_own_topic)
+    str, Field(max_length=249, pattern=r"^[A-Za-z0-9._-]*[A-Za-z0-9._*-]$"), AfterValidator(_not_own_topic)
 ]
 
 
@@ -86,7 +95,7 @@ TargetHost = Annotated[str, Field(max_length=255, pattern=r"^(\*\.)?[a-z0-9_.:\[
 TargetArn = Annotated[
     str,
     Field(max_length=600, pattern=r"^arn:aws[a-z-]*:(lambda|events|sns|iam):[A-Za-z0-9_+=,.@:/-]+\*?$"),
-    AfterValidator(not_own),
+    AfterValidator(_not_own),
 ]
 
 PoolName = Annotated[str, Field(pattern=f"^{POOL_NAME.pattern}$")]
@@ -113,7 +122,12 @@ class ClientBody(EdgeModel):
     )
     allowed_pools: list[PoolName] = Field([], max_length=100, description="pools whose workers may get its jobs")
     retry_policy: RetryPolicyBody | None = Field(None, description="of jobs that have none of their own")
-    relevancy_window_seconds: RelevancyWindow | None = Field(None, description="of jobs that have none of their own")
+    relevancy_window_seconds: Annotated[float, bounded(RELEVANCY_WINDOW)] | None = Field(
+        None, description="of jobs that have none of their own"
+    )
+    precision: Precision | None = Field(
+        None, description="of jobs that have none of their own; millisecond unless given"
+    )
     max_rate_per_second: float | None = Field(None, ge=0.01, le=100_000, description="deliveries, retries included")
     max_concurrency: int | None = Field(None, ge=1, le=100_000, description="deliveries under way at once")
     creates_per_second: float | None = Field(

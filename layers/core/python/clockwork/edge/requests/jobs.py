@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    RootModel,
-    ValidationInfo,
-    ValidatorFunctionWrapHandler,
-    field_validator,
-    model_validator,
-)
+from msgspec import Meta, field
 
 from clockwork.domain import ids, jobs
 from clockwork.domain.clients import CLIENT_ID, Client
+from clockwork.domain.ids import digest_of
 from clockwork.domain.named_jobs import Definition
 from clockwork.domain.ordering import LARGEST_SEQUENCE, LONGEST_ORDERING_KEY, LONGEST_RETRYING_SECONDS, in_order
 from clockwork.domain.requests.create import NewJob, occurrence_of
 from clockwork.domain.targets.envelopes import json_of
-from clockwork.edge.http.checks import Checks, EdgeModel, checks_of
+from clockwork.edge.http.body import canonical
+from clockwork.edge.http.checks import Checks
 from clockwork.edge.http.fields import kept
+from clockwork.edge.http.forms import Earlier, FieldCheck, Form
 from clockwork.edge.requests.aws_targets import EventBridgeTargetBody, LambdaTargetBody, SnsTargetBody, SqsTargetBody
-from clockwork.edge.requests.policies import CompletionBody, RelevancyWindow, RetryPolicyBody
+from clockwork.edge.requests.policies import RELEVANCY_WINDOW, CompletionBody, RetryPolicyBody
 from clockwork.edge.requests.pool_target import PoolTargetBody
 from clockwork.edge.requests.schedules import ScheduleBody, instant_of
 from clockwork.edge.requests.targets import TargetBody, kept_target
@@ -44,79 +40,111 @@ ALWAYS_RECORDED = "must be full, or left out: a job with a jobKey is always reco
 _REFUSED_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def _job_key(value: str) -> str:
+#: Names of a request that are no part of a job's definition.
+NOT_DEFINITION = ("clientId", "jobKey")
+
+
+def is_job_key(value: str) -> str:
+    """The jobKey, if it may be one. Raises ValueError."""
     if not ids.is_job_key(value):
         raise ValueError(f"must be {JOB_KEY}")
     return value
 
 
-ClientId = Annotated[str, Field(pattern=f"^{CLIENT_ID.pattern}$")]
-JobKey = Annotated[str, AfterValidator(_job_key)]
+def _fits(value: Any, _: Checks, earlier: Earlier) -> jobs.Payload:
+    """Encode the payload as it will be sent, once for all that follows."""
+    payload = payload_of(value)
+    if len(payload.body) > LARGEST_PAYLOAD:
+        raise ValueError(f"has {len(payload.body):,} bytes encoded, at most {LARGEST_PAYLOAD:,} are taken")
+    target = earlier("target")
+    if isinstance(target, SqsTargetBody | SnsTargetBody) and _is_refused_by_sqs(payload):
+        raise ValueError(f"is empty or holds a control character, which {target.type.upper()} refuses")
+    if isinstance(target, ENVELOPED) and len(json_of(payload)) > LARGEST_ENVELOPED:
+        raise ValueError(f"is too large: {target.type} targets take {LARGEST_ENVELOPED:,} bytes of JSON")
+    return payload
 
 
-class DefinitionBody(EdgeModel):
+CLIENT_ID_TEXT = Meta(pattern=rf"^{CLIENT_ID.pattern}\Z")
+JOB_KEY_TEXT = Meta(extra_json_schema={"minLength": 1, "maxLength": ids.LONGEST_JOB_KEY})
+
+
+class DefinitionBody(Form, kw_only=True):
     """What a job does: the body of PUT, and most of a create."""
 
     schedule: ScheduleBody
     target: TargetBody
-    payload: Any = Field(None, description=f"delivered as JSON, a string as it is; {LARGEST_PAYLOAD:,} bytes encoded")
-    retry_policy: RetryPolicyBody | None = Field(None, description="the client's unless given")
-    relevancy_window_seconds: RelevancyWindow | None = Field(
-        None, description="undelivered so long after it was due it ends EXPIRED; the client's unless given"
-    )
-    record: Literal["none", "full"] | None = Field(
-        None, description="the client's unless given; a job with a jobKey is always recorded: full"
-    )
-    tags: dict[Annotated[str, Field(min_length=1, max_length=64)], Annotated[str, Field(max_length=256)]] = Field(
-        {}, max_length=20
-    )
-    ordering_key: str | None = Field(
-        None,
-        min_length=1,
-        max_length=LONGEST_ORDERING_KEY,
-        description="jobs of a client with one key are delivered one after the other; needs the record level full",
-    )
-    sequence: int | None = Field(
-        None, ge=0, le=LARGEST_SEQUENCE, description="breaks ties between jobs of one orderingKey; 0 unless given"
-    )
-    on_failure: TargetBody | None = Field(
-        None, description="a target that is called back with the facts of each execution that ends DEAD"
-    )
+    payload: Annotated[
+        Any, Meta(description=f"delivered as JSON, a string as it is; {LARGEST_PAYLOAD:,} bytes encoded")
+    ] = None
+    retry_policy: Annotated[RetryPolicyBody | None, Meta(description="the client's unless given")] = None
+    relevancy_window_seconds: (
+        Annotated[
+            float,
+            RELEVANCY_WINDOW,
+            Meta(description="undelivered so long after it was due it ends EXPIRED; the client's unless given"),
+        ]
+        | None
+    ) = None
+    precision: Annotated[
+        jobs.Precision | None,
+        Meta(description="`second`: it starts up to a second late, and costs less; the client's unless given"),
+    ] = None
+    record: Annotated[
+        Literal["none", "full"] | None,
+        Meta(description="the client's unless given; a job with a jobKey is always recorded: full"),
+    ] = None
+    tags: Annotated[
+        dict[Annotated[str, Meta(min_length=1, max_length=64)], Annotated[str, Meta(max_length=256)]],
+        Meta(max_length=20),
+    ] = field(default_factory=dict)
+    ordering_key: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=LONGEST_ORDERING_KEY,
+                description="jobs of a client with one key are delivered one after the other; "
+                "needs the record level full",
+            ),
+        ]
+        | None
+    ) = None
+    sequence: (
+        Annotated[
+            int,
+            Meta(ge=0, le=LARGEST_SEQUENCE, description="breaks ties between jobs of one orderingKey; 0 unless given"),
+        ]
+        | None
+    ) = None
+    on_failure: Annotated[
+        TargetBody | None,
+        Meta(description="a target that is called back with the facts of each execution that ends DEAD"),
+    ] = None
+    completion: Annotated[
+        CompletionBody | None,
+        Meta(description="without it the target's answer ends an attempt; with it, a callback of the receiver does"),
+    ] = None
 
-    completion: CompletionBody | None = Field(
-        None, description="without it the target's answer ends an attempt; with it, a callback of the receiver does"
-    )
+    field_checks: ClassVar[Mapping[str, FieldCheck]] = {"payload": _fits}
+    relocated: ClassVar[Mapping[str, tuple[str, str]]] = {"on_failure": ("/target", "/onFailure")}
 
-    @field_validator("on_failure", mode="wrap")
     @classmethod
-    def _points_to_itself(cls, value: Any, validated: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
-        """Validate it as the job's own target, and report its faults below its own pointer."""
-        if isinstance(value, dict) and value.get("type") == "pool":
-            raise ValueError("must not be a pool: nobody waits for the word of a worker on it")
-        with checks_of(info).relocated("/target", "/onFailure"):
-            return validated(value)
+    def before(cls, value: dict[str, Any], checks: Checks) -> None:
+        """Report a callback to a pool."""
+        called_back = value.get("onFailure")
+        if isinstance(called_back, dict) and called_back.get("type") == "pool":
+            checks.report("/onFailure", "must not be a pool: nobody waits for the word of a worker on it")
 
-    @field_validator("payload")
-    @classmethod
-    def _fits(cls, value: Any, info: ValidationInfo) -> jobs.Payload:
-        """Encode the payload as it will be sent, once for all that follows."""
-        payload = payload_of(value)
-        if len(payload.body) > LARGEST_PAYLOAD:
-            raise ValueError(f"has {len(payload.body):,} bytes encoded, at most {LARGEST_PAYLOAD:,} are taken")
-        target = info.data.get("target")
-        if isinstance(target, SqsTargetBody | SnsTargetBody) and _is_refused_by_sqs(payload):
-            raise ValueError(f"is empty or holds a control character, which {target.type.upper()} refuses")
-        if isinstance(target, ENVELOPED) and len(json_of(payload)) > LARGEST_ENVELOPED:
-            raise ValueError(f"is too large: {target.type} targets take {LARGEST_ENVELOPED:,} bytes of JSON")
-        return payload
+    def after(self, value: dict[str, Any], checks: Checks) -> None:
+        """Report a record level or a retry policy that does not go with the rest."""
+        self._is_recorded(checks)
+        self._is_in_order(value.get("retryPolicy"), checks)
 
-    @model_validator(mode="after")
-    def _is_recorded(self, info: ValidationInfo) -> Self:
-        checks = checks_of(info)
+    def _is_recorded(self, checks: Checks) -> None:
         if self.has_name and self.record == "none":
             checks.report("/record", ALWAYS_RECORDED)
         if self.has_name:
-            return self
+            return
         level = self.record or (checks.client.record if checks.client is not None else "full")
         if self.ordering_key is not None and level != "full":
             checks.report("/orderingKey", "needs the record level full")
@@ -124,23 +152,20 @@ class DefinitionBody(EdgeModel):
             checks.report("/completion", "needs the record level full")
         if isinstance(self.target, PoolTargetBody) and level != "full":
             checks.report("/target", "needs the record level full")
-        return self
 
-    @model_validator(mode="after")
-    def _is_in_order(self, info: ValidationInfo) -> Self:
-        checks, policy = checks_of(info), self.retry_policy
+    def _is_in_order(self, sent_policy: dict[str, Any] | None, checks: Checks) -> None:
         if self.ordering_key is not None and self.completion is not None:
             checks.report("/orderingKey", "is not for jobs with completion: an attempt may take days")
         if isinstance(self.target, PoolTargetBody):
             self._is_for_workers(checks)
         if self.sequence is not None and self.ordering_key is None:
             checks.report("/sequence", "is for jobs with an orderingKey alone")
-        given = policy is not None and "max_age_seconds" in policy.model_fields_set
-        longest = 0.0 if policy is None or not given else policy.max_age_seconds
+        # What a policy leaves out is cut to fit; what it asks for is not.
+        given = self.retry_policy is not None and "maxAgeSeconds" in (sent_policy or {})
+        longest = self.retry_policy.max_age_seconds if given and self.retry_policy is not None else 0.0
         if self.ordering_key is not None and longest > LONGEST_RETRYING_SECONDS:
             most = f"must be at most {LONGEST_RETRYING_SECONDS} for a job with an orderingKey"
             checks.report("/retryPolicy/maxAgeSeconds", most)
-        return self
 
     def _is_for_workers(self, checks: Checks) -> None:
         if self.ordering_key is not None:
@@ -186,39 +211,54 @@ class DefinitionBody(EdgeModel):
 class JobBody(DefinitionBody):
     """A job as it stands in a batch: named if it has a `jobKey`."""
 
-    job_key: JobKey | None = Field(
-        None,
-        json_schema_extra={"minLength": 1, "maxLength": ids.LONGEST_JOB_KEY},
-        description=f"{JOB_KEY}: names the job among its client's; needed for every and cron",
-    )
+    job_key: (
+        Annotated[
+            str,
+            JOB_KEY_TEXT,
+            Meta(description=f"{JOB_KEY}: names the job among its client's; needed for every and cron"),
+        ]
+        | None
+    ) = None
+
+    field_checks: ClassVar[Mapping[str, FieldCheck]] = {
+        **DefinitionBody.field_checks,
+        "job_key": lambda value, _, __: is_job_key(value),
+    }
 
     @property
     def has_name(self) -> bool:
         """Whether the job has a `jobKey`."""
         return self.job_key is not None
 
-    @model_validator(mode="after")
-    def _is_named(self, info: ValidationInfo) -> Self:
+    def after(self, value: dict[str, Any], checks: Checks) -> None:
+        """Report, too, a schedule that recurs without a name for the job."""
+        super().after(value, checks)
         if self.schedule.recurs and self.job_key is None:
-            checks_of(info).report("/jobKey", "is required for a schedule that recurs")
-        return self
+            checks.report("/jobKey", "is required for a schedule that recurs")
 
 
 class CreateJobBody(JobBody):
     """POST /v1/jobs."""
 
-    client_id: ClientId | None = None
+    client_id: Annotated[str, CLIENT_ID_TEXT] | None = None
 
 
-class PatchBody(RootModel[dict[str, Any]]):
-    """PATCH /v1/jobs/{jobId}: what is named replaces what was sent, null leaves it out."""
-
-
-class CreateBatchBody(EdgeModel):
+class CreateBatchBody(Form, kw_only=True):
     """POST /v1/jobs/batch. The jobs are validated one by one, so that a bad one does not stop the others."""
 
-    client_id: ClientId | None = None
-    jobs: list[Any] = Field(min_length=1, max_length=LARGEST_BATCH)
+    client_id: Annotated[str, CLIENT_ID_TEXT] | None = None
+    jobs: Annotated[list[Any], Meta(min_length=1, max_length=LARGEST_BATCH)]
+
+
+def as_sent(value: dict[str, Any]) -> bytes:
+    """A definition as its client wrote it, in canonical JSON: one text for equal values.
+
+    It has only the digest of the payload. The job has the payload already, and a row cannot hold the largest one twice.
+    """
+    written = {name: part for name, part in value.items() if name not in NOT_DEFINITION}
+    if "payload" in written:
+        written["payload"] = digest_of([canonical(written["payload"])])
+    return canonical(written)
 
 
 def payload_of(value: Any) -> jobs.Payload:

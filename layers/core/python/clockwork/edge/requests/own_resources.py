@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from pydantic import ValidationInfo
-
-from clockwork.edge.http.checks import checks_of
+from clockwork.edge.http.checks import Checks
 from clockwork.settings import Settings
 
 OWN = "is Clockwork's own, which no job may target"
@@ -30,16 +28,16 @@ def is_own(arn: str, settings: Settings) -> bool:
     return _is_of_stack(name, settings) or name in _named(settings)
 
 
-def not_own(arn: str, info: ValidationInfo) -> str:
+def not_own(arn: str, checks: Checks) -> str:
     """The ARN or pattern, unless it is this deployment's own. Raises ValueError."""
-    if is_own(arn, checks_of(info).settings):
+    if is_own(arn, checks.settings):
         raise ValueError(OWN)
     return arn
 
 
-def not_own_topic(topic: str, info: ValidationInfo) -> str:
+def not_own_topic(topic: str, checks: Checks) -> str:
     """The topic, unless it is this deployment's own. Raises ValueError."""
-    if is_own_topic(topic, checks_of(info).settings):
+    if is_own_topic(topic, checks.settings):
         raise ValueError(OWN)
     return topic
 

@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, model_validator
+from msgspec import Meta
 
 from clockwork.domain.pools.pool import HANDLER, POOL_NAME
 from clockwork.domain.targets.permissions import against_pool
-from clockwork.edge.http.checks import Checks, EdgeModel, checks_of
+from clockwork.edge.http.checks import Checks
+from clockwork.edge.http.forms import TargetForm
 
 #: An attempt of a worker may take so long (s): seven days.
 LONGEST_TIMEOUT_SECONDS = 604_800
 
 
-class PoolTargetBody(EdgeModel):
+class PoolTargetBody(TargetForm, tag="pool"):
     """A handler of a pool that the client's allowedPools list: workers pull the job."""
 
-    type: Literal["pool"]
-    pool: str = Field(pattern=f"^{POOL_NAME.pattern}$")
-    handler: str = Field(pattern=f"^{HANDLER.pattern}$", description="one of the pool's handlers")
-    timeout_seconds: float = Field(
-        3_600,
-        ge=1,
-        le=LONGEST_TIMEOUT_SECONDS,
-        description="an attempt ends so long after its start, heartbeats or not",
-    )
+    pool: Annotated[str, Meta(pattern=rf"^{POOL_NAME.pattern}\Z")]
+    handler: Annotated[str, Meta(pattern=rf"^{HANDLER.pattern}\Z", description="one of the pool's handlers")]
+    timeout_seconds: Annotated[
+        float,
+        Meta(
+            ge=1, le=LONGEST_TIMEOUT_SECONDS, description="an attempt ends so long after its start, heartbeats or not"
+        ),
+    ] = 3_600
     priority: Literal["normal", "high", "low"] = "normal"
 
-    @model_validator(mode="after")
-    def _is_there(self, info: ValidationInfo) -> Self:
-        checks = checks_of(info)
+    def after(self, value: dict[str, Any], checks: Checks) -> None:  # noqa: ARG002 - of all forms
+        """Report a pool, a handler or a priority that is not there, or not for the client."""
         for name, fault in self._faults(checks):
             checks.report(f"/target/{name}", fault)
-        return self
 
     def _faults(self, checks: Checks) -> list[tuple[str, str]]:
         priorities = checks.settings.pool_queue_urls.get(self.pool)

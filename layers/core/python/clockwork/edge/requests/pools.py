@@ -7,8 +7,8 @@ from typing import Annotated
 from pydantic import Field
 
 from clockwork.domain.pools.pool import HANDLER, LEASE_SECONDS, LEAST_LEASE_SECONDS, MOST_LEASE_SECONDS, Pool
-from clockwork.edge.http.checks import EdgeModel
 from clockwork.edge.http.fields import kept
+from clockwork.edge.http.models import EdgeModel
 from clockwork.edge.requests.clients import MOST_PRINCIPALS, Principal
 
 Handler = Annotated[str, Field(pattern=f"^{HANDLER.pattern}$")]

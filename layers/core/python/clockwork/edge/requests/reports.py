@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 
 from clockwork.domain.executions import State
 from clockwork.domain.targets.webhooks import LONGEST_RETRY_AFTER_SECONDS
-from clockwork.edge.http.checks import EdgeModel
+from clockwork.edge.http.models import EdgeModel
 from clockwork.flows.requests.reporting import Reported
 
 #: The most bytes of a result or an error: it is kept in the record of its execution.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar
 
-from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from msgspec import Meta, field
 
 from clockwork.domain import instants
 from clockwork.domain.cron.compiled import CompiledCron, DayMatch, DstGap, DstOverlap
@@ -18,7 +19,8 @@ from clockwork.domain.cron.zones import zone_named
 from clockwork.domain.named_jobs import CatchUp, Overlap
 from clockwork.domain.recurrence import Every, Recurrence, TooMuchWork, next_occurrence
 from clockwork.domain.requests.create import FURTHEST_AHEAD_MS, LATEST_PAST_MS
-from clockwork.edge.http.checks import Checks, EdgeModel, checks_of
+from clockwork.edge.http.checks import Checks
+from clockwork.edge.http.forms import Earlier, FieldCheck, Form
 
 #: The kinds of schedules. A schedule names just one of them.
 KINDS = ("at", "delaySeconds", "every", "cron")
@@ -31,118 +33,123 @@ BELONG_TO = {
 }
 JITTER = "each fire is due up to so much later, always before the next one; with `every` below the interval"
 LONGEST_YEAR_SECONDS = 31_536_000
-InstantText = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+InstantText = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 
 
-def _whole_milliseconds(seconds: float | None) -> float | None:
+def _whole_milliseconds(seconds: float, _: Checks, __: Earlier) -> float:
     """The seconds, if they are whole milliseconds. Raises ValueError."""
-    if seconds is not None and abs(seconds * 1000 - round(seconds * 1000)) > 1e-3:
+    if abs(seconds * 1000 - round(seconds * 1000)) > 1e-3:
         raise ValueError("has more decimals than milliseconds")
     return seconds
 
 
-class EveryBody(EdgeModel):
+def _in_range(at: str, checks: Checks, _: Earlier) -> str:
+    instant = instants.from_text(at)
+    if instant < checks.now - LATEST_PAST_MS:
+        raise ValueError("is more than 24 hours past")
+    if instant > checks.now + FURTHEST_AHEAD_MS:
+        raise ValueError("is more than 10 years (3,650 days) ahead")
+    return at
+
+
+def _is_instant(at: str, _: Checks, __: Earlier) -> str:
+    if not 0 <= instants.from_text(at) <= instants.LAST:
+        raise ValueError("is out of 1970-2286")
+    return at
+
+
+def _is_zone(timezone: str, _: Checks, __: Earlier) -> str:
+    zone_named(timezone)
+    return timezone
+
+
+def _is_cron(cron: str, checks: Checks, _: Earlier) -> str:
+    try:
+        compile_cron(cron)
+    except InvalidCron as invalid:
+        for fault in invalid.faults:
+            checks.report("/schedule/cron", str(fault))
+    return cron
+
+
+def _is_exclude(entries: list[str], checks: Checks, _: Earlier) -> list[str]:
+    try:
+        parse_exclude(entries)
+    except InvalidExclude as invalid:
+        for fault in invalid.faults:
+            checks.report(f"/schedule/exclude/{fault.entry}", fault.detail)
+    return entries
+
+
+class EveryBody(Form):
     """An interval of elapsed time, whatever clocks show."""
 
-    seconds: float = Field(ge=1, le=LONGEST_YEAR_SECONDS, description="decimals to 1 ms")
+    seconds: Annotated[float, Meta(ge=1, le=LONGEST_YEAR_SECONDS, description="decimals to 1 ms")]
 
-    _in_milliseconds = field_validator("seconds")(_whole_milliseconds)
+    field_checks: ClassVar[Mapping[str, FieldCheck]] = {"seconds": _whole_milliseconds}
 
 
-class ScheduleBody(EdgeModel):
+class ScheduleBody(Form):
     """When: just one of `at`, `delaySeconds`, `every` and `cron`. The last two recur and need a `jobKey`."""
 
-    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [kind]} for kind in KINDS]})
-
-    at: InstantText | None = Field(
-        None, description="RFC 3339 with a zone; up to 24 h past (then at once), 10 years ahead"
+    at: (
+        Annotated[InstantText, Meta(description="RFC 3339 with a zone; up to 24 h past (then at once), 10 years ahead")]
+        | None
+    ) = None
+    delay_seconds: Annotated[float, Meta(ge=0, le=FURTHEST_AHEAD_MS / 1000, description="decimals to 1 ms")] | None = (
+        None
     )
-    delay_seconds: float | None = Field(None, ge=0, le=FURTHEST_AHEAD_MS / 1000, description="decimals to 1 ms")
     every: EveryBody | None = None
-    anchor_at: InstantText | None = Field(
-        None, description="`every` counts from it; the instant of the create unless given"
+    anchor_at: (
+        Annotated[InstantText, Meta(description="`every` counts from it; the instant of the create unless given")]
+        | None
+    ) = None
+    cron: (
+        Annotated[
+            str,
+            Meta(max_length=LONGEST_EXPRESSION, description="5 fields, or 6 with seconds first; see docs/cron.md"),
+        ]
+        | None
+    ) = None
+    timezone: Annotated[str, Meta(max_length=64, description="IANA name")] = "UTC"
+    start_at: Annotated[InstantText, Meta(description="nothing fires before it")] | None = None
+    end_at: Annotated[InstantText, Meta(description="nothing fires after it")] | None = None
+    max_fires: Annotated[int, Meta(ge=1, le=10**9)] | None = None
+    jitter_seconds: Annotated[int, Meta(ge=0, le=86_400, description=JITTER)] = 0
+    exclude: Annotated[list[str], Meta(max_length=MOST_ENTRIES, description="dates or cron expressions")] = field(
+        default_factory=list
     )
-    cron: str | None = Field(
-        None, max_length=LONGEST_EXPRESSION, description="5 fields, or 6 with seconds first; see docs/cron.md"
-    )
-    timezone: str = Field("UTC", max_length=64, description="IANA name")
-    start_at: InstantText | None = Field(None, description="nothing fires before it")
-    end_at: InstantText | None = Field(None, description="nothing fires after it")
-    max_fires: int | None = Field(None, ge=1, le=10**9)
-    jitter_seconds: int = Field(0, ge=0, le=86_400, description=JITTER)
-    exclude: list[str] = Field([], max_length=MOST_ENTRIES, description="dates or cron expressions")
     dst_gap: DstGap = "run_at_gap_end"
     dst_overlap: DstOverlap = "first"
     day_match: DayMatch = "cron"
     catch_up: CatchUp = "latest"
-    catch_up_window_seconds: float = Field(86_400, ge=0, le=LONGEST_YEAR_SECONDS)
+    catch_up_window_seconds: Annotated[float, Meta(ge=0, le=LONGEST_YEAR_SECONDS)] = 86_400
     overlap: Overlap = "allow"
 
-    @field_validator("at")
-    @classmethod
-    def _in_range(cls, at: str | None, info: ValidationInfo) -> str | None:
-        if at is not None:
-            instant, now = instants.from_text(at), checks_of(info).now
-            if instant < now - LATEST_PAST_MS:
-                raise ValueError("is more than 24 hours past")
-            if instant > now + FURTHEST_AHEAD_MS:
-                raise ValueError("is more than 10 years (3,650 days) ahead")
-        return at
+    more_schema: ClassVar[dict[str, Any]] = {"oneOf": [{"required": [kind]} for kind in KINDS]}
+    field_checks: ClassVar[Mapping[str, FieldCheck]] = {
+        "at": _in_range,
+        "delay_seconds": _whole_milliseconds,
+        **dict.fromkeys(("anchor_at", "start_at", "end_at"), _is_instant),
+        "cron": _is_cron,
+        "timezone": _is_zone,
+        "exclude": _is_exclude,
+    }
 
-    @field_validator("anchor_at", "start_at", "end_at")
     @classmethod
-    def _is_instant(cls, at: str | None) -> str | None:
-        if at is not None and not 0 <= instants.from_text(at) <= instants.LAST:
-            raise ValueError("is out of 1970-2286")
-        return at
-
-    _in_milliseconds = field_validator("delay_seconds")(_whole_milliseconds)
-
-    @field_validator("timezone")
-    @classmethod
-    def _is_zone(cls, timezone: str) -> str:
-        zone_named(timezone)
-        return timezone
-
-    @field_validator("cron")
-    @classmethod
-    def _is_cron(cls, cron: str | None, info: ValidationInfo) -> str | None:
-        try:
-            if cron is not None:
-                compile_cron(cron)
-        except InvalidCron as invalid:
-            for fault in invalid.faults:
-                checks_of(info).report("/schedule/cron", str(fault))
-        return cron
-
-    @field_validator("exclude")
-    @classmethod
-    def _is_exclude(cls, entries: list[str], info: ValidationInfo) -> list[str]:
-        try:
-            parse_exclude(entries)
-        except InvalidExclude as invalid:
-            for fault in invalid.faults:
-                checks_of(info).report(f"/schedule/exclude/{fault.entry}", fault.detail)
-        return entries
-
-    @model_validator(mode="before")
-    @classmethod
-    def _fits_together(cls, schedule: Any, info: ValidationInfo) -> Any:
-        if not isinstance(schedule, dict):
-            return schedule
-        kinds = [kind for kind in KINDS if schedule.get(kind) is not None]
+    def before(cls, value: dict[str, Any], checks: Checks) -> None:
+        """Report a schedule of two kinds, or of none, and fields that its kind does not have."""
+        kinds = [kind for kind in KINDS if value.get(kind) is not None]
         if len(kinds) != 1:
-            checks_of(info).report("/schedule", f"must have just one of {', '.join(KINDS)}")
+            checks.report("/schedule", f"must have just one of {', '.join(KINDS)}")
         for name, owners in BELONG_TO.items():
-            if schedule.get(name) is not None and len(kinds) == 1 and kinds[0] not in owners:
-                checks_of(info).report(f"/schedule/{name}", f"is for {' and '.join(owners)} alone")
-        return schedule
+            if value.get(name) is not None and len(kinds) == 1 and kinds[0] not in owners:
+                checks.report(f"/schedule/{name}", f"is for {' and '.join(owners)} alone")
 
-    @model_validator(mode="after")
-    def _fires(self, info: ValidationInfo) -> ScheduleBody:
-        checks = checks_of(info)
+    def after(self, value: dict[str, Any], checks: Checks) -> None:  # noqa: ARG002 - of all forms
+        """Report a schedule that recurs too soon, or that never fires."""
         if not self.recurs or any(problem.pointer.startswith("/schedule") for problem in checks.problems):
-            return self
+            return
         if self.every is not None and self.jitter_seconds >= self.every.seconds:
             checks.report("/schedule/jitterSeconds", f"must be below the interval of {self.every.seconds:g} s")
         if checks.client is not None:
@@ -152,7 +159,6 @@ class ScheduleBody(EdgeModel):
                 checks.report("/schedule", "never fires from now on")
         except TooMuchWork as fault:
             checks.report("/schedule/exclude", str(fault))
-        return self
 
     def _keeps_distance(self, checks: Checks, least: float) -> None:
         """Report a schedule that fires more often than once in `least` seconds."""
@@ -201,55 +207,6 @@ class ScheduleBody(EdgeModel):
         if self.cron is None:
             return None
         return compile_cron(self.cron, dst_gap=self.dst_gap, dst_overlap=self.dst_overlap, day_match=self.day_match)
-
-
-class PreviewBody(EdgeModel):
-    """POST /v1/schedules/preview."""
-
-    schedule: ScheduleBody
-    count: int = Field(10, ge=1, le=1_000)
-
-
-class ReasonBody(EdgeModel):
-    """POST /v1/clients/{clientId}/pause and /resume."""
-
-    reason: str | None = Field(None, max_length=1_024)
-
-
-class PauseBody(ReasonBody):
-    """POST /v1/jobs/{jobId}/pause and /resume."""
-
-    waiting: Literal["keep", "cancel"] = Field(
-        "keep", description="what was due before the pause and waits: it goes on, or is cancelled"
-    )
-
-
-class EmptyBody(EdgeModel):
-    """POST /v1/jobs/{jobId}/run."""
-
-
-class BackfillBody(EdgeModel):
-    """POST /v1/jobs/{jobId}/backfill: every fire of the schedule in a range, again, at a bounded rate."""
-
-    from_: InstantText = Field(alias="from", description="the first instant of the range")
-    to: InstantText = Field(description="the last instant of the range; not later than now")
-    max_per_second: float = Field(ge=0.001, le=100)
-
-    @field_validator("from_", "to")
-    @classmethod
-    def _is_past(cls, at: str, info: ValidationInfo) -> str:
-        instant = instants.from_text(at)
-        if instant < 0:
-            raise ValueError("is before 1970")
-        if instant > checks_of(info).now:
-            raise ValueError("is not past: what is to come fires by itself")
-        return at
-
-    @model_validator(mode="after")
-    def _in_order(self, info: ValidationInfo) -> BackfillBody:
-        if instants.from_text(self.from_) > instants.from_text(self.to):
-            checks_of(info).report("/to", "is before from")
-        return self
 
 
 def instant_of(at: str | None) -> int | None:

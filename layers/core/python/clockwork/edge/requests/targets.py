@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, get_args
-
-from pydantic import Discriminator
+from typing import get_args
 
 from clockwork.domain import jobs
 from clockwork.edge.http.checks import Checks
@@ -14,16 +12,15 @@ from clockwork.edge.requests.http_target import HttpTargetBody
 from clockwork.edge.requests.kafka_target import KafkaTargetBody
 from clockwork.edge.requests.pool_target import PoolTargetBody
 
-TargetBody = Annotated[
+TargetBody = (
     HttpTargetBody
     | SqsTargetBody
     | KafkaTargetBody
     | LambdaTargetBody
     | EventBridgeTargetBody
     | SnsTargetBody
-    | PoolTargetBody,
-    Discriminator("type"),
-]
+    | PoolTargetBody
+)
 _KEPT: dict[str, type[jobs.Target]] = {str(kind.__struct_config__.tag): kind for kind in get_args(jobs.Target)}
 
 

@@ -9,7 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from clockwork.domain.executions import State
 from clockwork.domain.pools.pool import HANDLER
 from clockwork.domain.targets.webhooks import LONGEST_RETRY_AFTER_SECONDS
-from clockwork.edge.http.checks import EdgeModel, checks_of
+from clockwork.edge.http.models import EdgeModel, checks_of
 from clockwork.edge.requests.reports import LARGEST_REPORT, TokenBody, encoded
 from clockwork.flows.pools.claim import Asked
 from clockwork.flows.pools.reports import Beat, Ended
@@ -72,6 +72,20 @@ class BeatsBody(EdgeModel):
     """POST /v1/pools/{pool}/heartbeats."""
 
     heartbeats: list[BeatBody] = Field(min_length=1, max_length=MOST_BEATS)
+
+
+class CheckpointBody(TokenBody):
+    """POST /v1/pools/{pool}/checkpoints."""
+
+    sequence: int = Field(ge=1, le=1_000_000_000, description="rises with each checkpoint of the attempt")
+    value: Any = Field(description=f"any JSON; {LARGEST_REPORT:,} bytes encoded")
+
+    @field_validator("value")
+    @classmethod
+    def _fits(cls, value: Any) -> Any:
+        if (size := len(encoded(value))) > LARGEST_REPORT:
+            raise ValueError(f"has {size:,} bytes encoded, at most {LARGEST_REPORT:,} are taken")
+        return value
 
 
 class OutcomeBody(TokenBody):

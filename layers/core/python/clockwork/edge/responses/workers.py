@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Self
 
+import msgspec
 from msgspec import Meta
 
+from clockwork.domain.pools.checkpoint import Checkpoint
 from clockwork.edge.http.answer import AnswerBody, one_of
 from clockwork.edge.responses.targets import shown_payload
 from clockwork.flows.pools.claim import Claimed, Start
@@ -13,6 +15,14 @@ from clockwork.flows.pools.reports import Taken
 
 START, GONE, UNAVAILABLE = "start", "gone", "unavailable"
 OK, STALE = "ok", "stale"
+
+
+class KeptCheckpoint(AnswerBody):
+    """What an attempt of the execution kept last."""
+
+    attempt: int
+    sequence: int
+    value: Any
 
 
 class ClaimAnswer(AnswerBody, kw_only=True):
@@ -31,6 +41,8 @@ class ClaimAnswer(AnswerBody, kw_only=True):
     start_in_ms: Annotated[int | None, Meta(description="from the answer on: not to be started before")] = None
     lease_in_ms: Annotated[int | None, Meta(description="from when the request was sent: the claim ends then")] = None
     deadline_in_ms: Annotated[int | None, Meta(description="from when the request was sent: the attempt ends")] = None
+
+    checkpoint: Annotated[KeptCheckpoint | None, Meta(description="of an attempt before")] = None
 
     @classmethod
     def of(cls, claimed: Claimed) -> Self:
@@ -55,7 +67,12 @@ def _of_start(start: Start) -> dict[str, Any]:
         "start_in_ms": max(0, release.run_at - start.now),
         "lease_in_ms": max(0, record.claim_until - start.now),
         "deadline_in_ms": max(0, record.awaited.deadline_at - start.now),
+        "checkpoint": start.checkpoint and _kept(start.checkpoint),
     }
+
+
+def _kept(checkpoint: Checkpoint) -> KeptCheckpoint:
+    return KeptCheckpoint(checkpoint.attempt, checkpoint.sequence, msgspec.json.decode(checkpoint.value))
 
 
 class ClaimAnswers(AnswerBody):

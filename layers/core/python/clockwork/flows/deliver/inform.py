@@ -22,7 +22,7 @@ from clockwork.domain.errors import readable
 from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.fires.hints import completed, hint_of
 from clockwork.domain.ids import NamedJobId, decode_job, is_named
-from clockwork.domain.jobs import KafkaTarget, Occurrence
+from clockwork.domain.jobs import HttpTarget, KafkaTarget, Occurrence, Target
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_let_go, plan_unstarted
 from clockwork.domain.lifecycle.awaited import goes_on
 from clockwork.domain.lifecycle.expiry import ended_execution, is_expired
@@ -129,6 +129,7 @@ def _is_wanted(batch: Batch, item: Item, ref: NamedJobId, job: NamedJob | None) 
         batch.send_back([item])
         return False
     if job is not None:
+        item.came_for = item.came_for or item.release.occurrence.target
         item.whole = completed(item.release.occurrence, job)
         item.release = msgspec.structs.replace(item.release, occurrence=hint_of(item.whole))
     if batch.waiting.resends and not batch.takes(item.release):
@@ -166,11 +167,11 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
     item.release = msgspec.structs.replace(item.release, occurrence=whole)
     # Nothing of an order ends by a report: a receiver at work would hold up all that lies behind it.
     leaves_order = whole.is_reported and not batch.waiting.resends
+    is_rerouted = leaves_order or hint.ordering_key != whole.ordering_key
+    is_rerouted = is_rerouted or _is_anothers(batch.world, item.came_for or hint.target, whole.target)
     is_alike = hint_of(hint).target == hint_of(whole).target and hint.completion == whole.completion
-    if item.seen is None or (is_alike and not leaves_order):
+    if item.seen is None or (is_alike and not is_rerouted):
         return False
-    is_rerouted = leaves_order or isinstance(hint.target, KafkaTarget) != isinstance(whole.target, KafkaTarget)
-    is_rerouted = is_rerouted or hint.ordering_key != whole.ordering_key
     if not is_rerouted and not batch.waiting.resends:
         # An ordered item keeps its place, and asks here what admission asked of the target before.
         item.refusal = _refusal(batch.world, whole)
@@ -183,6 +184,17 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
     else:
         batch.fail(item, LOST_CLAIM)
     return True
+
+
+def _is_anothers(world: World, before: Target, after: Target) -> bool:
+    """Whether another deliverer, with a queue of its own, delivers to the one target than to the other."""
+    if isinstance(before, KafkaTarget) != isinstance(after, KafkaTarget):
+        return True
+    return world.settings.has_network and _is_private(before) != _is_private(after)
+
+
+def _is_private(target: Target) -> bool:
+    return isinstance(target, HttpTarget) and target.private
 
 
 def _still_waits(world: World, release: Release, job: NamedJob) -> bool:
@@ -235,7 +247,7 @@ def _send(batch: Batch, item: Item, job: NamedJob, *, anew: bool) -> None:
     if not anew:
         batch.waiting.follow(item, item.release)
         return
-    # The ordered queue of the other transport: there it lies behind what that queue has of its key. A queue that it
+    # The ordered queue of the other deliverer: there it lies behind what that queue has of its key. A queue that it
     # left not long ago would drop it as a repeat, but for the revision that sends it back.
     if item.release.revision is not None:
         item.release = msgspec.structs.replace(item.release, revision=job.revision)

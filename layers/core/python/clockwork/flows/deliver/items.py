@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from clockwork.domain.executions import Execution
-from clockwork.domain.jobs import Occurrence
+from clockwork.domain.jobs import Occurrence, Target
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.named.look import Objection
 from clockwork.domain.releases import Release
@@ -19,7 +19,8 @@ class DeliverReport(msgspec.Struct):
 
     `succeeded`: attempts that their targets have accepted. Those that end by callback are reported later.
     `lateness_ms` is that of first attempts, `waited_ms` by cause the waits in it, and `own_lateness_ms` the lateness
-    that is not the wish or the doing of the client: neither its limits, a pause, its target, nor its order.
+    that is not the wish or the doing of the client: neither its limits, a pause, its target, its order, nor the second
+    that it gave.
     """
 
     failed_messages: list[str] = []
@@ -47,6 +48,7 @@ class Item(msgspec.Struct):
     `probes`: if the item is a probe that tests whether its target has recovered, the circuit as saved for this probe.
     `is_started`: its target may have seen it. `bundled`: its message carries other items, too.
     `is_informed`: it was asked whether it is still wanted, before the look. `is_read`: its record was looked for.
+    `came_for`: the target for which it was sent to this queue, if it was told of another one since.
     `refusal`: why its client, as it is now, may not send to its target: then no attempt is made at the target.
     `objection`: why it ends undelivered, as its client was deleted.
     `has_cap`: its client chose a concurrency limit.
@@ -67,6 +69,7 @@ class Item(msgspec.Struct):
     refusal: str | None = None
     objection: Objection | None = None
     is_informed: bool = False
+    came_for: Target | None = None
     is_read: bool = False
     secret: str | None = None
     whole: Occurrence | None = None

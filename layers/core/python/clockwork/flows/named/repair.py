@@ -10,6 +10,7 @@ from clockwork.domain.fires.chains import expand, fire_after, first_due_after, f
 from clockwork.domain.ids import ExecutionId, decode_execution
 from clockwork.domain.named_jobs import JobState, NamedJob, Pointer
 from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS
+from clockwork.domain.recurrence import Work
 from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Release
 from clockwork.domain.timeline import Shard
 from clockwork.flows.named.advance import advance_past_horizon, put_pointer, see_to
@@ -29,12 +30,15 @@ UNFIRED_AFTER_MS = 300_000
 WAITING_AFTER_MS = LONGEST_RETRYING_SECONDS * 1000
 
 
-def check_chain(world: World, job: NamedJob) -> bool:
-    """Repair the job's chain if its pointer is gone; returns whether it was."""
+def check_chain(world: World, job: NamedJob, work: Work | None = None) -> bool:
+    """Repair the job's chain if its pointer is gone; returns whether it was.
+
+    Raises TooMuchWork, given `work`, if it takes more than that to tell where the pointer has to be.
+    """
     if job.state is not JobState.ACTIVE:
         return False
     shard = check_shards(world, [job.partition_id])[job.partition_id]
-    candidates = _candidates(job, shard)
+    candidates = _candidates(job, shard, work)
     if not candidates and not _is_unfired(world, job):
         return False
     if any(world.timeline.find([(job.partition_id, pointer.key) for pointer in candidates])):
@@ -142,16 +146,16 @@ def _is_unfired(world: World, job: NamedJob) -> bool:
     return job.chain_after_at < at and not is_told(world, job, at)
 
 
-def _candidates(job: NamedJob, shard: Shard) -> list[Pointer]:
+def _candidates(job: NamedJob, shard: Shard, work: Work | None = None) -> list[Pointer]:
     """The pointers between cursor and horizon and the first one beyond: a whole chain has its pointer among them."""
     pointers: list[Pointer] = []
-    pointer = _pointer_from(job, keys.instant_of(shard.cursor))
+    pointer = _pointer_from(job, keys.instant_of(shard.cursor), work)
     while pointer is not None and len(pointers) < MOST_CANDIDATES:
         if pointer.key > shard.cursor:
             pointers.append(pointer)
         if pointer.key > shard.horizon:
             break
-        pointer = pointer_to(job, fire_after(job, pointer.fire.base_at, pointer.fire.ordinal))
+        pointer = pointer_to(job, fire_after(job, pointer.fire.base_at, pointer.fire.ordinal, work))
     return pointers
 
 
@@ -180,6 +184,6 @@ def _recorded_ms(world: World, job: NamedJob) -> int:
     return 0 if job.definition.record == "none" else world.execution_kept_ms(job.definition.retention_days)
 
 
-def _pointer_from(job: NamedJob, due_at: int) -> Pointer | None:
+def _pointer_from(job: NamedJob, due_at: int, work: Work | None = None) -> Pointer | None:
     """The pointer to the chain's first fire that is due at `due_at` (ms) or later."""
-    return pointer_to(job, first_due_after(job, due_at - 1))
+    return pointer_to(job, first_due_after(job, due_at - 1, work))

@@ -25,6 +25,7 @@ from clockwork.domain.lifecycle.awaiting import Worker
 from clockwork.domain.lifecycle.retries import meets_again_ms
 from clockwork.domain.lifecycle.tokens import Token
 from clockwork.domain.messages.tickets import InvalidTicket, Ticket, opened
+from clockwork.domain.pools.checkpoint import Checkpoint
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
@@ -37,6 +38,7 @@ from clockwork.flows.deliver.items import Item, is_still_ours
 from clockwork.flows.deliver.start import wanted
 from clockwork.flows.deliver.waiting import Resent
 from clockwork.flows.outages import tolerated
+from clockwork.flows.pools.checkpoints import last_checkpoint
 from clockwork.flows.records import Planned, replace
 from clockwork.flows.timeline.retries import send_retries
 from clockwork.flows.world import World
@@ -65,6 +67,8 @@ class Start(msgspec.Struct, frozen=True):
     claimed: Execution
     token: str
     now: int
+    #: What the attempts before it kept last.
+    checkpoint: Checkpoint | None = None
 
     @property
     def target(self) -> PoolTarget:
@@ -117,7 +121,7 @@ def claim_for(
     for index, one in enumerate(asked):
         item = held[index].item if index in held else None
         is_left = index in held and (item is None or item.message_id in failed)
-        start = None if item is None or is_left or id(item) not in started else _start(item, now)
+        start = None if item is None or is_left or id(item) not in started else _start(item, now, started[id(item)])
         answers.append(Claimed(one.claim_id, start, is_left))
     return answers
 
@@ -162,13 +166,22 @@ def _of_handlers(batch: Batch, items: Sequence[Item], handlers: Sequence[str]) -
     return [item for item in items if id(item) not in lacks]
 
 
-def _started(batch: Batch, items: Sequence[Item]) -> set[int]:
-    """The items (by identity) that their worker is to start: claimed, and then seen to be wanted still."""
+def _started(batch: Batch, items: Sequence[Item]) -> dict[int, Checkpoint | None]:
+    """The items (by identity) that their worker is to start: claimed, and then seen to be wanted still.
+
+    Each with the last checkpoint, which only the attempts behind the first one ask for.
+    """
     claimed = claimable(batch, items)
     going = [claimed[slot] for slot in wanted(batch, claimed, range(len(claimed)))]
     going = [item for item, refused in batch.each(going, partial(is_refused, batch)) if not refused]
     record_refused(batch)
-    return {id(item) for item, is_kept in batch.each(going, partial(_is_kept, batch)) if is_kept}
+    kept = [item for item, is_kept in batch.each(going, partial(_is_kept, batch)) if is_kept]
+    return {id(item): found for item, found in batch.each(kept, partial(_resumed, batch.world))}
+
+
+def _resumed(world: World, item: Item) -> Checkpoint | None:
+    release = item.release
+    return last_checkpoint(world, release.execution_id, release.attempt) if release.attempt > 1 else None
 
 
 class _Kept(msgspec.Struct, frozen=True):
@@ -215,7 +228,7 @@ def _delete(world: World, done: Sequence[_Held]) -> None:
             world.pool_queues.delete(pool, priority, receipts)
 
 
-def _start(item: Item, now: int) -> Start:
+def _start(item: Item, now: int, checkpoint: Checkpoint | None) -> Start:
     assert item.seen is not None and item.secret is not None, "it was claimed under its secret"
     token = Token(item.release.execution_id, item.release.attempt, item.secret)
-    return Start(item.release, item.seen, str(token), now)
+    return Start(item.release, item.seen, str(token), now, checkpoint)

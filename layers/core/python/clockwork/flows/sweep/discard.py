@@ -2,6 +2,10 @@
 
 Its record is saved before its row is forgotten. If the sweeper dies between the two, the next sweep finds the row, and
 that its execution has ended. At record level `none` its end is all that is recorded of it.
+
+What cannot be read stays, for a version that can. Its row is marked, by its key: so it is still discarded then, and
+nothing that was parked since is. The directions are done with once all rows were read, whatever stays. If the sweeper
+dies before the mark, they still stand.
 """
 
 from __future__ import annotations
@@ -20,19 +24,41 @@ from clockwork.flows.sweep.ended_rows import forget_ended
 from clockwork.flows.sweep.parked_rows import ParkedRows
 from clockwork.flows.world import World
 
+#: The place in its row of the one release that a parked row holds. Where that is marked, it was discarded.
+_ONLY = 0
+Parking = tuple[Row, Release]
 Known = tuple[Row, Release, Execution | None]
 
 
-def discard(
-    world: World, reading: ParkedRows, parked: Parked, rows: Sequence[tuple[Row, Release]], reason: str = DISCARDED
-) -> int:
+def discard(world: World, reading: ParkedRows, parked: Parked, rows: Sequence[Parking], reason: str = DISCARDED) -> int:
     """End those of a page of parked rows that were due when the client's discard was asked for; returns how many.
 
-    One whose record cannot be read stays. Raises Unavailable.
+    One that cannot be read stays, and is marked. Raises Unavailable.
     """
     # What was parked by then may have been parked that much before it was due.
     last_at = (parked.discard_until or 0) + LONGEST_HOLD_MS
-    meant = [(row, release) for row, release in rows if parked_due_at(row.key) <= last_at]
+    ended = _discard(world, reading, [one for one in rows if parked_due_at(one[0].key) <= last_at], reason)
+    for row in reading.left:
+        if not _is_marked(row) and parked_due_at(row.key) <= last_at:
+            world.timeline.cancel(row.partition_id, row.key, _ONLY)
+    return ended
+
+
+def undiscarded(world: World, reading: ParkedRows, rows: Sequence[Parking]) -> tuple[Sequence[Parking], int]:
+    """Those of a page of parked rows that no discard has marked; the others end, and are counted.
+
+    They could not be read before. Raises Unavailable.
+    """
+    marked = [one for one in rows if _is_marked(one[0])]
+    return [one for one in rows if not _is_marked(one[0])], _discard(world, reading, marked, DISCARDED)
+
+
+def _is_marked(row: Row) -> bool:
+    return _ONLY in row.cancelled
+
+
+def _discard(world: World, reading: ParkedRows, meant: Sequence[Parking], reason: str) -> int:
+    """End parked rows; returns how many. One whose record cannot be read stays. Raises Unavailable."""
     records = world.executions.get([(release.job_id, release.execution_id) for _, release in meant]) if meant else ()
     known: list[Known] = []
     for (row, release), stored in zip(meant, records, strict=True):
@@ -46,7 +72,7 @@ def discard(
     running = [row.key for (row, _, _), end in zip(known, ends, strict=True) if not end.is_final]
     forget_ended(world, reading, ended)
     if running:
-        world.timeline.forget(parking_of(parked.client_id), running)
+        world.timeline.forget(parking_of(reading.client_id), running)
     return len(known)
 
 

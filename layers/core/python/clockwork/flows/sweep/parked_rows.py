@@ -36,7 +36,7 @@ class ParkedRows:
 
     `shut`: hosts whose rows are not read. `probed`: hosts of whose rows one page is read. `is_over`: all other rows
     were read. `finds_any`: there were rows, or there may be some that were not read. `leaves_any`: some rows stay, as
-    they cannot be read or released.
+    they cannot be read or released; `left`: those of the last page.
     """
 
     def __init__(self, world: World, client_id: str, shut: Iterable[str] = (), probed: Iterable[str] = ()) -> None:
@@ -45,12 +45,14 @@ class ParkedRows:
         self._ranges = deque(_ranges(passed, once))
         self.is_over = self.leaves_any = False
         self.finds_any = bool(passed)
+        self.left: list[Row] = []
 
     def page(self, limit: int) -> list[tuple[Row, Release]]:
         """Read at most `limit` of the next rows, by due instant, those parked behind a circuit last and host by host.
 
         Returns those that can be decoded, each with its release. There may be none, although it is not over yet.
         """
+        self.left = []
         part = self._ranges[0]
         page = self._world.timeline.read(parking_of(self.client_id), part.after, part.until, limit)
         if page.rows:
@@ -66,6 +68,7 @@ class ParkedRows:
             extra = {"action": "unreadable_parked_row", "clientId": self.client_id, "key": row.key}
             log.error("parked rows stay: %s", fault, extra=extra)
         self.leaves_any = True
+        self.left.append(row)
 
     def _release(self, row: Row) -> Release | None:
         try:

@@ -22,7 +22,7 @@ from clockwork.domain.timeline import Row
 from clockwork.flows.containment import contained
 from clockwork.flows.outages import tolerated
 from clockwork.flows.sweep.deletion import end_client
-from clockwork.flows.sweep.discard import discard
+from clockwork.flows.sweep.discard import discard, undiscarded
 from clockwork.flows.sweep.ended_rows import open_keys
 from clockwork.flows.sweep.parked_rows import ParkedRows
 from clockwork.flows.sweep.part import Part
@@ -113,11 +113,12 @@ def _unpark_client(world: World, parked: Parked, known_at: int, until: int, repo
 def _unpark_rows(world: World, part: Part, ramp: _Ramp, reading: ParkedRows, until: int, report: UnparkReport) -> bool:
     began_at, circuits = world.clock.now(), ramp.circuits
     while ramp.room > 0 and world.clock.now() < until:
-        rows = reading.page(min(PAGE, ramp.room))
+        rows, discarded = undiscarded(world, reading, reading.page(min(PAGE, ramp.room)))
+        report.discarded += discarded
         if circuits:
             # First attempts go first. A payload that the target never takes is retried for long; others show sooner
             # that the target has recovered.
-            rows.sort(key=lambda row: row[1].attempt > 1)
+            rows = sorted(rows, key=lambda row: row[1].attempt > 1)
         going: list[tuple[Row, Release, int]] = []
         for row, release in rows:
             with contained(world.environment.faults, partial(reading.leave, row), row.key):

@@ -1,0 +1,72 @@
+"""Keep what an attempt of a pool's job wants to go on from, and hand it to the next attempt.
+
+How it fails. Keep: dies before its write, nothing has changed; behind it, the worker repeats, and the same checkpoint
+is kept again. A worker that has lost its claim may still write until the next attempt is claimed, and no longer: the
+claim raises the fence in the checkpoint before it hands it out. An attempt that nobody claims yet loses nothing by it.
+Hand out: dies behind the fence, the worker asks again with its claimId, and gets the same checkpoint.
+"""
+
+from __future__ import annotations
+
+from clockwork.domain import ids
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.executions import State
+from clockwork.domain.ids import InvalidId
+from clockwork.domain.lifecycle.tokens import InvalidToken, decode_token
+from clockwork.domain.pools.checkpoint import Checkpoint, fenced, kept
+from clockwork.domain.pools.pool import Pool
+from clockwork.flows.pools.reports import Taken
+from clockwork.flows.records import MOST_REPLANS
+from clockwork.flows.world import World
+
+
+def keep_checkpoint(world: World, pool: Pool, token_text: str, sequence: int, value: bytes) -> Taken:
+    """Keep a checkpoint of the attempt of a token: stale if that does not run for the pool, or a later one is kept.
+
+    Raises Unavailable if that is not certain: the worker may repeat.
+    """
+    try:
+        token = decode_token(token_text)
+        job_id = ids.decode_execution(token.execution_id).job_id
+    except (InvalidToken, InvalidId):
+        return Taken(None, is_stale=True)
+    record = world.executions.find(job_id, token.execution_id)
+    if (
+        record is None
+        or record.state is not State.RUNNING
+        or not token.belongs_to(record.claimant)
+        or record.awaited is None
+        or record.awaited.pool != pool.name
+    ):
+        return Taken(token.execution_id, is_stale=True)
+    new = Checkpoint(
+        execution_id=token.execution_id,
+        attempt=token.attempt,
+        sequence=sequence,
+        value=value,
+        fence=token.attempt,
+        expires_at=world.execution_expires_at(record.awaited.deadline_at),
+    )
+    for _ in range(MOST_REPLANS + 1):
+        stored = world.checkpoints.get(token.execution_id)
+        after = kept(stored, new)
+        if after is None:
+            return Taken(token.execution_id, record, is_stale=True)
+        if world.checkpoints.put(stored, after):
+            return Taken(token.execution_id, record)
+    raise Unavailable(f"the checkpoint of {token.execution_id} keeps changing")
+
+
+def last_checkpoint(world: World, execution_id: str, attempt: int) -> Checkpoint | None:
+    """What the attempts before this one kept last, which they cannot change any more; None if they kept nothing.
+
+    Asked once the attempt is claimed. Raises Unavailable.
+    """
+    for _ in range(MOST_REPLANS + 1):
+        stored = world.checkpoints.get(execution_id)
+        if stored is None:
+            return None
+        after = fenced(stored, attempt)
+        if after == stored or world.checkpoints.put(stored, after):
+            return after
+    raise Unavailable(f"the checkpoint of {execution_id} keeps changing")

@@ -1,0 +1,35 @@
+"""The ports of what pools keep: what admins say of them, and the checkpoints of their jobs."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from clockwork.domain.pools.checkpoint import Checkpoint
+from clockwork.domain.pools.pool import Pool
+
+
+class Pools(Protocol):
+    """The pools as admins have written them, changed only by compare-and-set on their revision."""
+
+    def get(self, name: str, *, fresh: bool = False) -> Pool | None:
+        """The pool, or None. It may be as old as the adapter's stated cache time, unless it is to be `fresh`."""
+
+    def put(self, pool: Pool, *, replaces: int) -> bool:
+        """Create or replace the pool, if the stored one is at the revision `replaces` (0: if there is none).
+
+        False: the stored one is at another revision, and stays. A pool that is stored as it is to be counts as
+        replaced.
+        """
+
+
+class Checkpoints(Protocol):
+    """The last checkpoint of each execution that keeps any, changed only by compare-and-set on its revision."""
+
+    def get(self, execution_id: str) -> Checkpoint | None:
+        """The checkpoint, or None."""
+
+    def put(self, before: Checkpoint | None, after: Checkpoint) -> bool:
+        """Replace the checkpoint `before` (None: there is none). False if another one is stored, which stays.
+
+        One that is stored as it is to be counts as replaced.
+        """

@@ -1,0 +1,63 @@
+"""The calls of a worker: claims and outcomes by ten, heartbeats by a hundred, checkpoints one by one.
+
+An answer about one item never stands for the others. A call without a certain answer raises: the caller asks again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from clockwork_client.calls import segment
+from clockwork_client.errors import UnexpectedAnswer
+from clockwork_client.worker.attempt import Attempt, Checkpoint, Lost
+
+if TYPE_CHECKING:
+    from clockwork_client.calls import Caller
+
+#: So many claims, outcomes and heartbeats one call may have.
+MOST_CLAIMS = MOST_OUTCOMES = 10
+MOST_BEATS = 100
+#: For so long (s) a worker asks for the tickets in its hand; less than they are hidden from others.
+CLAIM_SECONDS = 45.0
+OUTCOME_SECONDS = 20.0
+CHECKPOINT_SECONDS = 20.0
+
+
+class Calls:
+    """The routes of the workers of one pool."""
+
+    def __init__(self, caller: Caller, pool: str) -> None:
+        self._caller = caller
+        self._path = f"/v1/pools/{segment(pool)}"
+
+    def claim(self, worker_id: str, handlers: Sequence[str], claims: Sequence[Mapping[str, str]]) -> list[Any]:
+        """Ask for tickets. The same claims may be asked for again: what was answered `start` is answered so again."""
+        body = {"workerId": worker_id, "handlers": list(handlers), "claims": list(claims)}
+        return self._all("claims", body, len(claims), CLAIM_SECONDS)
+
+    def beat(self, beats: Sequence[Mapping[str, Any]], seconds: float) -> list[Any]:
+        """Renew claims; the answers are in the order of the heartbeats."""
+        return self._all("heartbeats", {"heartbeats": list(beats)}, len(beats), seconds)
+
+    def report(self, outcomes: Sequence[Mapping[str, Any]]) -> list[Any]:
+        """Tell how attempts ended; the answers are in the order of the outcomes."""
+        return self._all("outcomes", {"outcomes": list(outcomes)}, len(outcomes), OUTCOME_SECONDS)
+
+    def keep(self, attempt: Attempt, checkpoint: Checkpoint) -> None:
+        """Store a checkpoint. Raises Lost if the claim is over."""
+        body = {"token": attempt.token, "sequence": checkpoint.sequence, "value": checkpoint.value}
+        answer = self._caller.call("POST", f"{self._path}/checkpoints", body, deadline=CHECKPOINT_SECONDS)
+        outcome = answer.get("outcome") if isinstance(answer, dict) else None
+        if outcome == "stale":
+            attempt.end("the API says that the claim is over")
+            raise Lost(attempt.over)
+        if outcome != "ok":
+            raise UnexpectedAnswer("the answer does not say whether the checkpoint is kept")
+
+    def _all(self, what: str, body: Mapping[str, Any], count: int, seconds: float) -> list[Any]:
+        answer = self._caller.call("POST", f"{self._path}/{what}", body, deadline=seconds)
+        found = answer.get(what) if isinstance(answer, dict) else None
+        if not isinstance(found, list) or len(found) != count or not all(isinstance(one, dict) for one in found):
+            raise UnexpectedAnswer(f"the answer does not have {count} {what}")
+        return found

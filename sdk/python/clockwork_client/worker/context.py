@@ -1,0 +1,84 @@
+"""What a handler is given beside the payload: who it works for, and how it keeps its claim and its progress."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta, timezone
+from typing import Any, Protocol
+
+from clockwork_client.worker.attempt import Attempt, Cancelled, Checkpoint, Lost
+from clockwork_client.worker.clock import Clock
+
+#: The longest message of a heartbeat.
+LONGEST_MESSAGE = 256
+
+
+class Keeps(Protocol):
+    """What stores checkpoints."""
+
+    def keep(self, attempt: Attempt, checkpoint: Checkpoint) -> None:
+        """Store it. Raises Lost if the claim is over."""
+
+
+class Context:
+    """One attempt, as its handler sees it. Heartbeats are sent by themselves: a handler need not send any.
+
+    Each call raises Lost once the claim is over, and Cancelled once a cancel was asked for. A handler that does long
+    work without a call looks at `lost` and `cancelled` itself.
+    """
+
+    def __init__(self, attempt: Attempt, clock: Clock, keeper: Keeps, wall: datetime | None = None) -> None:
+        self._attempt = attempt
+        self._clock = clock
+        self._keeper = keeper
+        left = timedelta(seconds=attempt.deadline_at - clock.now())
+        self.execution_id = attempt.execution_id
+        self.job_id = attempt.job_id
+        #: The key of a named job; None for an anonymous one.
+        self.job_key = attempt.job_key
+        self.client_id = attempt.client_id
+        self.handler = attempt.handler
+        #: The number of the attempt, from 1 on; it rises when work is handed back, too.
+        self.attempt = attempt.number
+        #: When the attempt ends by its job's `timeoutSeconds`, by this machine's clock, in UTC.
+        self.deadline = (wall or datetime.now(timezone.utc)) + left
+        #: What this attempt or an earlier one has kept last; None if nothing was.
+        self.last_checkpoint: Checkpoint | None = attempt.checkpoint
+
+    @property
+    def lost(self) -> bool:
+        """Whether the claim is over: by the worker's own count, which needs no network, or as the API said."""
+        return self._attempt.is_lost(self._clock.now())
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody has asked for a cancel, as the last heartbeat was told."""
+        return self._attempt.cancel_requested
+
+    def heartbeat(self, progress: float | None = None, message: str | None = None) -> None:
+        """Tell how far the work is: `progress` from 0 to 1, and a few words. It is sent with the next heartbeat."""
+        if progress is not None and not 0 <= progress <= 1:
+            raise ValueError(f"the progress is {progress}; it has to be from 0 to 1")
+        self._attempt.tell(progress, message if message is None else message[:LONGEST_MESSAGE])
+        self._raise()
+
+    def checkpoint(self, value: Any) -> None:
+        """Keep a JSON value of up to 32 KiB, from which the next attempt goes on: see `last_checkpoint`.
+
+        It is kept once this returns. Raises NotCertain if no certain answer came: keep it again, or go on without.
+        """
+        self._raise()
+        last = self.last_checkpoint.sequence if self.last_checkpoint else 0
+        kept = Checkpoint(self.attempt, last + 1, value)
+        self._keeper.keep(self._attempt, kept)
+        self.last_checkpoint = kept
+
+    async def checkpoint_async(self, value: Any) -> None:
+        """As `checkpoint`, for handlers that are `async`: the loop goes on meanwhile."""
+        await asyncio.to_thread(self.checkpoint, value)
+
+    def _raise(self) -> None:
+        if self.lost:
+            raise Lost(self._attempt.over or "the claim is over")
+        if self.cancelled:
+            raise Cancelled("a cancel was asked for")

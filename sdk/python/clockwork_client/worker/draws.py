@@ -1,0 +1,39 @@
+"""From which queue a worker with free hands takes next: 8 of high to 4 of normal to 1 of low, while all have work.
+
+A queue without work takes no part, and gains nothing by it: what it did not use is not made up for later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from threading import Lock
+
+WEIGHTS = {"high": 8, "normal": 4, "low": 1}
+
+
+class Draws:
+    """Counts what each queue got, in parts of its weight. The queue that got least is next."""
+
+    def __init__(self, priorities: Collection[str]) -> None:
+        self._got = dict.fromkeys(sorted(priorities, key=lambda one: -WEIGHTS.get(one, 1)), 0.0)
+        self._at_work: set[str] = set()
+        self._lock = Lock()
+
+    def next(self, at_work: Collection[str]) -> str:
+        """The next of these queues, which have work."""
+        with self._lock:
+            self._join(set(at_work))
+            return min((name for name in self._got if name in self._at_work), key=lambda name: self._got[name])
+
+    def charge(self, priority: str, count: int) -> None:
+        """Count what a queue got; less than nothing gives back what was counted before it came."""
+        with self._lock:
+            self._got[priority] += count / WEIGHTS.get(priority, 1)
+
+    def _join(self, at_work: set[str]) -> None:
+        """Let queues begin that had no work before: where the others are, or all together at the same place."""
+        going_on = at_work & self._at_work
+        floor = min(self._got[name] for name in going_on) if going_on else max(self._got[name] for name in at_work)
+        for name in at_work - going_on:
+            self._got[name] = max(self._got[name], floor)
+        self._at_work = at_work

@@ -1,0 +1,48 @@
+"""The hands of a worker: how many handlers may run at once, and how many of them are free."""
+
+from __future__ import annotations
+
+from threading import Condition
+
+
+class Hands:
+    """Counts free hands. Whoever waits for one is let go when no more work is wanted."""
+
+    def __init__(self, count: int) -> None:
+        if count < 1:
+            raise ValueError(f"the concurrency is {count}; it has to be at least 1")
+        self._free = self.count = count
+        self._is_closed = False
+        self._changed = Condition()
+
+    @property
+    def free(self) -> int:
+        """How many are free now."""
+        with self._changed:
+            return self._free
+
+    def take(self, most: int, seconds: float | None = None) -> int:
+        """Take up to so many; waits until there is one. 0 if none came within so many seconds, or no work is wanted."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._free > 0 or self._is_closed, seconds)
+            taken = 0 if self._is_closed else min(most, self._free)
+            self._free -= taken
+            return taken
+
+    def wait_for_one(self) -> bool:
+        """Wait until one is free, and leave it; False if no work is wanted."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._free > 0 or self._is_closed)
+            return not self._is_closed
+
+    def give(self, count: int = 1) -> None:
+        """Give some back."""
+        with self._changed:
+            self._free += count
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """No more work is wanted."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()

@@ -1,0 +1,61 @@
+"""A pool as its workers know it: its name, and a function for each of its handlers."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from clockwork_client.client import Clockwork
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+
+class Fail(Exception):
+    """Raise it in a handler to say how its failure is to be taken.
+
+    `retryable=False`: no further attempt, the execution is DEAD. `retry_after` (s): the least wait before the next.
+    """
+
+    def __init__(self, error: str, *, retryable: bool = True, retry_after: float | None = None) -> None:
+        super().__init__(error)
+        self.retryable = retryable
+        self.retry_after = retry_after
+
+
+class Pool:
+    """Functions for the handlers of a pool. Each takes the payload and a Context; it may be `async`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._handlers: dict[str, Callable[..., Any]] = {}
+
+    @property
+    def handlers(self) -> Mapping[str, Callable[..., Any]]:
+        """The functions by the names of their handlers."""
+        return self._handlers
+
+    def handler(self, name: str | None = None) -> Callable[[Handler], Handler]:
+        """Let a function do the jobs of a handler: that of its own name, unless another is given."""
+
+        def register(function: Handler) -> Handler:
+            wanted = name or function.__name__
+            if wanted in self._handlers:
+                raise ValueError(f"the pool {self.name} has a handler {wanted} already")
+            self._handlers[wanted] = function
+            return function
+
+        return register
+
+    def is_async(self, name: str) -> bool:
+        """Whether a handler's function is `async`."""
+        return inspect.iscoroutinefunction(self._handlers[name])
+
+    def run(self, *, concurrency: int = 10, drain: float = 30.0, clockwork: Clockwork | None = None) -> None:
+        """Work until SIGTERM or SIGINT; see `Worker`. To be called in the main thread."""
+        from clockwork_client.client import Clockwork
+        from clockwork_client.worker.signals import run_until_signalled
+        from clockwork_client.worker.worker import Worker
+
+        run_until_signalled(Worker(self, clockwork or Clockwork(), concurrency=concurrency, drain=drain))

@@ -1,0 +1,116 @@
+"""A worker: receives tickets, runs handlers, sends heartbeats, tells how attempts ended, and drains."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+from collections.abc import Mapping
+from threading import Event
+from typing import TYPE_CHECKING
+
+from clockwork_client.worker.attempt import Attempt
+from clockwork_client.worker.beats import Beats
+from clockwork_client.worker.calls import Calls
+from clockwork_client.worker.clock import Clock, Monotonic
+from clockwork_client.worker.desk import Desk
+from clockwork_client.worker.handlers import Handlers
+from clockwork_client.worker.hands import Hands
+from clockwork_client.worker.pool import Pool
+from clockwork_client.worker.queues import Queue, sqs_queues
+from clockwork_client.worker.receiving import LONG_POLL, Receiving
+from clockwork_client.worker.reports import Reports
+
+if TYPE_CHECKING:
+    from clockwork_client.client import Clockwork
+
+log = logging.getLogger(__name__)
+
+#: So long (s) the API may take to be told what was handed back.
+_FAREWELL = 10.0
+_LOOKS_EVERY = 0.05
+
+
+class Worker:
+    """Works for a pool until it is told to drain.
+
+    `concurrency` handlers run at once at the most. `drain` (s): for so long handlers that are under way may go on once
+    a drain was asked for; the rest is handed back, which uses up none of their attempts. `worker_id` is shown with its
+    attempts: host, process and chance unless given.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        cw: Clockwork,
+        *,
+        concurrency: int = 10,
+        drain: float = 30.0,
+        worker_id: str | None = None,
+        queues: Mapping[str, Queue] | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        if not pool.handlers:
+            raise ValueError(f"the pool {pool.name} has no handler here")
+        self.pool = pool
+        self.worker_id = worker_id or f"{socket.gethostname()[:64]}-{os.getpid()}-{secrets.token_hex(3)}"
+        self._drain_seconds = drain
+        self._clock = clock or Monotonic()
+        calls = Calls(cw._caller, pool.name)
+        self._desk, self._hands = Desk(), Hands(concurrency)
+        self._beats = Beats(self._desk, calls, self._clock)
+        self._reports = Reports(self._desk, calls, self._clock)
+        self._handlers = Handlers(pool, self._clock, calls, self._hands, self._desk, self._reports)
+        found = queues if queues is not None else sqs_queues(cw, cw.pools.get(pool.name).queue_urls)
+        identity = self.worker_id, sorted(pool.handlers)
+        self._receiving = Receiving(found, calls, self._clock, self._hands, identity, self._take_up)
+        self._is_draining, self._is_hurried = Event(), Event()
+
+    def run(self) -> None:
+        """Work until `drain` is called, and return once everything is done or handed back."""
+        for part in (self._beats, self._reports, self._receiving):
+            part.start()
+        log.info("the worker %s works for the pool %s", self.worker_id, self.pool.name)
+        try:
+            self._is_draining.wait()
+        finally:
+            self._close()
+
+    def drain(self) -> None:
+        """Receive no more, let handlers end within the drain time, hand back the rest. A second call: hand back now."""
+        if self._is_draining.is_set():
+            self._is_hurried.set()
+        self._is_draining.set()
+
+    def seconds_since_receive(self) -> float:
+        """How long ago the queues answered last: for a probe that restarts a worker that is stuck."""
+        return self._receiving.seconds_since_receive()
+
+    def _take_up(self, attempt: Attempt) -> None:
+        self._desk.put(attempt)
+        self._beats.wake()
+        self._handlers.start(attempt)
+
+    def _close(self) -> None:
+        self._receiving.stop()
+        self._handlers.begin_no_more()
+        self._until_empty(self._drain_seconds, until=self._is_hurried)
+        self._handlers.hand_back()
+        self._until_empty(_FAREWELL)
+        if not self._is_hurried.is_set():
+            self._receiving.wait_closed(LONG_POLL + 5)
+            # An open claim may have brought something after all.
+            self._handlers.hand_back()
+            self._until_empty(_FAREWELL)
+        self._reports.stop()
+        self._beats.stop()
+        log.info("the worker %s has ended", self.worker_id)
+
+    def _until_empty(self, seconds: float, until: Event | None = None) -> None:
+        """Wait until no attempt is under way, for so long at the most, or until an event ends the wait."""
+        never, ends_at = Event(), self._clock.now() + seconds
+        while not self._desk.is_empty() and self._clock.now() < ends_at:
+            if until is not None and until.is_set():
+                return
+            self._clock.wait(until or never, _LOOKS_EVERY)

@@ -1,0 +1,78 @@
+"""`clockwork worker module:pool`: which pool it finds, and a process that is told to end."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from clockwork_client.cli.worker import found
+from clockwork_client.worker import Pool
+from clockwork_client.worker.clock import Monotonic
+from clockwork_client.worker.signals import run_until_signalled
+from tests.sdk.fleet import PATIENCE, Fleet
+from tests.sdk.test_worker import worker_of
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def test_a_pool_is_found_in_the_folder_that_one_is_in(folder: Path) -> None:
+    (folder / "my_jobs.py").write_text("from clockwork_client.worker import Pool\nfleet = Pool('batch-etl')\n")
+    assert found("my_jobs:fleet").name == "batch-etl"
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("my_jobs", "is no MODULE:POOL"),
+        (":pool", "is no MODULE:POOL"),
+        ("no_such_jobs:pool", "there is no module no_such_jobs"),
+        ("other_jobs:pool", "is no Pool"),
+        ("other_jobs:missing", "is no Pool"),
+    ],
+)
+def test_what_is_no_pool_is_said(folder: Path, where: str, said: str) -> None:
+    (folder / "other_jobs.py").write_text("pool = 'batch-etl'\n")
+    with pytest.raises(click.UsageError, match=said):
+        found(where)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_drains_and_a_second_one_hands_back_now(how: signal.Signals, tmp_path: Path) -> None:
+    pool, fleet, begun, gate = Pool("batch-etl"), Fleet(Monotonic()), threading.Event(), threading.Event()
+
+    @pool.handler()
+    def work(*_: Any) -> None:
+        begun.set()
+        gate.wait(PATIENCE)
+
+    work_ = fleet.add("a")
+    worker = worker_of(pool, fleet, drain=10_000.0)
+
+    def kill() -> None:
+        assert begun.wait(PATIENCE)
+        signal.raise_signal(how)
+        assert worker._receiving._is_over.wait(PATIENCE)
+        time.sleep(0.1)
+        assert work_.outcome is None
+        signal.raise_signal(how)
+
+    killing = threading.Thread(target=kill)
+    killing.start()
+    before = signal.getsignal(how)
+    run_until_signalled(worker, tmp_path / "alive")
+    killing.join(PATIENCE)
+    gate.set()
+    assert work_.outcome is not None
+    assert work_.outcome["outcome"] == "handback"
+    assert signal.getsignal(how) is before
