@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -18,6 +18,7 @@ from clockwork.domain.executions import State
 from clockwork.domain.lifecycle.tokens import Token, claimant_of, decode_token
 from clockwork.domain.pools.pool import PRIORITIES, Pool
 from clockwork.domain.releases import Delivery
+from clockwork.flows.pools.checkpoints import keep_checkpoint
 from clockwork.flows.pools.claim import Asked, Claimed, Start, claim_for
 from clockwork.flows.pools.reports import Beat, Ended, Taken, beat_all, report_all
 from clockwork.flows.requests.reporting import Reported
@@ -39,6 +40,9 @@ MORTAL = 8
 HONEST = 6
 
 
+Call = Callable[[World], list[Taken]]
+
+
 class Fleet:
     """All workers of a run. `call_api` runs a call in one of the environments that answer workers."""
 
@@ -48,6 +52,8 @@ class Fleet:
         self._watcher = watcher
         self._call_api = call_api
         self._rng = random.Random(adversary.rng.getrandbits(64))
+        #: The last checkpoint of each execution that a worker was told is kept: its attempt, and its sequence.
+        self._kept: dict[str, tuple[int, int]] = {}
         #: The tickets that were seen by some worker, which a liar shows again.
         self._seen: list[str] = []
 
@@ -118,6 +124,7 @@ class Fleet:
             return  # Its own count is over.
         delivery = _delivery_of(start)
         self._watcher.begun(actor, delivery, start.claimed)
+        self._goes_on(start)
         goes_wrong = self._adversary.profile.targets > 0
         manners = (tuple(Manner) if goes_wrong else FAULTLESS) if self._adversary.is_active else SOON
         rng = random.Random(f"{delivery.execution_id} {delivery.attempt} worker")
@@ -132,6 +139,28 @@ class Fleet:
         for after_ms, said in acts(rng.choice(manners), rng, POOL.lease_seconds * 1000):
             act = partial(self._beat, delivery, token) if said is None else partial(self._report, delivery, token, said)
             self._scheduler.after(after_ms, act)
+
+    def _goes_on(self, start: Start) -> None:
+        """Requires that an attempt goes on from the last checkpoint that an earlier one was told is kept."""
+        found, kept = start.checkpoint, self._kept.get(start.release.execution_id)
+        at = (0, 0) if found is None else (found.attempt, found.sequence)
+        is_last = kept is None or kept[0] >= start.release.attempt or at >= kept
+        self._watcher.require(is_last, "P2", f"it goes on from {at}, and {kept} was kept", start.release.job_id)
+        token = decode_token(start.token)
+        for sequence in range(1, 3):
+            self._scheduler.after(self._rng.randrange(1, 70_000), partial(self._keep, token, sequence))
+
+    def _keep(self, token: Token, sequence: int) -> None:
+        def call(world: World) -> list[Taken]:
+            value = b"%d" % token.attempt
+            return [keep_checkpoint(world, POOL, str(token), sequence, value)]
+
+        def note(taken: Taken) -> None:
+            if not taken.is_stale and not taken.is_unavailable:
+                kept = self._kept.get(token.execution_id, (0, 0))
+                self._kept[token.execution_id] = max(kept, (token.attempt, sequence))
+
+        self._tell(token, call, tries=1, note=note)
 
     def _beat(self, delivery: Delivery, token: Token) -> None:
         def call(world: World) -> list[Taken]:
@@ -149,15 +178,16 @@ class Fleet:
             self._watcher.accepted(delivery)
         self._tell(token, lambda world: report_all(world, POOL, [Ended(str(token), said)]), tries=TRIES)
 
-    def _tell(self, token: Token, call: object, tries: int) -> None:
+    def _tell(self, token: Token, call: Call, tries: int, note: Callable[[Taken], None] = lambda _: None) -> None:
         def work(world: World, _: object) -> list[Taken]:
             assert self._scheduler.acting is not None
             self._scheduler.acting.tokens.add(token.claimant)
-            found: list[Taken] = call(world)  # type: ignore[operator]
-            return found
+            return call(world)
 
         def on_end(actor: Actor) -> None:
             answers = actor.result if isinstance(actor.result, list) else []
+            for one in answers:
+                note(one)
             is_open = actor.killed or isinstance(actor.error, Unavailable) or any(one.is_unavailable for one in answers)
             if tries > 1 and is_open:
                 self._scheduler.after(2_000, partial(self._tell, token, call, tries - 1))

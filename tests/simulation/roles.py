@@ -49,6 +49,8 @@ NEEDS: Mapping[str, Needs] = {
     "pools.put": _needs("clients", "PutItem"),
     "ticket_keys.get": _needs("clients", "GetItem"),
     "ticket_keys.make": _needs("clients", "PutItem"),
+    "checkpoints.get": _needs("executions", "GetItem"),
+    "checkpoints.put": _needs("executions", "PutItem"),
     "trail.note": _needs("executions", "PutItem"),
     "trail.list": _needs("executions", "Query"),
     "regulation.count_created": _needs("clients", "UpdateItem"),
