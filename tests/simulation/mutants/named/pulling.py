@@ -22,7 +22,6 @@ PULLING = (
         ),
         "I12",
     ),
-    Mutant("a watch fences nothing", "domain/lifecycle/awaited.py", ((_FENCES, "    return False\n"),), "I12"),
     Mutant(
         "a watch fences whatever waits",
         "domain/lifecycle/awaited.py",
