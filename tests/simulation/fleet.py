@@ -13,11 +13,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
+import msgspec
+
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import State
 from clockwork.domain.lifecycle.tokens import Token, claimant_of, decode_token
 from clockwork.domain.pools.pool import PRIORITIES, Pool
 from clockwork.domain.releases import Delivery
+from clockwork.domain.storage.codec import decode_message, encode_release
 from clockwork.flows.pools.checkpoints import keep_checkpoint
 from clockwork.flows.pools.claim import Asked, Claimed, Start, claim_for
 from clockwork.flows.pools.reports import Beat, Ended, Taken, beat_all, report_all
@@ -77,7 +80,10 @@ class Fleet:
         """A ticket that was shown before, under another claimId, and one that was altered."""
         old = self._rng.choice(self._seen)
         altered = json.loads(old)
-        field, value = self._rng.choice((("sentAt", altered["sentAt"] + 1), ("mac", "0" * 64), ("pool", "other")))
+        (carried,) = decode_message(altered["release"])
+        sooner = msgspec.structs.replace(carried.occurrence, due_at=carried.occurrence.due_at - 1)
+        never = encode_release(msgspec.structs.replace(carried, occurrence=sooner))
+        field, value = self._rng.choice((("release", never), ("release", never), ("mac", "0" * 64), ("pool", "other")))
         made_up = json.dumps({**altered, field: value})
         return [Asked(self._claim_id(), old, "no receipt"), Asked("forged" + self._claim_id()[6:], made_up, "none")]
 
