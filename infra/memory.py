@@ -7,4 +7,4 @@ from __future__ import annotations
 
 MEMORY_MB = 512
 POLLER_MEMORY_MB = 512
-DELIVERER_MEMORY_MB = 384
+DELIVERER_MEMORY_MB = 512
