@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
-from tests.support import promptness
 from tests.support.promptness import MOST_RUNS, promptly
 
 
@@ -15,8 +16,8 @@ def test_a_run_is_made_again_until_it_is_in_time(
     monkeypatch: pytest.MonkeyPatch, takes: list[float], made: int
 ) -> None:
     now, runs = [0.0], iter(takes)
-    monkeypatch.setattr(promptness.time, "monotonic", lambda: now[0])
-    seen = []
+    monkeypatch.setattr("tests.support.promptness.time", SimpleNamespace(monotonic=lambda: now[0]))
+    seen: list[int] = []
 
     def run() -> int:
         now[0] += next(runs)
