@@ -13,6 +13,9 @@ of many turns counts, in us per job. Machines differ, so compare the ratio only.
 
     api_single_whole, api_batch_whole    the same requests, the latter packed, from API Gateway's event to the answer
 
+    deliver_http    ten webhooks over HTTP and TLS on kept connections, signed, on the threads of a deliverer; beside
+                    them the same requests by one connection of `http.client`
+
     floor           the calls of `deliver` as signed bytes over raw sockets: no client can do with less
 
     python -m bench.cpu [--json] [--docs] [--chunks N]
@@ -39,7 +42,8 @@ from bench.stubbed.interleaved import Cost, as_line, compare
 from bench.stubbed.raw import floor, requests_of
 from bench.stubbed.stub import stub
 from bench.stubbed.stub_world import stub_session, stub_world
-from bench.stubbed.workloads import Unexpected, Workload, workloads
+from bench.stubbed.webhooks import with_webhooks
+from bench.stubbed.workloads import BATCH, Unexpected, Workload, workloads
 
 CHUNKS = 31
 #: Runs of a workload per chunk: enough that the steps of the CPU clock do not count.
@@ -90,6 +94,13 @@ def measure_floor(chunks: int) -> Cost:
             bare.close()
 
 
+def measure_webhooks(chunks: int) -> Cost:
+    """The cost of a webhook as a deliverer sends it, beside that of `http.client` alone."""
+    costs: list[Cost] = []
+    with_webhooks(lambda ours, bare: costs.append(compare(ours, bare, BATCH, chunks, _RUNS["deliver"])))
+    return costs[0]
+
+
 def _compare(workload: Workload, endpoint_url: str, chunks: int, runs: int) -> Cost:
     calls = calls_of(workload, endpoint_url)
     bare = Bare(stub_session(), endpoint_url)
@@ -115,7 +126,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--docs", action="store_true", help="write the table into docs/performance.md")
     parser.add_argument("--chunks", type=int, default=CHUNKS, help=f"turns of each way (default {CHUNKS})")
     options = parser.parse_args(arguments)
-    costs = {**dict(measure(list(_RUNS), options.chunks)), "floor": measure_floor(options.chunks)}
+    costs = dict(measure(list(_RUNS), options.chunks))
+    costs |= {"deliver_http": measure_webhooks(options.chunks), "floor": measure_floor(options.chunks)}
     if not options.json:
         sys.stderr.write(f"{page(costs)}\n")
     if options.docs:

@@ -14,8 +14,8 @@ import pytest
 from standardwebhooks import Webhook
 
 from clockwork.aws.targets.http import HttpTransport
-from clockwork.aws.targets.http_connections import IDLE_SECONDS, MOST_IDLE
 from clockwork.aws.targets.secrets import SecretUnreadable
+from clockwork.aws.targets.wire.pool import IDLE_SECONDS, MOST_IDLE
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import HttpTarget, Payload
 from clockwork.domain.targets.urls import check_url, parse

@@ -190,6 +190,29 @@ def test_what_is_forgotten_is_not_collected_and_holds_up_nothing(
     assert {delivery.attempt for delivery in transport.delivered} <= {1, 2, 7}
 
 
+def test_what_was_forgotten_and_ends_later_is_no_outcome_of_its_slots_next_attempt(
+    make: Callable[..., ThreadedTargets], may_answer: threading.Event
+) -> None:
+    ended = threading.Event()
+
+    def act(delivery: Delivery) -> Outcome:
+        if delivery.attempt == 1:
+            may_answer.wait(10)
+            ended.set()
+        else:
+            ended.wait(10)
+            time.sleep(0.05)  # the first is collected before, if it is collected at all
+        return success(delivery)
+
+    targets = make(Scripted(act))
+    targets.begin(0, delivery_to(TARGET, attempt=1))
+    targets.forget()
+    targets.begin(0, delivery_to(TARGET, attempt=2))
+    may_answer.set()
+    assert [(slot, one.status_code) for slot, one in targets.collect()] == [(0, 2)]
+    assert targets.collect() == []
+
+
 def test_an_attempt_that_found_no_thread_until_its_deadline_never_starts(
     make: Callable[..., ThreadedTargets], may_answer: threading.Event
 ) -> None:

@@ -30,6 +30,7 @@ def test_every_field_of_a_client_is_shown_as_it_was_written() -> None:
     api_with(
         retryPolicy=POLICY,
         relevancyWindowSeconds=600,
+        precision="second",
         maxRatePerSecond=2.5,
         maxConcurrency=3,
         createsPerSecond=50,
@@ -53,6 +54,30 @@ def test_a_job_without_policies_has_its_clients_and_one_with_them_its_own(named:
     shown = api.call("GET", f"/v1/jobs/{own}").body
     assert (shown["retryPolicy"]["maxAttempts"], shown["retryPolicy"]["initialSeconds"]) == (9, 5)
     assert (shown["retryPolicy"]["retryStatusCodes"], shown["relevancyWindowSeconds"]) == ([], 30)
+
+
+@pytest.mark.parametrize("named", [{}, {"jobKey": "k", "schedule": {"every": {"seconds": 60}}}], ids=["once", "named"])
+@pytest.mark.parametrize(
+    ("of_client", "of_job", "shown"),
+    [
+        ({}, {}, None),
+        ({}, {"precision": "second"}, "second"),
+        ({"precision": "second"}, {}, "second"),
+        ({"precision": "second"}, {"precision": "millisecond"}, None),
+    ],
+)
+def test_a_job_has_its_own_precision_or_its_clients(
+    named: dict[str, Any], of_client: dict[str, Any], of_job: dict[str, Any], shown: str | None
+) -> None:
+    """Millisecond is what is meant where none is shown."""
+    api = api_with(**of_client)
+    job = api.call("GET", f"/v1/jobs/{api.create(**named, **of_job).body['jobId']}").body
+    assert job.get("precision") == shown
+
+
+def test_another_precision_is_refused() -> None:
+    refused = api_with().create(precision="minute")
+    assert (refused.status, refused.body["errors"][0]["pointer"]) == (422, "/precision")
 
 
 def test_a_job_keeps_the_policies_that_its_client_had_when_it_was_created() -> None:

@@ -173,6 +173,7 @@ def new_job(
         completion=COMPLETIONS[number % len(COMPLETIONS)] if completes else None,
         retry_policy=rng.choice(retry_policies),
         relevancy_window_seconds=rng.choice((None, None, None, None, 5.0, 60.0)),
+        precision="second" if number % 3 == 1 else None,
         on_failure=CALLED_BACK if number % 2 else None,
     )
 

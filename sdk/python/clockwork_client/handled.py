@@ -1,4 +1,4 @@
-"""What the API answers about many named jobs that one call was about."""
+"""What the API answers about many jobs or executions that one call was about."""
 
 from __future__ import annotations
 
@@ -23,4 +23,12 @@ class HandledJobs(Answer):
     changed: int
     passed: tuple[PassedJob, ...] | None
     unreadable: tuple[str, ...] | None
+    next_token: str | None
+
+
+class HandledDead(Answer):
+    """How many dead executions were meant, and how many this call changed. With a `next_token` there are more."""
+
+    matched: int
+    changed: int
     next_token: str | None

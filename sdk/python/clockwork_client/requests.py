@@ -60,6 +60,7 @@ class DefinitionOptions(ScheduleOptions, total=False):
 
     retry: RetryPolicy
     relevancy_window_seconds: Duration
+    precision: Literal["millisecond", "second"]
     record: Literal["none", "full"]
     tags: Mapping[str, str]
     ordering_key: str
@@ -88,6 +89,7 @@ class ClientOptions(TypedDict, total=False):
     allowed_pools: Iterable[str]
     retry: RetryPolicy
     relevancy_window_seconds: Duration
+    precision: Literal["millisecond", "second"]
     max_rate_per_second: float
     max_concurrency: int
     creates_per_second: float

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from clockwork_client import overview, requests, results
 from clockwork_client.answers import Target
 from clockwork_client.calls import made, segment
-from clockwork_client.handled import HandledJobs
+from clockwork_client.handled import HandledDead, HandledJobs
 from clockwork_client.pages import Pages, Resource
 from clockwork_client.reporting import Reporting
 
@@ -202,21 +202,21 @@ class Dead(Resource):
 
     def redrive(
         self, *, client_id: str | None = None, next_token: str | None = None, **which: Unpack[requests.DeadFilter]
-    ) -> results.HandledDead:
+    ) -> HandledDead:
         """Deliver them after all: one call's worth. While the answer has a `next_token`, call again with it."""
         return self._handle("redrive", client_id, next_token, which)
 
     def discard(
         self, *, client_id: str | None = None, next_token: str | None = None, **which: Unpack[requests.DeadFilter]
-    ) -> results.HandledDead:
+    ) -> HandledDead:
         """Put them away: one call's worth. While the answer has a `next_token`, call again with it."""
         return self._handle("discard", client_id, next_token, which)
 
     def _handle(
         self, verb: str, client_id: str | None, next_token: str | None, which: requests.DeadFilter
-    ) -> results.HandledDead:
+    ) -> HandledDead:
         path = f"/v1/clients/{self._client(client_id)}/dead/{verb}"
-        return results.HandledDead(self._call("POST", path, requests.dead_body(which, next_token)))
+        return HandledDead(self._call("POST", path, requests.dead_body(which, next_token)))
 
 
 class Clients(Resource):

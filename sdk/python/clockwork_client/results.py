@@ -198,6 +198,7 @@ class Job(Answer):
     record: str | None
     tags: Mapping[str, str] | None
     relevancy_window_seconds: float | None
+    precision: str | None
     ordering_key: str | None
     sequence: int | None
     on_failure: Target | None
@@ -268,6 +269,7 @@ class Client(Answer):
     allowed_pools: tuple[str, ...]
     retry_policy: RetryPolicy | None
     relevancy_window_seconds: float | None
+    precision: str | None
     max_rate_per_second: float | None
     max_concurrency: int | None
     creates_per_second: float | None
@@ -276,14 +278,6 @@ class Client(Answer):
     retention_days: int | None
     dead_letter_queue_arn: str | None
     reason: str | None
-
-
-class HandledDead(Answer):
-    """How many dead executions were meant, and how many this call changed. With a `next_token` there are more."""
-
-    matched: int
-    changed: int
-    next_token: str | None
 
 
 class Unparking(Answer):

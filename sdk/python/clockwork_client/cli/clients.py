@@ -28,6 +28,7 @@ CLIENT: list[tuple[str, str, dict[str, Any]]] = [
     ("allowed_pools", "--allow-pool", {**_MANY, "metavar": "POOL"}),
     ("retry", "--retry", {"type": values.JSON, "help": "Of jobs that have no retry policy of their own."}),
     ("relevancy_window_seconds", "--relevancy-window", {"type": values.DURATION}),
+    ("precision", "--precision", {"type": click.Choice(["millisecond", "second"]), "help": "Of jobs that name none."}),
     ("max_rate_per_second", "--max-rate", {"type": float, "help": "Deliveries a second."}),
     ("max_concurrency", "--max-concurrency", {"type": int, "help": "Deliveries at once."}),
     ("creates_per_second", "--creates-per-second", {"type": float}),

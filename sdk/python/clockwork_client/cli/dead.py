@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clockwork_client import results
 from clockwork_client.cli import many, show, values
 from clockwork_client.cli.options import Command
+from clockwork_client.handled import HandledDead
 
 if TYPE_CHECKING:
     from clockwork_client.cli.app import State
@@ -63,7 +63,7 @@ def discard(state: State, /, **given: Any) -> None:
     _handle(state, "Discard", state.cw.dead.discard, given)
 
 
-def _handle(state: State, verb: str, call: Callable[..., results.HandledDead], given: dict[str, Any]) -> None:
+def _handle(state: State, verb: str, call: Callable[..., HandledDead], given: dict[str, Any]) -> None:
     token, yes = given.pop("next_token"), given.pop("yes")
 
     def found() -> Any:

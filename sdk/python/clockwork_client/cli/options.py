@@ -42,6 +42,11 @@ DEFINITION: list[tuple[str, str, dict[str, Any]]] = [
         "--relevancy-window",
         {"type": values.DURATION, "help": "Not delivered later than that."},
     ),
+    (
+        "precision",
+        "--precision",
+        {"type": click.Choice(["millisecond", "second"]), "help": "second: up to a second late, for less."},
+    ),
     ("record", "--record", {"type": click.Choice(["none", "full"])}),
     ("tags", "--tag", {"type": values.PAIR, "multiple": True, "help": "name=value; repeatable."}),
     ("ordering_key", "--ordering-key", {"help": "Jobs of one key are delivered in order."}),

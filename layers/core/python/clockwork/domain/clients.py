@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from clockwork.domain.jobs import RecordLevel, RetryPolicy
+from clockwork.domain.jobs import Precision, RecordLevel, RetryPolicy
 
 #: The form of a clientId. No client ever had another.
 CLIENT_ID = re.compile(r"[a-z][a-z0-9-]{0,63}")
@@ -49,6 +49,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     #: This policy and this window hold for jobs that do not name their own.
     retry_policy: RetryPolicy | None = None
     relevancy_window_seconds: float | None = None
+    #: So do the jobs that name no precision. None: millisecond.
+    precision: Precision | None = None
     #: The rate limit: deliveries started per second, retries included. None: as many as come due.
     max_rate_per_second: float | None = None
     #: The concurrency limit: deliveries under way at once. None: a share of the deliverers beside others.

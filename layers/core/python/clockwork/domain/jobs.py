@@ -7,6 +7,11 @@ from typing import Literal
 import msgspec
 
 RecordLevel = Literal["none", "full"]
+Precision = Literal["millisecond", "second"]
+#: A job of the precision of a second is late by that precision for so long at the most (ms).
+SECOND_LATE_MS = 1_000
+#: A job with a shorter relevancy window than this is never a second late by its precision.
+LEAST_WINDOW_SECONDS = 3
 Backoff = Literal["none", "fixed", "linear", "exponential"]
 Jitter = Literal["none", "full"]
 
@@ -129,6 +134,8 @@ class Occurrence(msgspec.Struct, frozen=True, tag="once", rename="camel", omit_d
     tags: dict[str, str] = {}
     #: The relevancy window: later than this after `due_since` it is of no use, and ends EXPIRED instead of delivered.
     relevancy_window_seconds: float | None = None
+    #: How exactly it starts. `second`: up to a second late, since its message may come that late and is not held.
+    precision: Precision = "millisecond"
     #: For how many days after its end its record is kept. None: as the deployment's setting says.
     retention_days: int | None = None
     #: Occurrences of one client with the same key are delivered one after the other, by due instant, then `sequence`.
@@ -140,6 +147,12 @@ class Occurrence(msgspec.Struct, frozen=True, tag="once", rename="camel", omit_d
     completion: Completion | None = None
     #: It has no payload, and of an HTTP target the host alone: the row of its named job has the rest.
     is_hint: bool = False
+
+    @property
+    def may_come_later(self) -> bool:
+        """Whether its messages may come up to a second late. One that would be of no use any more then may not."""
+        window = self.relevancy_window_seconds
+        return self.precision == "second" and (window is None or window >= LEAST_WINDOW_SECONDS)
 
     @property
     def due_since(self) -> int:

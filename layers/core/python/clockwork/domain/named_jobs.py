@@ -9,7 +9,7 @@ import msgspec
 
 from clockwork.domain import ids, keys
 from clockwork.domain.closings import Closing
-from clockwork.domain.jobs import Completion, Occurrence, Payload, RecordLevel, RetryPolicy, Target
+from clockwork.domain.jobs import Completion, Occurrence, Payload, Precision, RecordLevel, RetryPolicy, Target
 from clockwork.domain.ordering import row_id_of
 from clockwork.domain.recurrence import Fire, Recurrence
 
@@ -43,6 +43,7 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     catch_up_window_seconds: float = 86_400
     overlap: Overlap = "allow"
     relevancy_window_seconds: float | None = None
+    precision: Precision = "millisecond"
     retention_days: int | None = None
     #: An ordered job has both `ordering_key` and `sequence`.
     ordering_key: str | None = None
@@ -216,6 +217,7 @@ def occurrence_of(job: NamedJob, due_at: int, asked_at: int | None = None) -> Oc
         signing_secrets=definition.signing_secrets,
         tags=definition.tags,
         relevancy_window_seconds=definition.relevancy_window_seconds,
+        precision=definition.precision,
         retention_days=definition.retention_days,
         ordering_key=definition.ordering_key,
         sequence=definition.sequence or 0,

@@ -2,12 +2,13 @@
 
 - The status line alone decides the outcome. The transport reads the body for its first KiB, which it keeps of failures
   only, and so that the connection can be used again. A body that is slow, long or broken off affects only these two.
-- The transport follows no redirect, uses no proxy and sends no request twice. The retry policy decides on retries.
+- The transport follows no redirect and uses no proxy. The retry policy decides on retries.
+- It sends no POST and no PATCH twice: a receiver that closes without an answer may have taken it. A GET, PUT or DELETE
+  that a kept connection has lost before the first byte of an answer is sent once more, on a new one (RFC 9110, 9.2.2).
 """
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import socket
 import ssl
@@ -17,8 +18,10 @@ from typing import Protocol
 
 import msgspec
 
-from clockwork.aws.targets.http_connections import Connection, Connections, bounds_of, seconds_left
 from clockwork.aws.targets.http_faults import FAULTS, Forbidden, OutOfReach, failure_of
+from clockwork.aws.targets.wire.connection import Connection, Request
+from clockwork.aws.targets.wire.pool import Connections
+from clockwork.aws.targets.wire.sockets import seconds_left
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import HttpTarget, RetryPolicy
 from clockwork.domain.releases import Delivery
@@ -35,8 +38,14 @@ LONGEST_EXCERPT = 1_024
 BODY_SECONDS = 1.0
 #: The most addresses of one name that an attempt tries.
 MOST_ADDRESSES = 4
+#: Methods whose requests mean the same if they come twice: https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2
+REPEATABLE = frozenset({"GET", "PUT", "DELETE"})
 
 Resolver = Callable[[str, int], Sequence[str]]
+
+
+class _Lost(Exception):
+    """A kept connection ended before the answer began, and the request may be sent once more."""
 
 
 class SecretSource(Protocol):
@@ -44,15 +53,6 @@ class SecretSource(Protocol):
 
     def get(self, name: str) -> str:
         """The secret as text; raises SecretUnreadable."""
-
-
-class _Request(msgspec.Struct, frozen=True):
-    """The request as it is sent."""
-
-    method: str
-    path: str
-    headers: dict[str, str]
-    body: bytes
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -88,7 +88,7 @@ class HttpTransport:
         self._clock = clock
         self._secrets = secrets
         self._resolve = resolver
-        self._connections = Connections(tls)
+        self._connections = Connections(clock.now, tls)
 
     def deliver(self, delivery: Delivery) -> Outcome:
         """Make the attempt within the target's timeout and the delivery's deadline; a fault becomes its outcome.
@@ -108,7 +108,7 @@ class HttpTransport:
             seconds_left(began + seconds)
             started_at = self._clock.now()
             headers = _headers(delivery, target, endpoint, webhooks.headers_for(delivery, started_at, secrets))
-            request = _Request(target.method, endpoint.path, headers, delivery.occurrence.payload.body)
+            request = Request(target.method, endpoint.path, headers, delivery.occurrence.payload.body)
             answer = self._exchange(request, endpoint, addresses, began + seconds, delivery.deadline_at)
         except FAULTS as fault:
             return failure_of(fault, target.url, seconds, started_at, self._clock.now())
@@ -137,34 +137,50 @@ class HttpTransport:
         return addresses[:MOST_ADDRESSES]
 
     def _exchange(
-        self, request: _Request, endpoint: Endpoint, addresses: Sequence[str], ends: float, deadline_at: int
+        self, request: Request, endpoint: Endpoint, addresses: Sequence[str], ends: float, deadline_at: int
     ) -> _Answer:
-        connection = self._connections.take(endpoint, addresses, ends, LONGEST_ANSWER)
+        sent = request.to_bytes()
+        try:
+            return self._ask(request.method, sent, endpoint, addresses, ends, deadline_at)
+        except _Lost:
+            return self._ask(request.method, sent, endpoint, addresses, ends, deadline_at, fresh=True)
+
+    def _ask(
+        self,
+        method: str,
+        request: bytes,
+        endpoint: Endpoint,
+        addresses: Sequence[str],
+        ends: float,
+        deadline_at: int,
+        *,
+        fresh: bool = False,
+    ) -> _Answer:
+        """Send the request and read the answer. Raises _Lost if it may be sent once more, on a new connection."""
+        connection = self._connections.take(endpoint, addresses, ends, LONGEST_ANSWER, fresh=fresh)
+        reusable = False
         try:
             # The monotonic clock, which bounds all else, may stand still while the environment does.
             if self._clock.now() >= deadline_at:
                 raise TimeoutError("the time is up")
-            answer, is_complete = _ask(connection, request)
-        except BaseException:
-            connection.close()
+            answer, reusable = _answer_to(connection, request, method)
+        except (ConnectionError, ssl.SSLEOFError) as error:
+            if method in REPEATABLE and connection.asked > 1 and not connection.has_received:
+                raise _Lost from error
             raise
-        if is_complete:
-            self._connections.give_back(endpoint, connection)
-        else:
-            connection.close()
+        finally:
+            self._connections.give_back(connection, reusable=reusable)
         return answer
 
 
-def _ask(connection: Connection, request: _Request) -> tuple[_Answer, bool]:
-    """Send the request and read the answer; the answer, and whether it was read to its end."""
-    bounds = bounds_of(connection)
-    with contextlib.suppress(BrokenPipeError):  # a receiver may answer before it has read the whole body
-        connection.request(request.method, request.path, request.body, request.headers)
-    response = connection.getresponse()
-    bounds.ends = min(bounds.ends, time.monotonic() + BODY_SECONDS)
+def _answer_to(connection: Connection, request: bytes, method: str) -> tuple[_Answer, bool]:
+    """The answer to a request, and whether the connection can be used again: it was read to its end."""
+    response = connection.ask(request, method)
+    connection.sock.ends = min(connection.sock.ends, time.monotonic() + BODY_SECONDS)
     start, is_complete = _read(response)
     answer = _Answer(response.status, start.decode("utf-8", "replace"), response.headers.get("retry-after"))
-    return answer, is_complete and response.status >= 200  # after an interim answer another one may follow
+    # After an interim answer another one may follow.
+    return answer, is_complete and response.status >= 200 and not response.will_close
 
 
 def _read(response: http.client.HTTPResponse) -> tuple[bytes, bool]:

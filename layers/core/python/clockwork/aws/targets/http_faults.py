@@ -8,8 +8,8 @@ import os
 import socket
 import ssl
 
-from clockwork.aws.targets.http_connections import AnswerTooLong
 from clockwork.aws.targets.secrets import SecretUnreadable
+from clockwork.aws.targets.wire.sockets import AnswerTooLong
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.targets.urls import InvalidUrl, parse
 from clockwork.domain.targets.webhooks import InvalidSecret

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import traceback
 from collections.abc import Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import Empty, SimpleQueue
 from typing import Protocol
 
 import msgspec
@@ -59,6 +61,9 @@ class ThreadedTargets:
         self._grace_ms = round(grace_seconds * 1000)
         self._pool = self._new_pool()
         self._under_way: dict[int, _Attempt] = {}
+        #: The futures that ended, each with its slot, in their order. Waiting for one here costs the same however many
+        #: are under way. It may hold some of attempts that were given up.
+        self._ended: SimpleQueue[tuple[int, Future[Outcome]]] = SimpleQueue()
 
     def forget(self) -> None:
         """Drop all attempts: those that run are left to their threads, those that wait for a thread never start."""
@@ -72,20 +77,17 @@ class ThreadedTargets:
         """Start the attempt, or queue it if all threads are busy."""
         future = self._pool.submit(self._deliver, delivery)
         self._under_way[slot] = _Attempt(delivery, self._clock.now(), future)
+        future.add_done_callback(lambda ended: self._ended.put((slot, ended)))
 
     def collect(self) -> Sequence[tuple[int, Outcome]]:
         """Wait for at least one outcome; all outcomes that there are, by slot."""
         ended: list[tuple[int, Outcome]] = []
         while self._under_way and not ended:
-            wait([attempt.future for attempt in self._under_way.values()], self._seconds_left(), FIRST_COMPLETED)
+            slots = self._wait()
             now = self._clock.now()
-            ended = [
-                (slot, outcome)
-                for slot, attempt in self._under_way.items()
-                if (outcome := self._outcome_of(attempt, now)) is not None
-            ]
-            for slot, _ in ended:
-                del self._under_way[slot]
+            # Whatever ended counts, and before what is overdue.
+            slots = slots or [slot for slot, attempt in self._under_way.items() if self._is_overdue(attempt, now)]
+            ended = [(slot, self._outcome_of(self._under_way.pop(slot), now)) for slot in slots]
         return ended
 
     def close(self) -> None:
@@ -97,12 +99,26 @@ class ThreadedTargets:
         too_late = delivery.too_late(self._clock.now())
         return too_late or self._transports[type(delivery.occurrence.target)].deliver(delivery)
 
-    def _outcome_of(self, attempt: _Attempt, now: int) -> Outcome | None:
+    def _wait(self) -> list[int]:
+        """The slots whose attempts have ended; none if none has ended before the first is overdue."""
+        slots = []
+        with contextlib.suppress(Empty):
+            found = self._ended.get(timeout=self._seconds_left())
+            while True:
+                slot, future = found
+                attempt = self._under_way.get(slot)
+                if attempt is not None and attempt.future is future:
+                    slots.append(slot)
+                found = self._ended.get_nowait()
+        return slots
+
+    def _is_overdue(self, attempt: _Attempt, now: int) -> bool:
+        return now > attempt.delivery.deadline_at + self._grace_ms
+
+    def _outcome_of(self, attempt: _Attempt, now: int) -> Outcome:
         if attempt.future.done():
             fault = attempt.future.exception()
             return attempt.future.result() if fault is None else _fault(attempt, fault, now)
-        if now <= attempt.delivery.deadline_at + self._grace_ms:
-            return None
         if attempt.future.cancel():
             return Outcome(State.TIMED_OUT, attempt.begun_at, now, error="no thread was free to start in time")
         self._abandon_threads()

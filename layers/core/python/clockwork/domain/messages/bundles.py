@@ -13,13 +13,20 @@ MOST_IN_BUNDLE = 16
 #: The most bytes of all payloads in a bundle. Create bounds the other fields of an occurrence, and sixteen of the
 #: largest stay below the size that SQS takes in one message.
 LARGEST_BUNDLE = 64 * 1024
+#: A message of jobs with the precision of a second is delayed so much longer (ms), and by the tolerance of its queue. A
+#: delay is whole seconds, rounded down, so it comes when they are due or up to a second later.
+SECOND_LATER_MS = 900
 
 
 class Bundle(msgspec.Struct, frozen=True):
-    """The contents of one message: releases by their index, and the earliest instant at which one is to run (ms)."""
+    """The contents of one message: releases by their index, and the instant until which it is to be delayed (ms).
+
+    `is_exact`: it is the earliest instant at which one of them is to run. Else it comes later by up to a second.
+    """
 
     indexes: tuple[int, ...]
     run_at: int
+    is_exact: bool = True
 
 
 def plan_bundles(releases: Sequence[Release], now: int) -> list[Bundle]:
@@ -30,7 +37,7 @@ def plan_bundles(releases: Sequence[Release], now: int) -> list[Bundle]:
     one of its occurrences may have been the cause. What ends by callback goes alone, too: its message lives on as the
     watch of its attempt.
     """
-    filling: dict[tuple[str, str, int], int] = {}
+    filling: dict[tuple[str, str, bool, int], int] = {}
     room: dict[int, int] = {}
     bundles: list[list[int]] = []
     for index, release in enumerate(releases):
@@ -45,10 +52,16 @@ def plan_bundles(releases: Sequence[Release], now: int) -> list[Bundle]:
                 filling[key] = number
         bundles[number].append(index)
         room[number] -= size
-    return [Bundle(tuple(some), min(releases[index].run_at for index in some)) for some in bundles]
+    return [_bundle([(index, releases[index]) for index in some]) for some in bundles]
 
 
-def _bundle_key(release: Release, now: int) -> tuple[str, str, int] | None:
+def _bundle(some: Sequence[tuple[int, Release]]) -> Bundle:
+    is_exact = not some[0][1].occurrence.may_come_later
+    run_at = min(release.run_at for _, release in some)
+    return Bundle(tuple(index for index, _ in some), run_at if is_exact else run_at + SECOND_LATER_MS, is_exact)
+
+
+def _bundle_key(release: Release, now: int) -> tuple[str, str, bool, int] | None:
     """The key that releases have in common which may share a message; None for a release that must go alone."""
     destination = _destination(release.occurrence.target)
     if destination is None or release.alone or release.attempt > 1 or release.sweeps:
@@ -57,7 +70,8 @@ def _bundle_key(release: Release, now: int) -> tuple[str, str, int] | None:
         return None
     if release.occurrence.ordering_key is not None:
         return None  # each waits for the one ahead, in a message group of its own
-    return release.occurrence.client_id, destination, max(release.run_at, now) // 1000
+    occurrence = release.occurrence
+    return occurrence.client_id, destination, occurrence.may_come_later, max(release.run_at, now) // 1000
 
 
 def _destination(target: Target) -> str | None:

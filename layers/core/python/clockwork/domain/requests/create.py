@@ -8,7 +8,16 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain.clients import Client
-from clockwork.domain.jobs import Completion, Occurrence, Payload, RecordLevel, RetryPolicy, Target, is_signed
+from clockwork.domain.jobs import (
+    Completion,
+    Occurrence,
+    Payload,
+    Precision,
+    RecordLevel,
+    RetryPolicy,
+    Target,
+    is_signed,
+)
 from clockwork.domain.ordering import policy_of
 from clockwork.domain.requests.packing import NOT_PACKED, Outline
 
@@ -34,6 +43,7 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     record: RecordLevel | None = None
     retry_policy: RetryPolicy | None = None
     relevancy_window_seconds: float | None = None
+    precision: Precision | None = None
     ordering_key: str | None = None
     sequence: int = 0
     on_failure: Target | None = None
@@ -84,6 +94,7 @@ def occurrence_of(job: NewJob, client: Client, created_at: int) -> Occurrence:
         signing_secrets=client.signing_secrets if is_signed(job.target, job.on_failure) else (),
         tags=job.tags,
         relevancy_window_seconds=job.relevancy_window_seconds or client.relevancy_window_seconds,
+        precision=job.precision or client.precision or "millisecond",
         retention_days=client.retention_days,
         ordering_key=job.ordering_key,
         sequence=job.sequence,

@@ -7,6 +7,7 @@ https://www.iana.org/assignments/iana-ipv4-special-registry, https://www.iana.or
 
 from __future__ import annotations
 
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 _V4 = [
@@ -58,6 +59,7 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 
 
+@lru_cache(1_024)  # one answer per address, and a batch asks for the same ones
 def check_address(ip: str) -> str | None:
     """Why Clockwork must not connect to `ip` (one address as text), as a sentence; None if it is public."""
     try:

@@ -20,6 +20,7 @@ MOST_HEADERS = 20
 LARGEST_HEADERS = 4_096
 DEFAULT_PORTS = {"https": 443, "http": 80}
 
+_SPACE_OR_CONTROL = re.compile(r"[\x00-\x20\x7f]")
 _OUTSIDE_RFC_3986 = re.compile(r"[^A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]")
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?P<query>\?[^#]*)?")
 _AUTHORITY = re.compile(r"(?P<host>\[[^\]]*\]|[^:\[\]]*)(?::(?P<port>[0-9]{1,5}))?")
@@ -124,7 +125,7 @@ def parse(url: str) -> Endpoint:
     """
     if len(url) > LONGEST_URL:
         raise InvalidUrl(f"has {len(url):,} characters, at most {LONGEST_URL:,} are allowed")
-    if any(character <= " " or character == "\x7f" for character in url):
+    if _SPACE_OR_CONTROL.search(url) is not None:
         raise InvalidUrl("holds white space or a control character: percent-encode it")
     match = _URL.match(url)
     if match is None or match["scheme"].lower() not in DEFAULT_PORTS:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from clockwork.domain.clients import Client, principal_of
+from clockwork.domain.jobs import Precision
 from clockwork.domain.pools.pool import POOL_NAME
 from clockwork.domain.targets.urls import parse, why_not_public
 from clockwork.edge.http.fields import kept
@@ -123,6 +124,9 @@ class ClientBody(EdgeModel):
     retry_policy: RetryPolicyBody | None = Field(None, description="of jobs that have none of their own")
     relevancy_window_seconds: Annotated[float, bounded(RELEVANCY_WINDOW)] | None = Field(
         None, description="of jobs that have none of their own"
+    )
+    precision: Precision | None = Field(
+        None, description="of jobs that have none of their own; millisecond unless given"
     )
     max_rate_per_second: float | None = Field(None, ge=0.01, le=100_000, description="deliveries, retries included")
     max_concurrency: int | None = Field(None, ge=1, le=100_000, description="deliveries under way at once")

@@ -85,6 +85,10 @@ class DefinitionBody(Form, kw_only=True):
         ]
         | None
     ) = None
+    precision: Annotated[
+        jobs.Precision | None,
+        Meta(description="`second`: it starts up to a second late, and costs less; the client's unless given"),
+    ] = None
     record: Annotated[
         Literal["none", "full"] | None,
         Meta(description="the client's unless given; a job with a jobKey is always recorded: full"),

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from clockwork.domain.clients import Client
 from clockwork.edge.http.answer import AnswerBody, one_of
-from clockwork.edge.responses.targets import Record, ShownRetryPolicy, shown_policy
+from clockwork.edge.responses.targets import Record, ShownPrecision, ShownRetryPolicy, shown_policy
 
 
 class ShownClient(AnswerBody):
@@ -29,6 +29,7 @@ class ShownClient(AnswerBody):
     min_interval_seconds: float
     retry_policy: ShownRetryPolicy | None = None
     relevancy_window_seconds: float | None = None
+    precision: ShownPrecision | None = None
     max_rate_per_second: float | None = None
     max_concurrency: int | None = None
     creates_per_second: float | None = None

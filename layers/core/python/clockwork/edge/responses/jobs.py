@@ -13,6 +13,7 @@ from clockwork.edge.responses.named_jobs import ShownNamedJob, WrittenJob
 from clockwork.edge.responses.targets import (
     Record,
     ShownCompletion,
+    ShownPrecision,
     ShownRetryPolicy,
     ShownTarget,
     delivery,
@@ -91,6 +92,7 @@ class AnonymousJob(AnswerBody):
     record: Record
     tags: dict[str, str]
     relevancy_window_seconds: float | None = None
+    precision: ShownPrecision = "millisecond"
     ordering_key: str | None = None
     sequence: int | None = None
     on_failure: ShownTarget | None = None

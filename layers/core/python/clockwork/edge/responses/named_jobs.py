@@ -24,14 +24,13 @@ from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
 from clockwork.edge.http.checks import REQUEST_WORK
 from clockwork.edge.responses import targets
 from clockwork.edge.responses.executions import Cancellation, Execution, Outcomes
-from clockwork.edge.responses.targets import Record, ShownCompletion, ShownRetryPolicy, ShownTarget
+from clockwork.edge.responses.targets import Record, ShownCompletion, ShownPrecision, ShownRetryPolicy, ShownTarget
 from clockwork.flows.named.write import Written
 from clockwork.flows.requests.cancel import CancelAnswer
 
 #: How many next fires are shown with a job.
 SHOWN_FIRES = 10
-#: So much work goes into the next fire of each job of a list, which may have a thousand. With an exclusion and
-#: `maxFires` it counts the fires of 600 days.
+#: Work for the next fire of each of a thousand jobs; with an exclusion and `maxFires` it counts 600 days of fires.
 LISTED_WORK = 10_000
 #: How many executions of a kind the answer to a change lists. They may be a day's fires.
 SHOWN = 100
@@ -117,6 +116,7 @@ class JobSummary(AnswerBody):
     record: Record
     tags: dict[str, str]
     relevancy_window_seconds: float | None = None
+    precision: ShownPrecision = "millisecond"
     ordering_key: str | None = None
     sequence: int | None = None
     on_failure: ShownTarget | None = None

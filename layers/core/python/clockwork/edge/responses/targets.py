@@ -8,12 +8,13 @@ from typing import Annotated, Any, get_args
 from msgspec import field
 
 from clockwork.domain import jobs
-from clockwork.domain.jobs import Occurrence, Payload, Priority, RecordLevel, RetryPolicy, Target
+from clockwork.domain.jobs import Occurrence, Payload, Precision, Priority, RecordLevel, RetryPolicy, Target
 from clockwork.domain.named_jobs import Definition
 from clockwork.edge.http.answer import AnswerBody, as_shown, one_of
 from clockwork.edge.http.fields import like
 
 Record = Annotated[str, one_of(get_args(RecordLevel))]
+ShownPrecision = Annotated[str, one_of(get_args(Precision))]
 
 
 class ShownHttpTarget(AnswerBody, tag="http", tag_field="type", kw_only=True):

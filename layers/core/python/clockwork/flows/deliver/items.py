@@ -19,7 +19,8 @@ class DeliverReport(msgspec.Struct):
 
     `succeeded`: attempts that their targets have accepted. Those that end by callback are reported later.
     `lateness_ms` is that of first attempts, `waited_ms` by cause the waits in it, and `own_lateness_ms` the lateness
-    that is not the wish or the doing of the client: neither its limits, a pause, its target, nor its order.
+    that is not the wish or the doing of the client: neither its limits, a pause, its target, its order, nor the second
+    that it gave.
     """
 
     failed_messages: list[str] = []

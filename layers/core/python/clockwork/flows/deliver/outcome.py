@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from clockwork.domain.executions import Outcome, State
+from clockwork.domain.jobs import SECOND_LATE_MS
 from clockwork.domain.lifecycle.attempts import Plan, plan_outcome, plan_unrecorded_outcome
 from clockwork.domain.lifecycle.reports import plan_answer
 from clockwork.flows.containment import contained
@@ -76,7 +77,7 @@ def _count(batch: Batch, item: Item, outcome: Outcome) -> None:
 def _count_lateness(report: DeliverReport, item: Item, lateness_ms: int, started_at: int) -> None:
     waited = item.seen.waited if item.seen is not None else item.release.waited_by(started_at)
     waits: dict[str, int] = {} if waited is None else msgspec.structs.asdict(waited)
-    own_ms = lateness_ms
+    own_ms = lateness_ms - (SECOND_LATE_MS if item.release.occurrence.may_come_later else 0)
     for cause, ms in waits.items():
         if ms:
             report.waited_ms.setdefault(cause, []).append(ms)

@@ -117,14 +117,17 @@ def send_aligned(visit: Visit, releases: Sequence[Release]) -> Sent:
     world, grid = visit.world, visit.grid
     now = world.clock.now()
     bundles = plan_bundles(releases, now)
-    sweep = plan_sweep([bundle.run_at for bundle in bundles], now, grid)
+    # What may come a second late is not held, whenever it is sent.
+    exact = [number for number, bundle in enumerate(bundles) if bundle.is_exact]
+    sweep = plan_sweep([bundles[number].run_at for number in exact], now, grid)
     if not _may_wait(visit, sweep.waiting):
         return send_at_once(visit, releases)
     sending = _Sending(visit, releases, bundles)
-    sending.send(sweep.at_once, None)
+    waiting = {exact[index] for one in sweep.bins for index in one.indexes}
+    sending.send([number for number in range(len(bundles)) if number not in waiting], None)
     for one in sweep.bins:
         visit.wait_until(one.at)
-        sending.send_bin(one)
+        sending.send_bin(Bin(one.at, tuple(exact[index] for index in one.indexes)))
     return Sent(sorted(sending.refused, key=lambda one: one.index), sending.unsent)
 
 

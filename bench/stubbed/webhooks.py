@@ -1,0 +1,101 @@
+"""Webhooks as a deliverer sends them: ten attempts on threads over the real transport, to a receiver over TLS."""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+import time
+from collections.abc import Callable
+
+from bench.stubbed.canned import CLIENT, payloads
+from bench.stubbed.receiver import NAME, receiver
+from bench.stubbed.workloads import BATCH, Unexpected
+from clockwork.aws.clock import SystemClock
+from clockwork.aws.targets.http import HttpTransport
+from clockwork.aws.targets.threads import ThreadedTargets
+from clockwork.domain.executions import State
+from clockwork.domain.jobs import HttpTarget, Occurrence, Payload
+from clockwork.domain.releases import Delivery
+
+_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+
+class _OneSecret:
+    def get(self, _: str) -> str:
+        return _SECRET
+
+
+def with_webhooks(measure: Callable[[Callable[[], None], Callable[[], None]], object]) -> None:
+    """Call `measure` with two works that send BATCH webhooks: a deliverer's, and one connection of `http.client`.
+
+    Both keep their connections.
+    """
+    with receiver() as (port, tls):
+        transport = HttpTransport(SystemClock(), _OneSecret(), resolver=lambda *_: ["127.0.0.1"], tls=tls)
+        targets = ThreadedTargets({HttpTarget: transport}, SystemClock())
+        bare = _Bare(port, tls)
+        try:
+            measure(lambda: _deliver(targets, port), bare.send)
+        finally:
+            bare.close()
+            targets.close()
+            transport.close()
+
+
+def _deliver(targets: ThreadedTargets, port: int) -> None:
+    now = time.time_ns() // 1_000_000
+    target = HttpTarget(f"https://{NAME}:{port}/hooks/orders", headers={"x-shop": "7"}, private=True)
+    for slot, payload in zip(range(BATCH), payloads(), strict=False):
+        occurrence = Occurrence(CLIENT, now, now, target, payload, signing_secrets=("clockwork/acme",))
+        targets.begin(slot, Delivery(f"ajob{slot}.{now:013d}.0", f"ajob{slot}", 1, occurrence, now + 30_000))
+    left = BATCH
+    while left:
+        for _, outcome in targets.collect():
+            if outcome.state is not State.SUCCEEDED:
+                raise Unexpected(f"the receiver is said to have answered {outcome}")
+            left -= 1
+
+
+class _Bare:
+    """The same requests by `http.client`, one after the other."""
+
+    def __init__(self, port: int, tls: ssl.SSLContext) -> None:
+        self._connection = http.client.HTTPSConnection("127.0.0.1", port, context=_named(tls))
+        self._bodies = [payload.body for payload in _some()]
+        self._headers = {
+            "host": f"{NAME}:{port}",
+            "user-agent": "Clockwork",
+            "content-type": "application/json",
+            "x-shop": "7",
+            "webhook-id": "ajob0.1800000000000.0",
+            "webhook-timestamp": "1800000000",
+            "clockwork-job-id": "ajob0",
+            "clockwork-attempt": "1",
+            "clockwork-due-at": "2027-01-15T08:00:00.000Z",
+            "webhook-signature": "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=",
+        }
+
+    def send(self) -> None:
+        """Send BATCH of them."""
+        for body in self._bodies:
+            self._connection.request("POST", "/hooks/orders", body, self._headers)
+            answer = self._connection.getresponse()
+            answer.read()
+            if answer.status != http.client.OK:
+                raise Unexpected(f"the receiver answers {answer.status}")
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def _some() -> list[Payload]:
+    return [payload for _, payload in zip(range(BATCH), payloads(), strict=False)]
+
+
+def _named(tls: ssl.SSLContext) -> ssl.SSLContext:
+    """A context for an address instead of a name, which the certificate does not have."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.load_verify_locations(cadata="".join(map(ssl.DER_cert_to_PEM_cert, tls.get_ca_certs(binary_form=True))))
+    return context

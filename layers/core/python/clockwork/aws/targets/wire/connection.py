@@ -1,0 +1,112 @@
+"""One connection: a request is written in one piece, and its answer is read, nothing beyond it.
+
+How a receiver may go wrong: it closes while the connection is idle, or once it has the request; it answers half, twice,
+before it was asked, without end, or not at all. What it sends beyond the answer to one request is never taken for the
+answer to the next: such a connection is not used again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import ssl
+from http.client import HTTPResponse
+from typing import Any
+
+import msgspec
+
+from clockwork.aws.targets.wire.sockets import PlainSocket, TlsSocket
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A request as it is sent. Its headers name the host."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+    def to_bytes(self) -> bytes:
+        """The bytes of the request. Raises ValueError for a header that would be more than one line.
+
+        A create refuses such headers, and this is the last place where it would show that one came another way.
+        """
+        lines = [f"{name}: {value}\r\n" for name, value in self.headers.items()]
+        first = f"{self.method} {self.path} HTTP/1.1\r\n"
+        head = f"{first}{''.join(lines)}accept-encoding: identity\r\ncontent-length: {len(self.body)}\r\n\r\n"
+        ends = len(lines) + 4
+        if head.count("\r") != ends or head.count("\n") != ends or "\x00" in head:
+            raise ValueError("a header of the request is no line")
+        return head.encode("latin-1") + self.body
+
+
+class _Incoming(io.RawIOBase):
+    """What comes in on a socket, within its bounds; while `waits` is off only what has come already."""
+
+    def __init__(self, sock: PlainSocket | TlsSocket) -> None:
+        self._sock = sock
+        self.waits = True
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        return self._sock.recv_into(buffer) if self.waits else self._sock.recv_what_came(buffer)
+
+
+class _Reader(io.BufferedReader):
+    """Outlives the answers that are read from it: `HTTPResponse` would close it, and what it holds would be lost."""
+
+    def makefile(self, _mode: str) -> _Reader:
+        return self
+
+    def close(self) -> None:
+        pass
+
+
+class Connection:
+    """An open connection to an address, on which one request at a time is sent."""
+
+    def __init__(self, sock: PlainSocket | TlsSocket, address: str) -> None:
+        self.sock, self.address = sock, address
+        self._incoming = _Incoming(sock)
+        self._reader = _Reader(self._incoming, 8_192)
+        #: How many requests were sent on it.
+        self.asked = 0
+        self._allowance = 0
+
+    def bound(self, ends: float, allowance: int) -> None:
+        """Bound all that follows by an end (by time.monotonic()) and so many bytes to receive."""
+        self.sock.ends, self.sock.allowance = ends, allowance
+        self._allowance = allowance
+
+    @property
+    def has_received(self) -> bool:
+        """Whether a byte came since it was bounded."""
+        return self.sock.allowance < self._allowance
+
+    def ask(self, request: bytes, method: str) -> HTTPResponse:
+        """Send a request and read the head of its answer. Raises OSError or HTTPException."""
+        self.asked += 1
+        with contextlib.suppress(BrokenPipeError):  # a receiver may answer before it has read the whole body
+            self.sock.sendall(request)
+        response = HTTPResponse(self._reader, method=method)  # type: ignore[arg-type] # it only calls makefile
+        response.begin()
+        return response
+
+    def is_quiet(self) -> bool:
+        """Whether nothing came on it while it was idle: neither its end nor bytes that nobody asked for."""
+        self._incoming.waits = False
+        try:
+            self._reader.peek(1)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            return True
+        except OSError:
+            return False
+        finally:
+            self._incoming.waits = True
+        return False
+
+    def close(self) -> None:
+        """Close it, whatever was asked and not answered."""
+        self.sock.close()
