@@ -15,6 +15,7 @@ STATISTICS = {
     "MessagesRejected": "Sum",
     "LatenessMs": "p99",
     "OwnLatenessMs": "p99",
+    "DelayErrorMs": "p99",
     "WaitedCapMs": "p99",
     "WaitedPermitMs": "p99",
     "WaitedPauseMs": "p99",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from clockwork.aws.queues.release_queue import AwsReleaseQueue
@@ -137,6 +139,24 @@ def test_an_aligned_release_comes_the_margin_before_it_is_due(releases: ReleaseQ
     assert list(releases.send([release(NOW + 1_149, b"1"), release(NOW + 1_150, b"2")], NOW, aligned)) == []
     assert world.delayed() == 1
     assert bodies_of(world, 1) == [b"1"]
+
+
+def test_a_message_tells_its_delay_unless_it_has_none_or_is_long(emulated: AwsWorld) -> None:
+    sent = [release(NOW + 1_000, b"1"), release(NOW, b"2"), release(NOW + 1_000, b"x" * 600_000)]
+    AwsReleaseQueue(emulated.aws, emulated.queue_url()).send(sent, NOW)
+    time.sleep(1.2)
+    answer = emulated.aws.client("sqs").receive_message(
+        QueueUrl=emulated.queue_url(), MaxNumberOfMessages=10, MessageAttributeNames=["All"]
+    )
+    told = {
+        release_in(message["Body"]).occurrence.payload.body[:1]: message.get("MessageAttributes", {})
+        for message in answer["Messages"]
+    }
+    assert {body: {name: one["StringValue"] for name, one in some.items()} for body, some in told.items()} == {
+        b"1": {"delay": "1"},
+        b"2": {},
+        b"x": {},
+    }
 
 
 def test_messages_of_one_client_are_one_group_in_a_fair_queue_and_starve_no_other(

@@ -129,3 +129,72 @@ def test_the_herds_of_the_page_come_as_the_page_says(herd: tuple[dict[str, Any],
     assert max(Counter(at // 1_000 for at in capped).values()) <= 21
     (code,) = [at for at, body in came if "code" in body]
     assert code <= nine + 3_600_000 + 60_000
+
+
+WORKERS = ROOT / "docs/howto/workers.md"
+
+
+def test_the_page_of_workers_does_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    api = Api(pools=("batch-etl=high,normal,low",))
+    found: dict[str, Any] = {"Clockwork": lambda: client_of(InMemory(api, ADMIN))}
+    for program in fenced(WORKERS, "python"):
+        exec(program.replace("from clockwork_client import Clockwork\n", ""), found)
+    (told,) = fenced(WORKERS, "text")
+    assert capsys.readouterr().out.startswith(told)
+    stored = api.clockwork.pools.get("batch-etl")
+    assert stored is not None
+    assert set(stored.handlers) == set(found["pool"].handlers)
+    billing = api.clockwork.clients.get("billing")
+    assert billing is not None
+    assert billing.allows_pool("batch-etl")
+
+
+def test_what_a_handler_is_told_inline_it_is_told_as_in_earnest() -> None:
+    from clockwork_client.testing import InlineContext, run_handler
+    from clockwork_client.worker import Cancelled, Lost, Pool
+
+    pool = Pool("p")
+
+    @pool.handler("work")
+    async def work(payload: Any, ctx: InlineContext) -> Any:
+        ctx.heartbeat(0.5, "half")
+        ctx.checkpoint(payload)
+        return ctx.attempt
+
+    context = InlineContext()
+    assert run_handler(pool, "work", {"a": 1}, context) == 1
+    assert (context.heartbeats, context.checkpoints) == ([(0.5, "half")], [{"a": 1}])
+    context.cancel()
+    with pytest.raises(Cancelled):
+        run_handler(pool, "work", 1, context)
+    context.lose()
+    with pytest.raises(Lost):
+        run_handler(pool, "work", 1, context)
+
+
+def test_a_handler_in_virtual_time_is_retried_cancelled_and_gone_on_with() -> None:
+    from clockwork_client import pool as to_pool
+    from clockwork_client.testing import VirtualClockwork
+    from clockwork_client.worker import Fail, Pool
+
+    pool, seen = Pool("gpu"), list[tuple[Any, int]]()
+
+    @pool.handler("train")
+    def train(payload: Any, ctx: Any) -> None:
+        seen.append((payload, ctx.attempt))
+        if ctx.attempt < 3:
+            raise Fail("no memory", retry_after=120)
+
+    virtual = VirtualClockwork(pools=["gpu"])
+    virtual.work(pool)
+    cw = virtual.client("lab", allowed_pools=["gpu"])
+    job_id = cw.schedule(to_pool("gpu", "train", priority="low"), 1, in_=0).job_id
+    late = cw.schedule(to_pool("gpu", "train"), 2, in_=3_600)
+    virtual.advance(minutes=1)
+    assert seen == [(1, 1)]
+    assert late.job_id is not None
+    cw.jobs.cancel(late.job_id)
+    virtual.advance(hours=2)
+    assert seen == [(1, 1), (1, 2), (1, 3)]
+    (execution,) = cw.executions.list(job_id)
+    assert execution.state == "SUCCEEDED"

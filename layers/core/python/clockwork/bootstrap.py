@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -56,6 +56,10 @@ class App:
         if metrics := telemetry.chosen(metrics, OWN_METRICS[settings.own_metrics]):
             at = self.world.clock.now()
             self.write(telemetry.metrics_line(settings.metrics_namespace, settings.stack_name, at, metrics, properties))
+
+    def delay_errors_ms(self, records: Sequence[Mapping[str, Any]]) -> list[int]:
+        """By how much the messages of an event of SQS came later than their delays say (ms)."""
+        return telemetry.delay_errors_ms(records)
 
     def write(self, line: str) -> None:
         """Write a line into the log, in one call: `print` makes two, and a line of another thread could come between.

@@ -10,6 +10,7 @@ import json
 import logging
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 #: The most values that one metric of a line may have, by the specification.
 MOST_VALUES = 100
@@ -71,3 +72,18 @@ def _spread(values: Sequence[float]) -> Sequence[float]:
         return list(values)
     ordered = sorted(values)
     return [ordered[index * (len(ordered) - 1) // (MOST_VALUES - 1)] for index in range(MOST_VALUES)]
+
+
+def delay_errors_ms(records: Sequence[Mapping[str, Any]]) -> list[int]:
+    """How much later than its delay says each message of an event of SQS was received first (ms); negative if earlier.
+
+    Only of messages that tell their delay, and when they are received for the first time. It includes the way to the
+    event source, and a backlog.
+    """
+    errors = []
+    for record in records:
+        told, facts = record.get("messageAttributes", {}).get("delay"), record["attributes"]
+        if told and facts["ApproximateReceiveCount"] == "1" and "ApproximateFirstReceiveTimestamp" in facts:
+            took_ms = int(facts["ApproximateFirstReceiveTimestamp"]) - int(facts["SentTimestamp"])
+            errors.append(took_ms - 1_000 * int(told["stringValue"]))
+    return errors

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from clockwork_client.testing.deliveries import Answer, Delivery
+    from clockwork_client.testing.inline import InlineContext, run_handler
     from clockwork_client.testing.scheduled import Scheduled
     from clockwork_client.testing.virtual import VirtualClockwork
 
-__all__ = ["Answer", "Delivery", "Scheduled", "VirtualClockwork"]
+__all__ = ["Answer", "Delivery", "InlineContext", "Scheduled", "VirtualClockwork", "run_handler"]
 
 
 def __getattr__(name: str) -> Any:

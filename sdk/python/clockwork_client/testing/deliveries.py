@@ -39,6 +39,8 @@ class Delivery:
     target: Target
     body: bytes
     headers: Mapping[str, str]
+    #: Of an attempt that ends by callback: under it the receiver reports.
+    token: str | None = None
 
     @property
     def payload(self) -> Any:
@@ -80,6 +82,7 @@ def delivery_of(attempt: Attempt, now: int, secrets: Mapping[str, str]) -> Deliv
         target=target_of(raw),
         body=occurrence.payload.body,
         headers=_headers(attempt, now, secrets),
+        token=attempt.token,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from threading import RLock
@@ -16,17 +16,20 @@ from clockwork.domain.releases import Delivery as Attempt
 from clockwork.edge.app import make_api
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports.routing import Routed, by_order
-from clockwork.settings import Settings
+from clockwork.settings import Settings, pool_setting
 from clockwork_client import requests
 from clockwork_client.answers import text_of
 from clockwork_client.calls import Machine, segment
 from clockwork_client.client import Clockwork
 from clockwork_client.testing.deliveries import Answer, Answering, Delivery, delivery_of, moment, outcome_of
 from clockwork_client.testing.gateway import URL, Gateway, principal
+from clockwork_client.testing.inline import InlineContext, run_handler
 from clockwork_client.testing.lambdas import ExactQueue, Lambdas
 from clockwork_client.testing.scheduled import Scheduled, all_scheduled, check_scheduled
+from clockwork_client.testing.workers import InlineWorkers
+from clockwork_client.worker.pool import Pool
 
-__all__ = ["Answer", "Delivery", "Scheduled", "VirtualClockwork"]
+__all__ = ["Answer", "Delivery", "InlineContext", "Scheduled", "VirtualClockwork", "run_handler"]
 
 _ADMIN = principal("admin")
 #: Nobody's: the kit has no signatures to check.
@@ -42,16 +45,24 @@ class VirtualClockwork:
     """
 
     def __init__(
-        self, at: str | datetime = "2026-01-01T00:00:00Z", *, signing_secrets: Mapping[str, str] | None = None
+        self,
+        at: str | datetime = "2026-01-01T00:00:00Z",
+        *,
+        signing_secrets: Mapping[str, str] | None = None,
+        pools: Iterable[str] = (),
     ) -> None:
         self.deliveries: list[Delivery] = []
         self._secrets = dict(signing_secrets or {})
-        self._core = MemoryClockwork(Settings.for_account().with_(admin_principals=(_ADMIN,)), self._attempt)
+        named = tuple(pool_setting(name, ("high", "normal", "low")) for name in pools)
+        self._core = MemoryClockwork(
+            Settings.for_account().with_(admin_principals=(_ADMIN,), pools=named), self._attempt
+        )
         self._core.clock.at = _ms(at)
         self._core.signing_secrets.names.update(self._secrets)
         queues = by_order(ExactQueue(self._core.queue), self._core.ordered_queue)
         self._core.world = replace(self._core.world, releases=Routed(queues))
         self._lambdas = Lambdas(self._core)
+        self._workers = InlineWorkers(self._core)
         self._api = make_api(self._core.world, lambda _: None)
         self._lock = RLock()
         self._answer: Answering = lambda _: 200
@@ -89,6 +100,16 @@ class VirtualClockwork:
         exception, such as that of a failed assertion, ends the run: `advance` and `run_until` raise it.
         """
         self._answer = answer
+
+    def work(self, pool: Pool) -> None:
+        """From now on the handlers of a pool do its jobs, one after the other, as they come due.
+
+        `pools` of this Clockwork has to name it, and a client needs it among its `allowed_pools`. A handler may call
+        `client(...)`, and takes no time unless it sleeps in a call that is repeated.
+        """
+        worker = principal(f"worker-{pool.name}")
+        self.admin.pools.put(pool.name, principals=[worker], handlers=sorted(pool.handlers))
+        self._workers.add(pool, self._client(worker, None))
 
     def advance(self, **duration: float) -> None:
         """Let time pass: `advance(minutes=10)`, with the units of a timedelta. See `run_until`."""
@@ -150,11 +171,24 @@ class VirtualClockwork:
         with self._lock:
             if self._is_answering:
                 return
-            while (at := self._lambdas.next_at()) is not None and at <= until:
+            while (at := self._next_at()) is not None and at <= until:
                 self._core.clock.hold_until(at)
                 self._lambdas.step()
+                self._let_work()
                 self._raise_fault()
             self._core.clock.hold_until(until)
+
+    def _next_at(self) -> int | None:
+        found = [at for at in (self._lambdas.next_at(), *self._workers.next_at()) if at is not None]
+        return min(found, default=None)
+
+    def _let_work(self) -> None:
+        """Handlers may call the API; meanwhile time passes only by what they do."""
+        self._is_answering = True
+        try:
+            self._workers.step()
+        finally:
+            self._is_answering = False
 
     def _attempt(self, attempt: Attempt) -> Outcome:
         delivery = delivery_of(attempt, self._core.clock.at, self._secrets)

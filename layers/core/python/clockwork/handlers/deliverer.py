@@ -32,6 +32,7 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
                 "Deferred": report.deferred,
                 "Parked": report.parked,
                 "MessagesFailed": len(report.failed_messages),
+                "DelayErrorMs": app.delay_errors_ms(event["Records"]),
                 **{name: report.waited_ms[cause] for name, cause in _WAITED.items() if cause in report.waited_ms},
             }
         )
@@ -47,9 +48,8 @@ def _deliver(app: bootstrap.App, records: list[dict[str, Any]], deadline_at: int
 
 
 def _ordered_message(record: dict[str, Any]) -> OrderedMessage:
-    receipt, facts = record["receiptHandle"], record["attributes"]
-    sent_at = int(facts["SentTimestamp"])
-    return OrderedMessage(*_content(record), receipt=receipt, group=facts["MessageGroupId"], sent_at=sent_at)
+    facts = {"receipt": record["receiptHandle"], "group": record["attributes"]["MessageGroupId"]}
+    return OrderedMessage(*_content(record), sent_at=int(record["attributes"]["SentTimestamp"]), **facts)
 
 
 def _content(record: dict[str, Any]) -> tuple[str, str, int]:

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 MESSAGES_PER_BATCH = 10
 LARGEST_BATCH = 1_048_576
 SEND_ROUNDS = 4
+#: The attribute that tells its receiver the delay of a message (s), and its bytes at the most. A long message, which
+#: would leave no room for it, has none.
+DELAY = "delay"
+DELAY_BYTES = 16
+MOST_WITH_DELAY = LARGEST_BATCH // 2
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,9 @@ class Sender:
     def _entry(message: Message, now: int) -> SendMessageBatchRequestEntryTypeDef:
         entry: SendMessageBatchRequestEntryTypeDef = {"Id": str(message.number), "MessageBody": message.body}
         if message.run_at is not None:
-            entry["DelaySeconds"] = delay_seconds(message.run_at, now)
+            delay = entry["DelaySeconds"] = delay_seconds(message.run_at, now)
+            if delay and len(message.body) <= MOST_WITH_DELAY:
+                entry["MessageAttributes"] = {DELAY: {"DataType": "Number", "StringValue": str(delay)}}
         if message.group is not None:
             entry["MessageGroupId"] = message.group
         if message.deduplication is not None:
@@ -126,7 +133,11 @@ class Sender:
 
 
 def _batches(messages: Sequence[Message]) -> list[list[Message]]:
-    return batches_within(messages, MESSAGES_PER_BATCH, LARGEST_BATCH, lambda message: len(message.body))
+    return batches_within(messages, MESSAGES_PER_BATCH, LARGEST_BATCH, _size)
+
+
+def _size(message: Message) -> int:
+    return len(message.body) + (DELAY_BYTES if len(message.body) <= MOST_WITH_DELAY else 0)
 
 
 def _failed(batch: Sequence[Message], outcome: Outcome) -> dict[int, Mapping[str, Any]]:

@@ -1,0 +1,250 @@
+"""Workers of a pool on the local stack: processes of `clockwork_client.worker`, over the shipped API and real sockets.
+
+- Jobs a second: 1,000 jobs without work are due; 1, 2 and 4 worker processes of 20 hands each take them.
+- Lateness: 200 jobs over 20 s for two idle processes; from due to the beginning of the handler.
+- Takeover: a worker is killed in the middle of a job that has kept a checkpoint; another goes on from it.
+- Drain: a worker with a drain time of 0 gets SIGTERM in the middle of a job; another starts it anew.
+- Low's share: 400 jobs of each priority wait; of the first 390 that start, one in 13 is to be of low.
+
+    python -m bench.workers [--json]
+
+`lost` and `duplicates` count the jobs of the first two. Takeover and drain are from the signal to the beginning of the
+handler elsewhere. The last line of standard output is one JSON object. About four minutes, most of it the emulator's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from botocore.credentials import Credentials
+
+from clockwork_client import Clockwork, job
+from clockwork_client.requests import pool as pool_target
+from clockwork_client.worker import Context, Pool, Worker
+from clockwork_client.worker.signals import run_until_signalled
+from local.demo.screen import Screen
+from local.dev.server import POOL, Server, server
+
+JOBS = 1_000
+WORKERS = (1, 2, 4)
+HANDS = 20
+_PATIENCE = 180.0
+
+
+class Begun(NamedTuple):
+    """A line of a worker's log: one beginning of a handler, at an instant (s), from a checkpoint if there was one."""
+
+    at: float
+    name: str
+    attempt: int
+    checkpoint: Any
+    due_at: float
+    process: int
+
+
+class Fleet:
+    """Worker processes, and what they began."""
+
+    def __init__(self, folder: Path, ready: Server) -> None:
+        self._folder = folder
+        credentials = Credentials(ready.demo.access_key, ready.demo.secret_key)
+        self.cw = Clockwork(ready.url, "demo", region="us-east-1", credentials=credentials)
+        self._environment = {
+            **os.environ,
+            "CLOCKWORK_URL": ready.url,
+            "CLOCKWORK_CLIENT_ID": "demo",
+            "AWS_ACCESS_KEY_ID": ready.demo.access_key,
+            "AWS_SECRET_ACCESS_KEY": ready.demo.secret_key,
+            "AWS_REGION": "us-east-1",
+            "AWS_CA_BUNDLE": str(ready.stack.ca_bundle),
+        }
+        self._number = 0
+
+    @contextmanager
+    def worker(self, hands: int = HANDS) -> Iterator[subprocess.Popen[bytes]]:
+        """A process, killed at the end unless it has ended."""
+        self._number += 1
+        log = self._folder / f"worker-{self._number}.jsonl"
+        command = [sys.executable, "-m", "bench.workers", "--work", str(log), "--hands", str(hands)]
+        process = subprocess.Popen(command, env=self._environment)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+    def begun(self, prefix: str = "") -> list[Begun]:
+        """Every beginning of jobs whose names begin so, in order of time."""
+        lines = [line for log in self._folder.glob("*.jsonl") for line in log.read_text().splitlines()]
+        found = [Begun(*json.loads(line)) for line in lines]
+        return sorted(one for one in found if one.name.startswith(prefix))
+
+    def create(self, name: str, count: int, *, priority: str = "normal", over: float = 0.0, **more: Any) -> None:
+        """Create so many jobs, due in 2 s, or spread over so many seconds behind that."""
+        now = time.time()
+        jobs = []
+        for number in range(count):
+            due_at = now + 2 + over * number / count
+            payload = {"name": f"{name}-{number}", "dueAt": due_at, **more}
+            target = pool_target(POOL, "work", timeout_seconds=600, priority=priority)  # type: ignore[arg-type]
+            jobs.append(job(target, payload, at=datetime.fromtimestamp(due_at, UTC)))
+        results = list(self.cw.schedule_many(jobs))
+        refused = [one for one in results if one.job is None]
+        assert not refused, f"{len(refused)} jobs are refused: {refused[0].error}"
+
+
+def until(condition: Callable[[], Any], what: str) -> None:
+    """Wait until something holds. Raises AssertionError if it never does."""
+    ends_at = time.monotonic() + _PATIENCE
+    while not condition():
+        assert time.monotonic() < ends_at, f"never came: {what}"
+        time.sleep(0.05)
+
+
+def measured() -> dict[str, Any]:
+    """All measurements."""
+    with tempfile.TemporaryDirectory() as folder, server(Screen()) as ready:
+        fleet = Fleet(Path(folder), ready)
+        rates, counted = {}, Counter[str]()
+        for count in WORKERS:
+            rates[str(count)] = throughput(fleet, count, counted)
+        late = lateness(fleet, counted)
+        took_over = takeover(fleet)
+        drained = drain(fleet)
+        share = low_share(fleet)
+        return {
+            "jobsPerSecond": rates,
+            "startLatenessP99Ms": late,
+            "takeoverSeconds": took_over,
+            "leaseSeconds": fleet.cw.pools.get(POOL).lease_seconds,
+            "drainSeconds": drained,
+            "lowShare": share,
+            "lost": counted["lost"],
+            "duplicates": counted["duplicates"],
+        }
+
+
+def throughput(fleet: Fleet, count: int, counted: Counter[str]) -> float:
+    """Jobs a second that `count` processes begin, all of which wait for them."""
+    name = f"rate{count}"
+    fleet.create(name, JOBS)
+    time.sleep(5)
+    with ExitStack() as held:
+        for _ in range(count):
+            held.enter_context(fleet.worker())
+        until(lambda: len({one.name for one in fleet.begun(name)}) >= JOBS, f"{JOBS} jobs of {count} workers")
+        time.sleep(2)
+    found = fleet.begun(name)
+    _count(found, JOBS, counted)
+    return round((len(found) - 1) / (found[-1].at - found[0].at), 1)
+
+
+def lateness(fleet: Fleet, counted: Counter[str]) -> float:
+    """The 99th percentile (ms) of what two idle workers begin."""
+    with fleet.worker(), fleet.worker():
+        time.sleep(3)
+        fleet.create("late", 200, over=20.0)
+        until(lambda: len({one.name for one in fleet.begun("late-")}) >= 200, "200 jobs on time")
+        time.sleep(2)
+    found = fleet.begun("late-")
+    _count(found, 200, counted)
+    late = sorted((one.at - one.due_at) * 1000 for one in found)
+    return round(late[int(len(late) * 0.99) - 1], 1)
+
+
+def takeover(fleet: Fleet) -> float:
+    """Seconds from the kill of a worker, right behind a heartbeat, to the beginning of its job elsewhere."""
+    with fleet.worker() as first:
+        fleet.create("killed", 1, lasts=300)
+        until(lambda: fleet.begun("killed"), "a job that lasts")
+        time.sleep(12)
+        with fleet.worker():
+            killed_at = time.time()
+            first.send_signal(signal.SIGKILL)
+            until(lambda: len(fleet.begun("killed")) > 1, "its takeover")
+            again = fleet.begun("killed")[1]
+    assert again.checkpoint == "begun", "it goes on from the checkpoint"
+    assert again.attempt == 2, "as the next attempt"
+    return round(again.at - killed_at, 2)
+
+
+def drain(fleet: Fleet) -> float:
+    """Seconds from SIGTERM, with no drain time, to the beginning of the job elsewhere."""
+    with fleet.worker() as first:
+        fleet.create("drained", 1, lasts=300)
+        until(lambda: fleet.begun("drained"), "a job that lasts")
+        with fleet.worker():
+            time.sleep(3)
+            ended_at = time.time()
+            first.send_signal(signal.SIGTERM)
+            until(lambda: len(fleet.begun("drained")) > 1, "what was handed back")
+            again = fleet.begun("drained")[1]
+    return round(again.at - ended_at, 2)
+
+
+def low_share(fleet: Fleet) -> float:
+    """Of the first 390 jobs that begin while all priorities have work, the part that is of low."""
+    for priority in ("high", "normal", "low"):
+        fleet.create(f"share-{priority}", 400, priority=priority)
+    time.sleep(5)
+    with fleet.worker(hands=4):
+        until(lambda: len(fleet.begun("share-")) >= 400, "the jobs of three priorities")
+    first = fleet.begun("share-")[:390]
+    return round(sum(one.name.startswith("share-low") for one in first) / len(first), 4)
+
+
+def _count(found: Sequence[Begun], wanted: int, counted: Counter[str]) -> None:
+    names = {one.name for one in found}
+    counted["lost"] += wanted - len(names)
+    counted["duplicates"] += len(found) - len(names)
+
+
+def work(log: Path, hands: int) -> None:
+    """Be a worker, which writes a line when a handler begins."""
+    pool = Pool(POOL)
+    lines = log.open("a", buffering=1)
+
+    @pool.handler("work")
+    def begin(payload: dict[str, Any], ctx: Context) -> None:
+        last = ctx.last_checkpoint.value if ctx.last_checkpoint else None
+        lines.write(
+            json.dumps(Begun(time.time(), payload["name"], ctx.attempt, last, payload["dueAt"], os.getpid())) + "\n"
+        )
+        if lasts := payload.get("lasts"):
+            ctx.checkpoint("begun")
+            ends_at = time.monotonic() + lasts
+            while time.monotonic() < ends_at and last is None and ctx.attempt == 1:
+                ctx.heartbeat()
+                time.sleep(0.05)
+
+    run_until_signalled(Worker(pool, Clockwork(), concurrency=hands, drain=0.0))
+
+
+def main() -> None:
+    """Measure, or be a worker."""
+    parser = argparse.ArgumentParser(prog="python -m bench.workers", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="one line of JSON alone on standard output (always so)")
+    parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--hands", type=int, default=HANDS, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.work:
+        work(options.work, options.hands)
+    else:
+        print(json.dumps(measured()))
+
+
+if __name__ == "__main__":
+    main()

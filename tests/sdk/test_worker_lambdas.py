@@ -1,0 +1,80 @@
+"""Lambda functions as workers: what they return and raise is reported under the token of their invocation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from clockwork_client import callback, lambda_function
+from clockwork_client.testing import VirtualClockwork
+from clockwork_client.worker import Fail
+from clockwork_client.worker.lambdas import Delivered, completes
+
+ARN = "arn:aws:lambda:us-east-1:111111111111:function:print-invoices"
+
+
+@pytest.fixture
+def virtual() -> VirtualClockwork:
+    return VirtualClockwork()
+
+
+def played(
+    virtual: VirtualClockwork, function: Callable[..., Any], meanwhile: Callable[[Any], Any] | None = None
+) -> Any:
+    """The execution of a job whose function is invoked once, as it stands then."""
+    cw = virtual.client("acme", allowed_target_arns=[ARN])
+    job = cw.schedule(lambda_function(ARN), {"month": 5}, in_=1, completion=callback(heartbeat_seconds=60))
+    virtual.advance(seconds=2)
+    (delivery,) = virtual.deliveries
+    event = {
+        "executionId": delivery.execution_id,
+        "jobId": job.job_id,
+        "attempt": 1,
+        "token": delivery.token,
+        "payload": {"month": 5},
+    }
+    if meanwhile:
+        meanwhile((cw, delivery.execution_id))
+    completes(cw)(function)(event, None)
+    virtual.advance(milliseconds=100)
+    return cw.executions.get(delivery.execution_id)
+
+
+def test_what_is_returned_is_the_result(virtual: VirtualClockwork) -> None:
+    def work(payload: Any, ctx: Delivered) -> Any:
+        ctx.heartbeat(0.5, "half")
+        return {"pages": payload["month"], "attempt": ctx.attempt}
+
+    found = played(virtual, work)
+    assert (found.state, found.report.result) == ("SUCCEEDED", {"pages": 5, "attempt": 1})
+
+
+@pytest.mark.parametrize(("raised", "state"), [(Fail("never", retryable=False), "DEAD"), (ValueError("bad"), "FAILED")])
+def test_what_is_raised_is_the_error(virtual: VirtualClockwork, raised: Exception, state: str) -> None:
+    def work(*_: Any) -> None:
+        raise raised
+
+    found = played(virtual, work)
+    assert found.state == state
+    assert str(raised) in found.attempts[0].error
+
+
+def test_a_cancel_stops_it_at_its_next_heartbeat(virtual: VirtualClockwork) -> None:
+    def work(_: Any, ctx: Delivered) -> None:
+        ctx.heartbeat()
+        raise AssertionError("it goes on")
+
+    found = played(virtual, work, lambda seen: seen[0].executions.cancel(seen[1]))
+    assert found.state == "CANCELLED"
+
+
+def test_what_is_somebody_elses_by_now_is_left_alone(virtual: VirtualClockwork) -> None:
+    def work(_: Any, ctx: Delivered) -> Any:
+        virtual.advance(seconds=120)  # its claim ends, and the next attempt is delivered
+        return "too late"
+
+    found = played(virtual, work)
+    assert next(one.state for one in found.attempts) == "WORKER_LOST"
+    assert found.state == "RUNNING"
