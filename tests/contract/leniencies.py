@@ -14,12 +14,14 @@ DYNAMODB_LOCAL = "aws-dynamodb-local"
 OF_STORES = frozenset(
     {
         "test_capacity",
+        "test_checkpoints",
         "test_clients",
         "test_executions",
         "test_jobs",
         "test_jobs_of_a_day",
         "test_key_rows",
         "test_parked_rows",
+        "test_pools",
         "test_regulation",
         "test_shards",
         "test_timeline",

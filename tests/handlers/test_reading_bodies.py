@@ -69,11 +69,12 @@ SLOW = {
 @pytest.mark.parametrize("body", SLOW.values(), ids=list(SLOW))
 def test_no_body_takes_longer_to_read_than_its_length_explains(body: str) -> None:
     assert len(body) <= BATCH_BYTES
-    began = time.perf_counter()
+    # Of the processor alone: whatever else the machine is busy with does not count.
+    began = time.process_time()
     with pytest.raises(NotJson):
         read_body({"body": body}, BATCH_BYTES)
     # A tenth of this on an idle machine; a quadratic reader takes hours.
-    assert time.perf_counter() - began < 8
+    assert time.process_time() - began < 8
 
 
 def test_base64_is_not_decoded_before_its_length_is_judged() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 from typing import Any
@@ -11,10 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clockwork.domain.clients import Client
+from clockwork.domain.errors import InvalidRequest
 from clockwork.domain.pools.pool import Pool
+from clockwork.edge.http import late
 from clockwork.edge.http.checks import Checks
 from clockwork.edge.http.faults import listed_by_pydantic
 from clockwork.edge.http.forms import Form
+from clockwork.edge.http.validation import validate
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, DefinitionBody, JobBody
 from clockwork.settings import Settings
 from tests.handlers.faults import BUS, EVENTBRIDGE, FIELDS, FIFO, FUNCTION, HTTP, LAMBDA, NOW, QUEUE, ROLE, SNS, TOPIC
@@ -201,3 +205,33 @@ def test_both_take_the_same_with_any_odd_value_in_any_place(body: dict[str, Any]
             for name in inner:
                 taken += agree(CreateJobBody, {**body, part: {**inner, name: value}})
     assert taken > 20
+
+
+def test_what_only_one_of_them_refuses_is_refused_and_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It never happens, as far as the tests above can tell: so a pydantic that finds no fault stands for it."""
+    monkeypatch.setattr(late, "faults_of", lambda *_: (None, []))
+    with pytest.raises(InvalidRequest) as refused:
+        validate(CreateJobBody, {**VALID[0], "color": "red"}, checks_now())
+    assert [(one.pointer, one.detail) for one in refused.value.problems] == [("", "has a fault that cannot be named")]
+    assert [(one.action, one.form) for one in caplog.records] == [("api_validations_differ", "CreateJobBody")]  # type: ignore[attr-defined]
+
+
+def test_a_refused_schedule_is_charged_once_and_a_taken_one_too() -> None:
+    excluding = {"cron": "* * * * * *", "exclude": ["* 0-22 * * *"]}
+    body = {"schedule": excluding, "target": HTTP, "jobKey": "k"}
+    client = Client(client_id="acme")
+
+    def cost(value: Any) -> int:
+        checks = Checks(AT, SETTINGS, client)
+        before = checks.work.left
+        with contextlib.suppress(InvalidRequest):
+            validate(CreateJobBody, value, checks)
+        return before - checks.work.left
+
+    taken, refused = cost(body), cost({**body, "color": "red"})
+    assert taken > 0
+    assert refused == taken
+    late_fault = cost({**body, "record": "none"})
+    assert late_fault == taken

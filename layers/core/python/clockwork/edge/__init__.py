@@ -1,1 +1,1 @@
-"""The edge of the HTTPS API: from requests to flows and back. The only place that knows pydantic and Powertools."""
+"""The edge of the HTTPS API: from requests to flows and back. The only place that knows pydantic."""
