@@ -58,21 +58,4 @@ PULLING = (
         ((" and stored.attempt == release.attempt and stored.claimant == claim.claimant:", ":"),),
         "P8",
     ),
-    Mutant(
-        "who asks again starts though a cancel was noted",
-        "domain/lifecycle/attempts.py",
-        (
-            (
-                "    if stored.cancel_noted_at is not None:\n        began_at = stored",
-                "    if False:\n        began_at = stored",
-            ),
-        ),
-        "P7",
-    ),
-    Mutant(
-        "a stalled call ends the claim that a repeat goes on with",
-        "flows/deliver/items.py",
-        (("    return not is_workers or stored.revision == seen.revision\n", "    return True\n"),),
-        "P1",
-    ),
 )
