@@ -223,3 +223,19 @@ def test_a_message_that_several_share_is_not_split_by_the_grid() -> None:
     )
     assert poll(clockwork).released == 19
     assert len(clockwork.queue.messages) == 4
+
+
+def test_what_makes_the_planning_of_a_sweep_raise_keeps_nothing_from_being_sent(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clockwork = ready()
+    seen = sends(clockwork, monkeypatch)
+    put(clockwork, ahead(clockwork, 40))
+
+    def raising(*_: object) -> None:
+        raise ValueError("odd")
+
+    monkeypatch.setattr("clockwork.flows.poll.sending.plan_bundles", raising)
+    report = poll(clockwork)
+    assert (report.outcome, report.released, seen) == ("dry", 40, [None])
+    assert "a visit sends at once" in caplog.text and "odd" not in caplog.text

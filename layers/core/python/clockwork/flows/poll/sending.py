@@ -15,19 +15,23 @@ ends while lease and invocation last, and the cursor stops at the first row of w
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from clockwork.domain.messages.alignment import LEAST_WAITING, SECOND_MS, Aligned, Bin, Grid, plan_sweep
+from clockwork.domain.messages.alignment import LEAST_WAITING, SECOND_MS, Aligned, Bin, Grid, Sweep, plan_sweep
 from clockwork.domain.messages.bundles import Bundle, plan_bundles
 from clockwork.domain.releases import Refused, Release
+from clockwork.flows.containment import contained
 
 if TYPE_CHECKING:
     from clockwork.flows.poll.expand import Visited
     from clockwork.flows.poll.shard import Visit
+
+log = logging.getLogger(__name__)
 
 #: A pool holds at most so many releases, and payloads of so many bytes; one portion may be more.
 MOST_POOLED = 2_000
@@ -113,14 +117,10 @@ def send_at_once(visit: Visit, releases: Sequence[Release]) -> Sent:
 
 def send_aligned(visit: Visit, releases: Sequence[Release]) -> Sent:
     """Send releases in a sweep of the next second; at once what is due soon, and all of it if waiting does not pay."""
-    world, grid = visit.world, visit.grid
-    now = world.clock.now()
-    bundles = plan_bundles(releases, now)
-    # What may come a second late is not held, whenever it is sent.
-    exact = [number for number, bundle in enumerate(bundles) if bundle.is_exact]
-    sweep = plan_sweep([bundles[number].run_at for number in exact], now, grid)
-    if not _may_wait(visit, sweep.waiting):
+    planned = _planned(visit, releases)
+    if planned is None or not _may_wait(visit, planned.sweep.waiting):
         return send_at_once(visit, releases)
+    bundles, exact, sweep = planned.bundles, planned.exact, planned.sweep
     sending = _Sending(visit, releases, bundles)
     waiting = {exact[index] for one in sweep.bins for index in one.indexes}
     sending.send([number for number in range(len(bundles)) if number not in waiting], None)
@@ -128,6 +128,29 @@ def send_aligned(visit: Visit, releases: Sequence[Release]) -> Sent:
         visit.wait_until(one.at)
         sending.send_bin(Bin(one.at, tuple(exact[index] for index in one.indexes)))
     return Sent(sorted(sending.refused, key=lambda one: one.index), sending.unsent)
+
+
+class _Planned(msgspec.Struct, frozen=True):
+    """The messages of a sweep; the numbers of the `exact` ones, which are held for their instants; and when they go."""
+
+    bundles: Sequence[Bundle]
+    exact: Sequence[int]
+    sweep: Sweep
+
+
+def _planned(visit: Visit, releases: Sequence[Release]) -> _Planned | None:
+    """The sweep of releases. None if one of them makes its planning raise: sent at once, it fails alone."""
+    now = visit.world.clock.now()
+    with contained(visit.world.environment.faults, _log_unaligned, visit.lease.partition_id):
+        bundles = plan_bundles(releases, now)
+        # What may come a second late is not held, whenever it is sent.
+        exact = [number for number, bundle in enumerate(bundles) if bundle.is_exact]
+        return _Planned(bundles, exact, plan_sweep([bundles[number].run_at for number in exact], now, visit.grid))
+    return None
+
+
+def _log_unaligned(why_not: str) -> None:
+    log.error("a visit sends at once: %s", why_not, extra={"action": "not_aligned"})
 
 
 def _may_wait(visit: Visit, waiting: int) -> bool:
