@@ -8,7 +8,7 @@ of many turns counts, in us per job. Machines differ, so compare the ratio only.
     create_single   one job a request: its row, and the check of its shard
     create_batch    500 jobs a request, each due in a minute of its own: 20 batches of rows, and the check
     create_packed   500 jobs a request, all due in one minute: they share rows, so it is 1 batch, and the check
-    poll_release    a visit to a shard: lease, a page of 500 due rows, 50 batches of messages, commit
+    poll_release    a visit to a shard: lease, a page of 500 due rows, 52 batches of messages, commit
     deliver         a batch of 10 messages: 10 claims, targets that accept at once, 10 outcomes
 
     api_single_whole, api_batch_whole    the same requests, the latter packed, from API Gateway's event to the answer

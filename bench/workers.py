@@ -36,6 +36,7 @@ from clockwork_client.requests import pool as pool_target
 from clockwork_client.worker import Context, Pool, Worker
 from clockwork_client.worker.signals import run_until_signalled
 from local.demo.screen import Screen
+from local.dev.files import environment_of
 from local.dev.server import POOL, Server, server
 
 JOBS = 1_000
@@ -62,20 +63,12 @@ class Fleet:
         self._folder = folder
         credentials = Credentials(ready.demo.access_key, ready.demo.secret_key)
         self.cw = Clockwork(ready.url, "demo", region="us-east-1", credentials=credentials)
-        self._environment = {
-            **os.environ,
-            "CLOCKWORK_URL": ready.url,
-            "CLOCKWORK_CLIENT_ID": "demo",
-            "AWS_ACCESS_KEY_ID": ready.demo.access_key,
-            "AWS_SECRET_ACCESS_KEY": ready.demo.secret_key,
-            "AWS_REGION": "us-east-1",
-            "AWS_CA_BUNDLE": str(ready.stack.ca_bundle),
-        }
+        self._environment = {**os.environ, **environment_of(ready)}
         self._number = 0
 
     @contextmanager
     def worker(self, hands: int = HANDS) -> Iterator[subprocess.Popen[bytes]]:
-        """A process, killed at the end unless it has ended."""
+        """A process, drained at the end: an open poll of a dead one would take tickets, and hide them for a minute."""
         self._number += 1
         log = self._folder / f"worker-{self._number}.jsonl"
         command = [sys.executable, "-m", "bench.workers", "--work", str(log), "--hands", str(hands)]
@@ -83,8 +76,12 @@ class Fleet:
         try:
             yield process
         finally:
-            process.kill()
-            process.wait()
+            process.terminate()
+            try:
+                process.wait(60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
 
     def begun(self, prefix: str = "") -> list[Begun]:
         """Every beginning of jobs whose names begin so, in order of time."""
@@ -155,7 +152,9 @@ def throughput(fleet: Fleet, count: int, counted: Counter[str]) -> float:
 def lateness(fleet: Fleet, counted: Counter[str]) -> float:
     """The 99th percentile (ms) of what two idle workers begin."""
     with fleet.worker(), fleet.worker():
-        time.sleep(3)
+        # The first calls start environments of Lambdas, here as in an account.
+        fleet.create("warm", 40)
+        until(lambda: len(fleet.begun("warm")) >= 40, "the first jobs")
         fleet.create("late", 200, over=20.0)
         until(lambda: len({one.name for one in fleet.begun("late-")}) >= 200, "200 jobs on time")
         time.sleep(2)

@@ -37,6 +37,7 @@ class Meter:
         session.register("after-call.dynamodb", self._add_read)
         session.register("before-parameter-build.sqs.SendMessageBatch", self._add_send)
         session.register("before-parameter-build.sqs.ReceiveMessage", self._add_receive)
+        session.register("before-parameter-build.sqs.DeleteMessageBatch", self._add_receive)
         session.register("after-call.*", self._add_call)
 
     def add_invocation(self, *, through_api: bool = False) -> None:

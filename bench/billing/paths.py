@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.billing.scheduler import CLIENT, QUEUE_ARN, Scheduler, Unexpected, scheduler
+from bench.billing.meter import Meter
+from bench.billing.scheduler import CLIENT, POOL, QUEUE_ARN, Scheduler, Unexpected, scheduler
 from bench.billing.usage import Usage
 from clockwork.aws.repeats import batches
 from clockwork.domain.executions import Outcome, State
@@ -34,7 +35,8 @@ class Path:
     All jobs are due within `within_seconds`. `bundled`: they target one SQS queue, which takes many at once. `herd`:
     this many jobs, whatever number was asked for, all due on one second. `schedule`: the one of recurring jobs; of so
     many `fires` of each the last is metered, and not its creation. `client`: further fields of the client. `parked`: no
-    job is delivered.
+    job is delivered. `pulled`: workers of a pool claim and complete the jobs, ten at a time. `beaten`: metered is one
+    heartbeat of each, while each keeps the largest checkpoint.
     """
 
     name: str
@@ -54,6 +56,8 @@ class Path:
     client: Mapping[str, Any] = field(default_factory=dict)
     parked: bool = False
     payload_bytes: int = PAYLOAD_BYTES
+    pulled: bool = False
+    beaten: bool = False
 
     def run(self, running: Emulator, account: Credentials, jobs: int) -> Usage:
         """Take so many jobs along this path; the usage of each. Raises Unexpected if one does not arrive as planned."""
@@ -70,7 +74,10 @@ class Path:
             if self.cancelled:
                 self._cancel(scheduled, job_ids)
             self._drain(scheduled)
-            self._check(scheduled, jobs)
+            if self.pulled:
+                before = self._pull(scheduled, meter, jobs) or before
+            else:
+                self._check(scheduled, jobs)
             return meter.usage().since(before).per_job(jobs)
 
     def _create(self, scheduled: Scheduler, jobs: int) -> Iterator[Any]:
@@ -99,7 +106,9 @@ class Path:
         # Without jitter retries come back in full batches, as their first attempts did.
         return job | ({"retryPolicy": {"jitter": "none"}} if self.failures else {})
 
-    def _target(self, number: int) -> dict[str, str]:
+    def _target(self, number: int) -> dict[str, Any]:
+        if self.pulled:
+            return {"type": "pool", "pool": POOL.name, "handler": POOL.handlers[0], "timeoutSeconds": 604_800}
         if self.bundled:
             return {"type": "sqs", "queueArn": QUEUE_ARN}
         # Several hosts, so that no host fails often enough to open its circuit.
@@ -111,6 +120,40 @@ class Path:
             result = scheduled.request("DELETE", f"/v1/jobs/{job_id}")["result"]
             if result != "cancelled":
                 raise Unexpected(f"a cancel answered {result}")
+
+    def _pull(self, scheduled: Scheduler, meter: Meter, jobs: int) -> Usage | None:
+        """Let workers do the jobs; returns the usage from which on one is metered, if that is not the beginning."""
+        scheduled.clock.hold_until(scheduled.clock.at + (LEAD_SECONDS + self.within_seconds) * 1000)
+        path, done = f"/v1/pools/{POOL.name}", 0
+        asked: dict[str, Any] = {"workerId": "host-1", "handlers": list(POOL.handlers)}
+        while claims := scheduled.receive_tickets():
+            answers = scheduled.request("POST", f"{path}/claims", {**asked, "claims": claims})["claims"]
+            tokens = [one["token"] for one in answers if one["outcome"] == "start"]
+            done += len(tokens)
+            if self.beaten:
+                return self._beat(scheduled, meter, tokens, jobs)
+            told = [{"token": token, "outcome": "complete"} for token in tokens]
+            answers = scheduled.request("POST", f"{path}/outcomes", {"outcomes": told})["outcomes"]
+            if any(one["outcome"] != "ok" for one in answers):
+                raise Unexpected(f"outcomes answered {answers}")
+        if done != jobs:
+            raise Unexpected(f"{done} jobs were claimed instead of {jobs}")
+        scheduled.deliver()  # the watches
+        return None
+
+    def _beat(self, scheduled: Scheduler, meter: Meter, tokens: list[str], jobs: int) -> Usage:
+        """Send a heartbeat of each attempt, as many times as makes one for each job; the usage before the first one."""
+        for token in tokens:
+            value = {"token": token, "sequence": 1, "value": "x" * (32 * 1024 - 2)}
+            scheduled.request("POST", f"/v1/pools/{POOL.name}/checkpoints", value)
+        before = meter.usage()
+        for _ in range(jobs // len(tokens)):
+            scheduled.clock.hold_until(scheduled.clock.at + 45_000)
+            beats = [{"token": token} for token in tokens]
+            answers = scheduled.request("POST", f"/v1/pools/{POOL.name}/heartbeats", {"heartbeats": beats})
+            if any(one["outcome"] != "ok" for one in answers["heartbeats"]):
+                raise Unexpected(f"heartbeats answered {answers}")
+        return before
 
     def _drain(self, scheduled: Scheduler) -> None:
         """Run as many ticks, a minute apart, as it takes to release all jobs; then deliver the rest."""
@@ -183,5 +226,13 @@ PATHS = {
         _in_batches("narrow", "500 a request, 10 deliveries at once", client={"max_concurrency": 10}),
         _in_batches("parked", "500 a request, parked: the client is paused", client={"paused": True}, parked=True),
         _packed("cancel_packed", "200 a request, each cancelled in time", cancelled=True),
+        Path(name="pool_full", says="one a request, for a pool, claimed by ten", record="full", pulled=True),
+        _in_batches(
+            "pool_beat_checkpointed",
+            "one heartbeat of a pool's job that has kept a checkpoint of 32 KiB",
+            record="full",
+            pulled=True,
+            beaten=True,
+        ),
     )
 }

@@ -25,6 +25,7 @@ from clockwork.aws.session import Aws
 from clockwork.bootstrap import App, Handler, aws_world
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import Outcome
+from clockwork.domain.pools.pool import Pool
 from clockwork.domain.releases import Delivery
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.handlers.api import make_handler as make_api
@@ -34,7 +35,7 @@ from clockwork.handlers.sweeper import make_handler as make_sweeper
 from clockwork.handlers.ticker import make_handler as make_ticker
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.targets import MemoryInvoker, MemoryTargets
-from clockwork.settings import Settings
+from clockwork.settings import Settings, pool_queue_name, pool_setting
 from infra.observability.access_log import LOGGED
 from local.emulator import REGION, Credentials, Emulator
 from tests.contract.schema import KEYS, create_table
@@ -49,6 +50,8 @@ _QUEUES = (
     "ordered_release_dead_letter_queue_url",
 )
 PRINCIPAL = "arn:aws:iam::111111111111:user/caller"
+#: The pool that jobs may target, whose workers the caller is.
+POOL = Pool(name="etl", revision=1, principals=(PRINCIPAL,), handlers=("work",))
 #: A caller as API Gateway logs it: a session of a role.
 _CALLER = "arn:aws:sts::111111111111:assumed-role/OrdersService/i-0123456789abcdef0"
 _MAKERS = {
@@ -86,6 +89,7 @@ class Scheduler:
         self.delivered = targets.delivered
         self._meter = meter
         self._settings = settings
+        self._claims = 0
         self._invoker = MemoryInvoker()
         own = _ClockOfThreads(clock)
         world = replace(aws_world(settings, aws), clock=own, invoker=self._invoker, targets=targets)
@@ -93,6 +97,20 @@ class Scheduler:
         self.lines = app.lines
         self._handlers: dict[str, Handler] = {name: make(app) for name, make in _MAKERS.items()}
         self._source = source
+        self._aws = aws
+
+    def receive_tickets(self) -> list[dict[str, str]]:
+        """What a worker of the pool receives at once, each as a claim hands it in."""
+        url = self._settings.pool_queue_urls[POOL.name]["normal"]
+        answer = self._aws.client("sqs").receive_message(QueueUrl=url, MaxNumberOfMessages=BATCH)
+        return [
+            {"claimId": self._claim_id(), "ticket": one["Body"], "receiptHandle": one["ReceiptHandle"]}
+            for one in answer.get("Messages", ())
+        ]
+
+    def _claim_id(self) -> str:
+        self._claims += 1
+        return f"{self._claims:022d}"
 
     def request(self, method: str, path: str, body: object = None, key: str | None = None) -> Any:
         """Call the API as the client; the parsed body of the answer. Raises Unexpected unless it is 2xx."""
@@ -230,7 +248,9 @@ def created_resources(running: Emulator, account: Credentials, shards: int, orde
     tables = {f"{kind}_table": create_table(dynamodb, kind, kind) for kind in KEYS}
     # No message is sent to the ordered queue here, so it need not be a FIFO queue.
     queues = {name: sqs.create_queue(QueueName=name)["QueueUrl"] for name in _QUEUES}
-    return Settings.for_account().with_(shards=shards, ordered_shards=ordered_shards, **queues, **tables)
+    sqs.create_queue(QueueName=pool_queue_name("Clockwork", POOL.name, "normal"))
+    pools = (pool_setting(POOL.name, ["normal"]),)
+    return Settings.for_account().with_(shards=shards, ordered_shards=ordered_shards, pools=pools, **queues, **tables)
 
 
 def _prepare(running: Emulator, account: Credentials, settings: Settings, client: Mapping[str, Any]) -> None:
@@ -240,7 +260,10 @@ def _prepare(running: Emulator, account: Credentials, settings: Settings, client
         world = aws_world(settings, aws)
         ensure_shards(world)
         queues = (QUEUE_ARN,)
-        world.clients.put(Client(client_id=CLIENT, principals=(PRINCIPAL,), allowed_queue_arns=queues, **client))
+        allowed: dict[str, Any] = {"allowed_queue_arns": queues, "allowed_pools": (POOL.name,)}
+        world.clients.put(Client(client_id=CLIENT, principals=(PRINCIPAL,), **allowed, **client))
+        world.ticket_keys.make("k" * 22)
+        world.pools.put(POOL, replaces=0)
     finally:
         aws.close()
 

@@ -112,6 +112,20 @@ def written(folder: Path, server: Server, inbox_url: str, state: Path | None) ->
         (folder / FACTS).unlink(missing_ok=True)
 
 
+def environment_of(server: Server) -> dict[str, str]:
+    """The environment of a process of the user `demo`. The emulator's queues have a certificate of its own."""
+    exports = {
+        "CLOCKWORK_URL": server.url,
+        "CLOCKWORK_CLIENT_ID": DEMO,
+        "AWS_ACCESS_KEY_ID": server.demo.access_key,
+        "AWS_SECRET_ACCESS_KEY": server.demo.secret_key,
+        "AWS_REGION": REGION,
+        "AWS_DEFAULT_REGION": REGION,
+    }
+    trusted = server.stack.ca_bundle
+    return exports if trusted is None else {**exports, "AWS_CA_BUNDLE": str(trusted)}
+
+
 def environment(folder: Path, url: str, inbox_url: str) -> str:
     """The text of the file that a shell (sh, bash, zsh) sources."""
     demo, admin = KEYS[DEMO], KEYS[ADMIN]

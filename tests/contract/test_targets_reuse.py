@@ -287,20 +287,23 @@ def test_a_header_is_one_line_or_nothing_is_sent(value: str) -> None:
 # TLS sessions
 
 
-def closing_and_telling(resumed: list[bool | None]) -> Script:
+def closing_and_telling(resumed: list[bool | None], header: str = "connection: close") -> Script:
     """A receiver that closes after each answer, and notes whether the connection resumed a session."""
 
     def script(exchange: Exchange) -> None:
         exchange.read_request()
         resumed.append(cast(ssl.SSLSocket, exchange.sock).session_reused)
-        exchange.send(answer("200 OK", b"bye", "connection: keep-alive"))
+        exchange.send(answer("200 OK", b"bye", header))
 
     return script
 
 
-def test_a_receiver_that_closes_is_met_again_by_its_session(authority: Authority, transport: HttpTransport) -> None:
+@pytest.mark.parametrize("header", ["connection: close", "connection: keep-alive", "content-type: text/plain"])
+def test_a_receiver_that_closes_is_met_again_by_its_session(
+    authority: Authority, transport: HttpTransport, header: str
+) -> None:
     resumed: list[bool | None] = []
-    with Receiver(closing_and_telling(resumed), authority.server) as receiver:
+    with Receiver(closing_and_telling(resumed, header), authority.server) as receiver:
         for _ in range(4):
             assert send(transport, to(receiver, scheme="https")).state is State.SUCCEEDED
             receiver.wait_for_hang_up()

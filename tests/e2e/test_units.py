@@ -54,6 +54,18 @@ def test_a_recorded_job_is_three_writes_its_row_its_claim_and_its_outcome(
     assert 3 <= usage.write_units <= 3 + PER_VISIT
 
 
+def test_a_job_of_a_pool_is_three_writes_its_row_its_claim_and_its_outcome(
+    emulator: Emulator, account: Credentials
+) -> None:
+    usage = PATHS["pool_full"].run(emulator, account, JOBS)
+    assert 3 <= usage.write_units <= 3.4
+
+
+def test_a_heartbeat_beside_a_large_checkpoint_is_one_write(emulator: Emulator, account: Credentials) -> None:
+    usage = PATHS["pool_beat_checkpointed"].run(emulator, account, JOBS)
+    assert 0.9 <= usage.write_units <= 1
+
+
 def test_recording_costs_a_packed_job_as_much_as_any(emulator: Emulator, account: Credentials) -> None:
     usage = PATHS["full_packed"].run(emulator, account, JOBS)
     assert 2.2 <= usage.write_units <= 2.35

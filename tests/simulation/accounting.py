@@ -14,12 +14,12 @@ from clockwork.domain.storage.codec import decode_message
 from clockwork.domain.timeline import Row
 from tests.simulation.requests import DEPARTING, EVERYBODY
 from tests.simulation.rows import elements_of, every_row, owed_rows
-from tests.simulation.stores import Stores
+from tests.simulation.stores import Stores, carried
 from tests.simulation.verdict import where_it_stands
 from tests.simulation.watcher import Watcher
 
 #: States of an execution whose attempt has failed and that waits for the next one.
-RETRIED = (State.FAILED, State.TIMED_OUT, State.WORKER_LOST)
+RETRIED = (State.FAILED, State.TIMED_OUT, State.WORKER_LOST, State.HANDED_BACK)
 
 
 def check_accounted(stores: Stores, watcher: Watcher) -> None:
@@ -60,9 +60,9 @@ def _needs_message(watcher: Watcher, record: Execution) -> bool:
 
 def _kept(stores: Stores) -> Iterator[str]:
     """The ids of all waiting jobs: in messages, in rows that no cursor has passed or that are owed, in parked rows."""
-    for queue in (stores.queue, stores.ordered_queue):
+    for queue in (stores.queue, stores.ordered_queue, *stores.pool_queues.all()):
         for message in (*queue.messages.values(), *queue.dead.values()):
-            yield from _jobs_of_message(message.body)
+            yield from _jobs_of_message(carried(message.body))
     for partition_id, shard in stores.shards.get(stores.shards.list()).items():
         for row in every_row(stores.timeline, partition_id, shard.cursor):
             yield from _jobs_of_row(row)

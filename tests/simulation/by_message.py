@@ -15,7 +15,7 @@ from clockwork.flows.requests.ingest import Cancel, Command, Message
 from tests.simulation.clients import Visit, request_of
 from tests.simulation.named_clients import KEYS, ORDERING_KEYS, answered, definition, known
 from tests.simulation.requested import Wish
-from tests.simulation.requests import METERED, ordered_policy
+from tests.simulation.requests import METERED, ordered_policy, ordered_target
 from tests.simulation.stores import NEVER_SENDABLE
 
 #: The kinds of messages, counted as operations of their own: a full run must have done and have rejected each kind.
@@ -50,6 +50,7 @@ def _create(visit: Visit, lane: str, ordered: float = 0.2) -> Wish:
             ordering_key=visit.rng.choice(ORDERING_KEYS),
             relevancy_window_seconds=None,
             retry_policy=ordered_policy(job.retry_policy),
+            target=ordered_target(job.target),
         )
     # A key that other messages use, too: the second request asks for something else under the same key.
     key = visit.rng.choice((None, None, f"key-{visit.client.client_id}-{visit.rng.randrange(3)}"))

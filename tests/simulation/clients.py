@@ -66,6 +66,8 @@ class Desk:
         self.retry_policies: Sequence[RetryPolicy] = RETRY_POLICIES
         #: Whether some of the jobs end by callback.
         self.some_complete = False
+        #: Whether workers pull some of them.
+        self.some_pull = False
         self.keyed: list[KeyedRequest] = []
         self.requests = Requests(cloud, self.count)
         self.outcomes: Counter[tuple[str, str]] = Counter()
@@ -227,6 +229,7 @@ def request_of(visit: Visit, count: int, key: str | None) -> CreateRequest:
             may_poison=not has_cap,
             retry_policies=visit.desk.retry_policies,
             some_complete=visit.desk.some_complete,
+            some_pull=visit.desk.some_pull,
         )
         for n in range(count)
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
+from clockwork.domain.messages.tickets import is_ticket
 from clockwork.flows.containment import Faults
 from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
@@ -28,12 +29,13 @@ from clockwork.settings import Settings
 from tests.simulation import proxies
 from tests.simulation.defects import Defect
 from tests.simulation.faults import Adversary, Fault
+from tests.simulation.fleet import Fleet
 from tests.simulation.gate import Gate
 from tests.simulation.history import History
 from tests.simulation.receivers import Receivers
 from tests.simulation.retention import expire_messages, expire_records
 from tests.simulation.scheduler import Actor, Scheduler
-from tests.simulation.stores import Stores
+from tests.simulation.stores import Stores, UnrulyQueue
 from tests.simulation.targets import MoodyTargets, UnderWay
 from tests.simulation.thaw import freezes
 from tests.simulation.watcher import MOST_SKEW_MS, Watcher
@@ -138,9 +140,12 @@ class Cloud:
         #: How the flows invoke pollers.
         self.invoker: Invoker = self
         self.receivers = Receivers(scheduler, watcher, self.call_api)
+        self.fleet = Fleet(scheduler, adversary, watcher, self.call_api)
         self.environments = [ApiEnvironment(settings, self.skew()) for _ in range(3)]
         stores.queue.on_put = self._pump_at
         stores.ordered_queue.on_put = partial(self._pump_at, is_ordered=True)
+        for queue in stores.pool_queues.all():
+            queue.on_put = partial(self._pull_at, queue)
 
     def skew(self) -> int:
         """How far a new machine's clock is ahead (ms)."""
@@ -332,6 +337,17 @@ class Cloud:
         while received := queue.receive(self._at_once()):
             messages = [Message(m.message_id, m.body, m.receive_count) for m in received]
             self._deliverer(messages, queue.delete, partial(_deliver, messages))
+
+    def _pull_at(self, queue: UnrulyQueue, visible_at: int) -> None:
+        """Lets a worker receive soon after a ticket becomes visible."""
+        after_ms = max(0, visible_at - self.scheduler.now) + self._rng.randrange(1, 200)
+        self.scheduler.after(after_ms, partial(self._pull, queue))
+
+    def _pull(self, queue: UnrulyQueue) -> None:
+        while received := queue.receive(self._at_once()):
+            tickets = [(one.body, one.message_id) for one in received if is_ticket(one.body)]
+            if tickets:
+                self.fleet.take(tickets)
 
     def _at_once(self) -> int:
         """How many messages are handed over at once."""

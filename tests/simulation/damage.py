@@ -24,11 +24,14 @@ def damage_parked_rows(stores: Stores, adversary: Adversary, now: int) -> None:
 
 
 def lose_parked_record(stores: Stores, adversary: Adversary) -> None:
-    """Deletes the record of something that is parked: whether it was cancelled, nobody can tell any more."""
+    """Deletes the record of something that is parked: whether it was cancelled, nobody can tell any more.
+
+    Of what workers pull it is left alone: an old ticket that a liar shows again would start afresh.
+    """
     for client in EVERYBODY:
         for row in every_row(stores.timeline, parking_of(client.client_id)):
             for element in elements_of(row).values():
-                if not isinstance(element, Release) or is_named(element.job_id):
+                if not isinstance(element, Release) or is_named(element.job_id) or element.occurrence.is_reported:
                     continue
                 record = stores.executions.find(element.job_id, element.execution_id)
                 if record is not None and record.state is State.PARKED and adversary.strikes(Fault.RECORD_LOST, 0.5):

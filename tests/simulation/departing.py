@@ -142,6 +142,7 @@ def make_anew(visit: Visit) -> None:
             record=DEPARTING.record,
             allowed_queue_arns=DEPARTING.allowed_queue_arns,
             allowed_topics=DEPARTING.allowed_topics,
+            allowed_pools=DEPARTING.allowed_pools,
         )
 
     control(visit, "putClient", "", lambda w, note: clients.change_client(w, CLIENT_ID, None, put, note), is_new=True)

@@ -253,7 +253,7 @@ class Adversary:
 
     def defect_at(self, actor: str, now: int, call: str, about: object) -> Meets | None:
         """Which defect a call of this actor meets. The api answers such a call with 500, which is its client's."""
-        if self.defects is None or actor.startswith("api"):
+        if self.defects is None or actor.startswith(("api", "workers")):
             return None
         return self.defects.at(now, call, about)
 

@@ -24,7 +24,7 @@ from clockwork.flows.world import World
 from tests.simulation.clients import Visit
 from tests.simulation.named_history import CANCELLING
 from tests.simulation.named_watcher import Life
-from tests.simulation.requests import CALLED_BACK, COMPLETIONS, TOPIC
+from tests.simulation.requests import CALLED_BACK, COMPLETIONS, TOPIC, pool_target
 from tests.simulation.watcher import MOST_SKEW_MS
 from tests.simulation.zones import of_the_town
 
@@ -40,11 +40,18 @@ CATCH_UPS: tuple[CatchUp, ...] = ("all", "latest", "none")
 
 
 def definition(
-    rng: random.Random, now: int, began_at: int, *, in_town: bool = False, some_complete: bool = False
+    rng: random.Random,
+    now: int,
+    began_at: int,
+    *,
+    in_town: bool = False,
+    some_complete: bool = False,
+    some_pull: bool = False,
 ) -> Definition:
     """Draws a definition as a client may want it.
 
-    `in_town`: perhaps on a clock whose rules change; `some_complete`: perhaps its attempts end by callback.
+    `in_town`: perhaps on a clock whose rules change; `some_complete`: perhaps its attempts end by callback;
+    `some_pull`: perhaps workers pull it.
     """
     overlap: Overlap = rng.choice(("allow", "allow", "skip"))
     recurrence = None
@@ -62,6 +69,8 @@ def definition(
     target = TO_KAFKA if rng.random() < 0.15 else target
     number = rng.getrandbits(64)
     completes = some_complete and ordering_key is None and number % 5 < 2
+    if some_pull and ordering_key is None and number % 5 > 2:
+        target = pool_target(number)
     return Definition(
         target=target,
         payload=Payload(b"named %d" % number),
@@ -80,8 +89,14 @@ def definition(
 
 def definition_of(visit: Visit) -> Definition:
     """Draws a definition for a client, by what its run is about."""
-    in_town, some_complete = visit.watcher.named.zones.are_drawn, visit.desk.some_complete
-    return definition(visit.rng, visit.now, visit.desk.began_at, in_town=in_town, some_complete=some_complete)
+    return definition(
+        visit.rng,
+        visit.now,
+        visit.desk.began_at,
+        in_town=visit.watcher.named.zones.are_drawn,
+        some_complete=visit.desk.some_complete,
+        some_pull=visit.desk.some_pull,
+    )
 
 
 def answered(visit: Visit, written: write.Written, *, is_change: bool = False, is_new: bool = False) -> None:

@@ -179,10 +179,10 @@ class GatedReleases(GatedPort):
             return [refused.get(index) for index in range(len(some))]
 
         answers = self._gate.each("releases.send", releases, effect, releases)
-        return [self._refusal(index, answer) for index, answer in enumerate(answers) if answer is not None]
+        return [self.refusal(index, answer) for index, answer in enumerate(answers) if answer is not None]
 
     @staticmethod
-    def _refusal(index: int, answer: ports.Refused | NoAnswer) -> ports.Refused:
+    def refusal(index: int, answer: ports.Refused | NoAnswer) -> ports.Refused:
         if isinstance(answer, NoAnswer):
             return ports.Refused(index, permanent=False, reason="no answer")
         return ports.Refused(index, answer.permanent, answer.reason)
@@ -206,6 +206,22 @@ class GatedClients(GatedPort):
         stored = self._inner.get(client.client_id, fresh=True)
         if stored is not None:
             self._inner.put(msgspec.structs.replace(stored, revision=stored.revision + 1))
+
+
+class GatedPoolQueues(GatedPort):
+    """`ports.PoolQueues`: sends take several tickets, and report the refused ones one by one."""
+
+    def __init__(self, inner: ports.PoolQueues, gate: Gate) -> None:
+        super().__init__("pool_queues", inner, gate)
+        self._inner: ports.PoolQueues = inner
+
+    def send(self, messages: Sequence[ports.PoolMessage], now: int) -> Sequence[ports.Refused]:
+        def effect(some: Sequence[ports.PoolMessage]) -> Sequence[ports.Refused | None]:
+            refused = {one.index: one for one in self._inner.send(some, now)}
+            return [refused.get(index) for index in range(len(some))]
+
+        answers = self._gate.each("pool_queues.send", messages, effect, messages)
+        return [GatedReleases.refusal(index, answer) for index, answer in enumerate(answers) if answer is not None]
 
 
 class GatedPools(GatedPort):
@@ -232,6 +248,7 @@ OF_THEIR_OWN: dict[str, Callable[[Any, Gate], object]] = {
     "timeline": GatedTimeline,
     "executions": GatedExecutions,
     "releases": GatedReleases,
+    "pool_queues": GatedPoolQueues,
     "clients": GatedClients,
     "pools": GatedPools,
 }

@@ -73,7 +73,7 @@ class Receivers:
             manner = Manner[asks.removeprefix(SAYS).decode()]
         beat_ms = round(delivery.occurrence.completion.heartbeat_seconds * 1000)
         token = decode_token(delivery.token)
-        for after_ms, said in _acts(manner, rng, beat_ms):
+        for after_ms, said in acts(manner, rng, beat_ms):
             act = partial(self._beat, delivery, token) if said is None else partial(self._report, delivery, token, said)
             self._scheduler.after(after_ms, act)
 
@@ -121,7 +121,7 @@ def _caller(world: World, delivery: Delivery) -> access.Caller:
     return access.require_known(world, access.identify(world, client.principals[0]))
 
 
-def _acts(manner: Manner, rng: random.Random, beat_ms: int) -> list[tuple[int, Reported | None]]:
+def acts(manner: Manner, rng: random.Random, beat_ms: int) -> list[tuple[int, Reported | None]]:
     """What a receiver does, each with its time (ms after the delivery): a report, or None for a heartbeat."""
     beats = rng.randrange(1, 6)
     last_at = beats * beat_ms // 3

@@ -35,6 +35,7 @@ from tests.simulation.requests import (
     REVOCABLE,
     KeyedRequest,
     ordered_policy,
+    ordered_target,
 )
 from tests.simulation.revoking import without_some
 
@@ -64,6 +65,7 @@ def create_ordered(visit: Visit) -> None:
             sequence=visit.rng.randrange(100),
             relevancy_window_seconds=None,
             retry_policy=ordered_policy(job.retry_policy),
+            target=ordered_target(job.target),
         )
         for job in asked.jobs
     ]

@@ -13,6 +13,8 @@ from clockwork.domain.jobs import (
     HttpTarget,
     KafkaTarget,
     Payload,
+    PoolTarget,
+    Priority,
     RecordLevel,
     RetryPolicy,
     SqsTarget,
@@ -26,12 +28,13 @@ from tests.simulation.targets import DOWN_HOST, REJECTING_HOST
 
 LEVELS: tuple[RecordLevel, ...] = ("full", "none", "full")
 TOPIC = "jobs"
+POOL = "etl"
 QUEUE_ARN = "arn:aws:sqs:us-east-1:123456789012:jobs"
 
 
 def _client(**given: Any) -> Client:
     """A client that may send to the queue and the topic of the simulation."""
-    return Client(allowed_queue_arns=(QUEUE_ARN,), allowed_topics=(TOPIC,), **given)
+    return Client(allowed_queue_arns=(QUEUE_ARN,), allowed_topics=(TOPIC,), allowed_pools=(POOL,), **given)
 
 
 CLIENTS = tuple(
@@ -143,10 +146,11 @@ def new_job(
     may_poison: bool = True,
     retry_policies: Sequence[RetryPolicy] = RETRY_POLICIES,
     some_complete: bool = False,
+    some_pull: bool = False,
 ) -> NewJob:
     """Draws one job as a client may want it. `edges` are the instants of shards' horizons, where comparisons matter.
 
-    `some_complete`: some of its jobs end by callback.
+    `some_complete`: some of its jobs end by callback. `some_pull`: workers pull some of them.
     """
     # No two jobs have the same payload, so that two jobs are told apart from one job created twice.
     oddity, number = _oddity(rng, adversary, settings, may_poison), rng.getrandbits(64)
@@ -163,19 +167,39 @@ def new_job(
         adversary.counts[Fault.HERD] += 1
         at = herd_at
     completes = some_complete and number % 5 < 2
+    target = _target(rng)
+    if some_pull and number % 5 > 2:
+        target, completes = pool_target(number), False
     return NewJob(
         index=index,
-        target=_target(rng),
+        target=target,
         payload=payload,
         at=at,
         delay_ms=0 if at is not None else rng.randrange(first, last),
-        record=rng.choice(("full", "full", "none", None)) if not completes else "full",
+        record=rng.choice(("full", "full", "none", None)) if not (completes or is_pulled(target)) else "full",
         completion=COMPLETIONS[number % len(COMPLETIONS)] if completes else None,
         retry_policy=rng.choice(retry_policies),
         relevancy_window_seconds=rng.choice((None, None, None, None, 5.0, 60.0)),
         precision="second" if number % 3 == 1 else None,
         on_failure=CALLED_BACK if number % 2 else None,
     )
+
+
+def pool_target(number: int) -> PoolTarget:
+    """The target of a job that workers pull."""
+    priorities: tuple[Priority, ...] = ("high", "normal", "low")
+    handler = ("work", "work", "toil")[number % 7 % 3]
+    return PoolTarget(POOL, handler, timeout_seconds=(45, 130, 900)[number % 3], priority=priorities[number % 11 % 3])
+
+
+def is_pulled(target: Target) -> bool:
+    """Whether workers pull what has this target."""
+    return isinstance(target, PoolTarget)
+
+
+def ordered_target(target: Target) -> Target:
+    """The target of a job that becomes an ordered one: no pool keeps an order."""
+    return HttpTarget("https://good.example.com/", timeout_seconds=5) if is_pulled(target) else target
 
 
 def ordered_policy(policy: RetryPolicy | None) -> RetryPolicy | None:

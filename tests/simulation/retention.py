@@ -16,7 +16,7 @@ from tests.simulation.faults import Adversary, Fault
 from tests.simulation.lives import Lives
 from tests.simulation.requests import EVERYBODY
 from tests.simulation.rows import elements_of, every_row
-from tests.simulation.stores import Stores
+from tests.simulation.stores import Stores, carried
 
 #: Settings under which a record ends well within a run.
 SHORT = {
@@ -49,7 +49,7 @@ def expire_records(stores: Stores, lives: Lives, adversary: Adversary, now: int)
 
 def expire_messages(stores: Stores, kept_ms: int, now: int) -> None:
     """Deletes the messages that were sent too long ago, as SQS does: nobody is told, and a receive renews nothing."""
-    for queue in (stores.queue, stores.ordered_queue):
+    for queue in (stores.queue, stores.ordered_queue, *stores.pool_queues.all()):
         for messages in (queue.messages, queue.dead):
             for message in [one for one in messages.values() if one.sent_at + kept_ms <= now]:
                 del messages[message.message_id]
@@ -60,10 +60,10 @@ def _named(stores: Stores) -> Iterator[str]:
 
     Those at level `none` are left out: nobody asks for their records.
     """
-    for queue in (stores.queue, stores.ordered_queue):
+    for queue in (stores.queue, stores.ordered_queue, *stores.pool_queues.all()):
         for message in (*queue.messages.values(), *queue.dead.values()):
             try:
-                releases = decode_message(message.body)
+                releases = decode_message(carried(message.body))
                 yield from (one.execution_id for one in releases if one.occurrence.record == "full")
             except (Undecodable, NewerFormat):
                 continue

@@ -12,7 +12,7 @@ import msgspec
 
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.jobs import HttpTarget, KafkaTarget, SqsTarget, Target
+from clockwork.domain.jobs import HttpTarget, KafkaTarget, PoolTarget, SqsTarget, Target
 from clockwork.domain.releases import Delivery
 
 #: An environment that sleeps does for so long at the most (ms).
@@ -31,6 +31,8 @@ def is_granted(target: Target, client: Client) -> bool:
             return target.queue_arn in client.allowed_queue_arns
         case KafkaTarget():
             return target.topic in client.allowed_topics
+        case PoolTarget():
+            return target.pool in client.allowed_pools
     raise TypeError(f"no client of the simulation names {target}")
 
 
@@ -86,7 +88,7 @@ class Grants:
 
 
 def _has_all(client: Client, first: Client) -> bool:
-    names = ("allowed_target_hosts", "allowed_queue_arns", "allowed_topics")
+    names = ("allowed_target_hosts", "allowed_queue_arns", "allowed_topics", "allowed_pools")
     return all(getattr(client, name) == getattr(first, name) for name in names)
 
 
@@ -98,4 +100,5 @@ def without_some(client: Client, kept: float, draw: Callable[[], float]) -> Clie
         allowed_target_hosts=(first, *(host for host in hosts if draw() < kept)),
         allowed_queue_arns=tuple(arn for arn in client.allowed_queue_arns if draw() < kept),
         allowed_topics=tuple(topic for topic in client.allowed_topics if draw() < kept),
+        allowed_pools=tuple(pool for pool in client.allowed_pools if draw() < kept),
     )

@@ -49,6 +49,8 @@ NEEDS: Mapping[str, Needs] = {
     "pools.put": _needs("clients", "PutItem"),
     "ticket_keys.get": _needs("clients", "GetItem"),
     "ticket_keys.make": _needs("clients", "PutItem"),
+    "checkpoints.get": _needs("executions", "GetItem"),
+    "checkpoints.put": _needs("executions", "PutItem"),
     "trail.note": _needs("executions", "PutItem"),
     "trail.list": _needs("executions", "Query"),
     "regulation.count_created": _needs("clients", "UpdateItem"),
@@ -66,7 +68,9 @@ NEEDS: Mapping[str, Needs] = {
     "regulation.forget_parked": _needs("clients", "DeleteItem"),
 }
 #: Ports without a table behind them.
-NO_TABLE = frozenset({"releases", "backlog", "dead_letters", "notices", "in_hand", "invoker", "targets", "rejects"})
+NO_TABLE = frozenset(
+    {"releases", "backlog", "dead_letters", "notices", "in_hand", "invoker", "targets", "rejects", "pool_queues"}
+)
 
 
 def require_allowed(actor: str, call: str, items: Sequence[object], about: Sequence[object]) -> None:

@@ -24,6 +24,7 @@ from tests.simulation.damage import damage_parked_rows, lose_parked_record
 from tests.simulation.decisions import raising
 from tests.simulation.defects import DEFECTIVE, Defects
 from tests.simulation.faults import CALM, CURIOUS, DEFECTS, PROFILES, SHORT_LIVES, Adversary, Fault, Profile
+from tests.simulation.fleet import POOL, SPEC
 from tests.simulation.history import History
 from tests.simulation.named_further import hoard
 from tests.simulation.operations import ASKED_BY_MESSAGE, OPERATIONS, RARE_OPERATIONS, RARE_WEIGHTS, WEIGHTS
@@ -54,6 +55,8 @@ OUTAGE_BESIDE_DEFECTS_EVERY = 12 * DEFECTS_EVERY
 CREATES_FOR_LINE = {"create paced": 12, "create capped": 40}
 #: In one of so many seeds some jobs end by callback.
 COMPLETES_EVERY = 7
+#: In one of so many seeds workers pull some jobs.
+PULLS_EVERY = 6
 #: One of so many seeds keeps everything for a short time only.
 SHORT_LIVES_EVERY = 11
 #: In one of so many seeds a client is deleted and made anew, clients change many jobs by one call, and somebody looks
@@ -128,6 +131,10 @@ class Run:
             self.adversary.outage = Outage(place, BEGAN_AT, BUSY_MS, herd_at, random.Random(seed))
             self.stage.watcher.is_held_up = place.holds_up
         self.stage.desk.some_complete = seed % COMPLETES_EVERY == 5
+        if seed % PULLS_EVERY == 2 and self.profile is not SHORT_LIVES:
+            self.stage.desk.some_pull = True
+            self.stage.stores.ticket_keys.make("key of the run")
+            self.stage.stores.pools.put(POOL, replaces=0)
         self.zones = self.stage.watcher.named.zones
         if seed % ZONES_EVERY == 2:
             self.zones = self.stage.watcher.named.zones = Zones.drawn(random.Random(seed), BEGAN_AT, self.settings)
@@ -315,6 +322,7 @@ def _settings(rng: random.Random, profile: Profile) -> Settings:
     return Settings.for_account().with_(
         **lives,
         ordered_shards=1,
+        pools=(SPEC,),
         admin_principals=(ADMIN,),
         shards=rng.randint(1, 4),
         poller_timeout_seconds=rng.choice((300, 300, 40)),

@@ -62,6 +62,7 @@ class Stage:
             self.stores.clients.put(client)
         self.cloud = Cloud(self.scheduler, adversary, self.watcher, self.stores, settings, self.history)
         self.cloud.on_acknowledged = partial(check_acknowledged, self.stores, self.watcher)
+        self.stores.pool_queues.on_deleted = self.cloud.on_acknowledged
         self.desk = Desk(self.cloud, self.watcher, herd_at)
         #: No schedule goes on after this instant (ms, true time).
         self.all_due_at = ALL_DUE_AT

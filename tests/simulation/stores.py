@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 
 from clockwork.domain.clients import Client
@@ -9,11 +10,12 @@ from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.limits.slots import Reach, Reserved
 from clockwork.domain.messages.alignment import Aligned
+from clockwork.domain.messages.tickets import is_ticket
 from clockwork.domain.named.overlaps import LAST_THROUGH
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
-from clockwork.memory.clients import MemoryClients, MemoryKeyRows
+from clockwork.memory.clients import MemoryClients, MemoryKeyRows, MemoryPools, MemoryTicketKeys
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
@@ -21,11 +23,11 @@ from clockwork.memory.ordered_queue import MemoryOrderedQueue
 from clockwork.memory.outboxes import MemoryDeadLetters
 from clockwork.memory.queue import Message
 from clockwork.memory.regulation import MemoryRegulation
-from clockwork.memory.release_queue import MemoryReleaseQueue
+from clockwork.memory.release_queue import MemoryPoolQueues, MemoryReleaseQueue
 from clockwork.memory.shards import MemoryShards
 from clockwork.memory.timeline import MemoryTimeline
 from clockwork.memory.world import MemoryClockwork
-from clockwork.ports import Lease, Refused, Saved
+from clockwork.ports import Lease, PoolMessage, Refused, Saved
 from clockwork.ports.routing import Routed, by_order
 from clockwork.settings import Settings
 from tests.simulation.aligned import objection
@@ -174,11 +176,17 @@ class UnrulyQueue(MemoryReleaseQueue):
     """The release queue with SQS's faults: messages come twice, later than asked, or in another order."""
 
     def __init__(
-        self, clock: MemoryClock, settings: Settings, adversary: Adversary, watcher: Watcher, acting: Acting
+        self,
+        clock: MemoryClock,
+        settings: Settings,
+        adversary: Adversary,
+        watcher: Watcher,
+        acting: Acting,
+        ids: str = "m",
     ) -> None:
         self._world: MemoryClock
         visibility_ms, tolerance_ms = settings.visibility_seconds * 1000, settings.late_tolerance_ms
-        super().__init__(clock, visibility_ms, settings.max_receive_count, tolerance_ms)
+        super().__init__(clock, visibility_ms, settings.max_receive_count, tolerance_ms, ids)
         self._settings = settings
         self._adversary = adversary
         self._watcher = watcher
@@ -228,6 +236,47 @@ class UnrulyQueue(MemoryReleaseQueue):
             message.visible_at -= self._adversary.rng.randrange(1, 60_000)
         self.on_put(message.visible_at)
         return message_id
+
+
+def carried(body: str) -> str:
+    """The text of the release in a message: what a ticket seals, or the message itself."""
+    return str(json.loads(body)["release"]) if is_ticket(body) else body
+
+
+class UnrulyPoolQueues(MemoryPoolQueues):
+    """The queues of a pool, each as unruly as the release queue."""
+
+    def __init__(
+        self, clock: MemoryClock, settings: Settings, adversary: Adversary, watcher: Watcher, acting: Acting
+    ) -> None:
+        super().__init__(clock, {})
+        brief = settings.with_(visibility_seconds=60)
+        self._queues = {
+            (pool, priority): UnrulyQueue(clock, brief, adversary, watcher, acting, f"{pool}-{priority}-")
+            for pool, urls in settings.pool_queue_urls.items()
+            for priority in urls
+        }
+        self._watcher = watcher
+        self._acting = acting
+        #: Told the release in each ticket that was deleted.
+        self.on_deleted: Callable[[str], None] = lambda _: None
+
+    def all(self) -> Sequence[UnrulyQueue]:
+        return [queue for queue in self._queues.values() if isinstance(queue, UnrulyQueue)]
+
+    def send(self, messages: Sequence[PoolMessage], now: int) -> Sequence[Refused]:
+        releases = [release for one in messages for release in decode_message(carried(one.body))]
+        never = [n for n, one in enumerate(releases) if one.occurrence.payload.body.startswith(NEVER_SENDABLE)]
+        super().send([one for number, one in enumerate(messages) if number not in never], now)
+        self._watcher.sent([one for number, one in enumerate(releases) if number not in never], self._acting.actor)
+        return [Refused(number, True, "the queue will never take it") for number in never]
+
+    def delete(self, pool: str, priority: str, receipts: Sequence[str]) -> None:
+        held = self.of(pool, priority).messages
+        bodies = [carried(held[receipt].body) for receipt in receipts if receipt in held]
+        super().delete(pool, priority, receipts)
+        for body in bodies:
+            self.on_deleted(body)
 
 
 class UnrulyOrderedQueue(MemoryOrderedQueue):
@@ -303,10 +352,13 @@ class Stores:
         self.queue = self.backlog = UnrulyQueue(clock, settings, adversary, watcher, self.acting)
         self.ordered_queue = self.in_hand = UnrulyOrderedQueue(clock, settings, adversary, watcher)
         self.releases = Routed(by_order(self.queue, self.ordered_queue))
-        self.dead_letters = MemoryDeadLetters(self.queue, self.ordered_queue)
+        self.pool_queues = UnrulyPoolQueues(clock, settings, adversary, watcher, self.acting)
+        self.dead_letters = MemoryDeadLetters(self.queue, self.ordered_queue, *self.pool_queues.all())
         self.jobs = WatchedJobs(watcher)
         self.regulation = WatchedRegulation(watcher, self.acting)
         self.clients = WatchedClients(watcher, self.jobs, self.regulation)
+        self.pools = MemoryPools()
+        self.ticket_keys = MemoryTicketKeys()
         self.key_rows = MemoryKeyRows()
         watcher.timeline = self.timeline
         watcher.executions = watcher.named.executions = self.executions.ever

@@ -55,7 +55,7 @@ def is_drained(cloud: Cloud, watcher: Watcher, garbage: set[str], all_due_at: in
 
 def _left(cloud: Cloud, garbage: set[str]) -> set[str]:
     """The ids of readable messages and dead letters of both queues."""
-    queues = (cloud.stores.queue, cloud.stores.ordered_queue)
+    queues = (cloud.stores.queue, cloud.stores.ordered_queue, *cloud.stores.pool_queues.all())
     return {message_id for queue in queues for message_id in (*queue.messages, *queue.dead)} - garbage
 
 

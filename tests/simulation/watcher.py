@@ -40,10 +40,12 @@ MOST_SKEW_MS = 1_500
 ASKING = ("api", "ingester")
 #: The name of a call by which a receiver reports on its attempt.
 REPORTING = "api<receiver"
+#: The names of the calls of workers: by which they claim, and by which they tell of their attempts.
+CLAIMING, REPORTING_WORKER = "workers<claim", "workers<report"
 #: For so long after a cancel was noted (ms) nobody but its receiver ends an attempt at work.
 RECEIVERS_GRACE_MS = 60_000
 #: States that only an attempt leads to.
-ATTEMPTED = frozenset({State.SUCCEEDED, State.FAILED, State.TIMED_OUT, State.WORKER_LOST})
+ATTEMPTED = frozenset({State.SUCCEEDED, State.FAILED, State.TIMED_OUT, State.WORKER_LOST, State.HANDED_BACK})
 
 
 @dataclass
@@ -126,6 +128,8 @@ class Watcher:
         self.lines = Lines(self._invocation_ms)
         self._payloads: dict[bytes, tuple[str, int]] = {}
         self._claimants: dict[str | None, Actor | None] = {}
+        #: Under which claim a worker has begun each attempt.
+        self._begun: dict[tuple[str, int], str | None] = {}
 
     def violated(self, invariant: str, what: str, about: str = "") -> None:
         """Notes a violation, and ends the run."""
@@ -327,6 +331,7 @@ class Watcher:
         self.require(objection is None, "I5", str(objection), about)
         objection = self.named.skip_objection(before, after)
         self.require(objection is None, "I1", str(objection), about)
+        self.require(not _is_short_of_attempts(before, after), "P3", "it is DEAD for attempts that do not count", about)
         if after.state in FINAL:
             self.require(bool(after.reason) or after.state is State.SUCCEEDED, "I1", "an end without a reason", about)
 
@@ -336,7 +341,7 @@ class Watcher:
         if after.is_accepted and after.awaited is not None:
             in_time = (after.claim_until or 0) <= after.awaited.deadline_at
             self.require(in_time, "P4", "its receiver's claim outlasts the deadline", about)
-        if actor is not None and actor.name == REPORTING:
+        if actor is not None and actor.name in (REPORTING, REPORTING_WORKER):
             is_its = before is not None and before.state is State.RUNNING and before.claimant in actor.tokens
             self.require(is_its, "P2", f"a stale token changes what is {before and before.state}", about)
 
@@ -399,6 +404,7 @@ class Watcher:
         most += FORGIVEN_LOST_WORKERS if delivery.occurrence.record == "full" else 0
         record = self.executions.find(delivery.job_id, delivery.execution_id)
         most += 0 if record is None or not is_named(delivery.job_id) else record.budget_from
+        most += 0 if record is None else record.handbacks
         self.require(
             delivery.attempt <= most or delivery.occurrence.client_id in self.redriven,
             "L1",
@@ -471,6 +477,13 @@ class Watcher:
         early = self._not_before.get(delivery.execution_id, 0) - clock_now
         self.require(early <= 0, "I2", f"a retry begins {early} ms early", about)
 
+    def begun(self, actor: Actor, delivery: Delivery, claimed: Execution) -> None:
+        """Checks an attempt that a worker begins, which `actor` has claimed for it."""
+        about, now = delivery.job_id, self._scheduler.now
+        self.started(actor, delivery, now + MOST_SKEW_MS)
+        known = self._begun.setdefault((delivery.execution_id, delivery.attempt), claimed.claimant)
+        self.require(known == claimed.claimant, "P8", f"attempt {delivery.attempt} is begun under two claims", about)
+
     def under_way(self, actor: Actor, delivery: Delivery, lasts_ms: int) -> None:
         """Checks the caps of its client for an attempt that takes `lasts_ms`."""
         now, client_id = self._scheduler.now, delivery.occurrence.client_id
@@ -486,6 +499,15 @@ class Watcher:
         """Notes a delivery that the target has taken."""
         self.seen[delivery.job_id].accepted += 1
         self.named.accepted.add(delivery.execution_id)
+
+
+def _is_short_of_attempts(before: Execution | None, after: Execution) -> bool:
+    """Whether an execution is DEAD as its attempts are used up, though fewer of them count than its policy has."""
+    if before is None or after.state is not State.DEAD or after.occurrence is None:
+        return False
+    counted = [one for one in after.attempts[before.budget_from :] if one.state is not State.HANDED_BACK]
+    is_used_up = (after.reason or "").startswith("attempt ")
+    return is_used_up and len(counted) < after.occurrence.retry_policy.max_attempts and len(after.attempts) < 100
 
 
 def place_of(job_id: str) -> AnonymousJob:

@@ -21,6 +21,7 @@ from clockwork.domain.storage import codec
 LEFT_OUT: dict[str, dict[str, Any]] = {
     "Attempt": {"lateness_ms": 0},
     "Awaited": {"as_it_was": False, "watched_again": False},
+    "Checkpoint": {"revision": 1, "fence": 1, "expires_at": 0},
     "Client": {"revision": 0, "record": "full", "min_interval_seconds": 1, "paused": False, "since_at": 0},
     "Completion": {"mode": "callback", "heartbeat_seconds": 300, "timeout_seconds": 86_400},
     "CompiledCron": {
@@ -38,7 +39,12 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "dst_gap": "run_at_gap_end",
         "dst_overlap": "first",
     },
-    "Definition": {"catch_up": "latest", "catch_up_window_seconds": 86_400, "overlap": "allow"},
+    "Definition": {
+        "catch_up": "latest",
+        "catch_up_window_seconds": 86_400,
+        "overlap": "allow",
+        "precision": "millisecond",
+    },
     "Entry": {},
     "EventBridgeTarget": {},
     "Exclusion": {},
@@ -64,7 +70,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "version_until": 0,
         "expires_at": 0,
     },
-    "Occurrence": {"record": "full", "sequence": 0, "is_hint": False},
+    "Occurrence": {"record": "full", "sequence": 0, "is_hint": False, "precision": "millisecond"},
     "Parked": {"rate": 5.0, "by_hand": False, "noted_at": 0, "swept_until": 0},
     "Payload": {"is_text": False},
     "Pointer": {"read_at": 0},

@@ -21,6 +21,8 @@ from tests.unit.domain.test_stored_defaults import LEFT_OUT
 
 #: Fields whose usual case is another one.
 USUAL: dict[str, dict[str, Any]] = {
+    # Its jobs start at their instants.
+    "Bundle": {"is_exact": True},
     # A claim is for a plain queue, where what waits is sent anew.
     "Claim": {"resends": True},
     "Circuit": {"revision": 1},
@@ -32,6 +34,8 @@ USUAL: dict[str, dict[str, Any]] = {
     # A message that the queue hands over for the first time has come once.
     "Message": {"receive_count": 1},
     "OrderedMessage": {"receive_count": 1},
+    # The only version there is.
+    "Ticket": {"v": 1},
     # What has failed may be tried again.
     "Reported": {"retryable": True},
 }

@@ -8,10 +8,11 @@ from tests.simulation.mutants.named.lasting import LASTING
 from tests.simulation.mutants.named.leaving import LEAVING
 from tests.simulation.mutants.named.naming import NAMING
 from tests.simulation.mutants.named.ordering import ORDERING
+from tests.simulation.mutants.named.pulling import PULLING
 from tests.simulation.mutants.named.regulating import REGULATING
 from tests.simulation.mutants.named.releasing import RELEASING
 
 NAMED = (
-    *(*RELEASING, *ASKING, *NAMING, *DELIVERING, *CALLING_BACK, *COMPLETING),
+    *(*RELEASING, *ASKING, *NAMING, *DELIVERING, *CALLING_BACK, *COMPLETING, *PULLING),
     *(*REGULATING, *ORDERING, *LASTING, *LEAVING),
 )

@@ -29,8 +29,9 @@ class MemoryReleaseQueue(MemoryQueue):
         visibility_ms: int = 120_000,
         max_receive_count: int = 100,
         late_tolerance_ms: int = 0,
+        ids: str = "m",
     ) -> None:
-        super().__init__(world, "m", visibility_ms, max_receive_count)
+        super().__init__(world, ids, visibility_ms, max_receive_count)
         self._late_tolerance_ms = late_tolerance_ms
 
     def send(self, releases: Sequence[Release], now: int, aligned: Aligned | None = None) -> Sequence[Refused]:
@@ -70,8 +71,9 @@ class MemoryPoolQueues:
     """
 
     def __init__(self, world: MemoryClock, pools: Mapping[str, Collection[str]], max_receive_count: int = 100) -> None:
+        self._world = world
         self._queues: dict[tuple[str, str], MemoryReleaseQueue] = {
-            (pool, priority): MemoryReleaseQueue(world, VISIBILITY_MS, max_receive_count)
+            (pool, priority): MemoryReleaseQueue(world, VISIBILITY_MS, max_receive_count, ids=f"{pool}-{priority}-")
             for pool, priorities in pools.items()
             for priority in priorities
         }
@@ -96,6 +98,14 @@ class MemoryPoolQueues:
             else:
                 queue.put(message.body, delay_seconds(message.run_at, now))
         return refused
+
+    def waiting(self, pool: str) -> Mapping[str, int]:
+        now = self._world.at
+        return {
+            priority: sum(message.visible_at <= now for message in queue.messages.values())
+            for (name, priority), queue in self._queues.items()
+            if name == pool
+        }
 
     def delete(self, pool: str, priority: str, receipts: Sequence[str]) -> None:
         queue = self._queues.get((pool, priority))

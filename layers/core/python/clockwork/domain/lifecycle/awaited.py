@@ -58,4 +58,5 @@ def fenced(release: Release, stored: Execution | None, expires_at: int) -> Execu
     """The record one revision on, and else as it was. Where there is none, one that waits for the watch's attempt."""
     if stored is not None:
         return stored.changed()
-    return release.first_record(State.PENDING, expires_at, attempt=release.attempt - 1, reason="waits for a worker")
+    due_since = release.occurrence.due_since
+    return release.first_record(State.PENDING, expires_at, attempt=release.attempt - 1, next_attempt_at=due_since)

@@ -4,9 +4,8 @@ A visit that works ahead pools what it reads, page by page. At its end it sends 
 follows (`domain.messages.alignment`): each message so many whole seconds before its due instant, less a margin. The
 cursor passes the rows of a sweep when all of it is sent.
 
-A pool that is full is swept, too, and a page after it begins the next one. Nothing waits where there is no time to
-wait: what is due soon is sent at once, with all that is pooled, so a backlog is. Nor does anything wait where too
-little would.
+A pool that is full is swept, too, and what is read after it begins the next one. What is due soon has no time to wait:
+it is sent at once, with all that is pooled, and so is a backlog. Nor does anything wait where too little would.
 
 How it fails. A poller that dies within a sweep has committed nothing of it: the next one reads the rows again, and may
 send a second time what was sent, at most a pool. A poller that wakes up late for an instant of the grid counts delays

@@ -76,7 +76,7 @@ class Connections:
         """
         with self._lock:
             kept = self._in_use.pop(connection)
-        if isinstance(connection.sock, TlsSocket) and connection.asked == 1 and reusable:
+        if isinstance(connection.sock, TlsSocket) and connection.asked == 1 and connection.has_received:
             self._sessions.keep(kept.key, connection.sock, kept.checked_at)
         if not reusable:
             connection.close()

@@ -1,0 +1,213 @@
+"""The workers of a pool: they receive tickets, claim, send heartbeats and report, well and badly, and some of them lie.
+
+A worker is a process of somebody else's. It dies anywhere, hangs, beats late, reports twice or wrongly, hands back, and
+shows tickets again that it has shown before, or that it has made up. It keeps one rule: it starts nothing once its own
+count of the lease is over, which it counts from when it sent its request.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.executions import State
+from clockwork.domain.lifecycle.tokens import Token, claimant_of, decode_token
+from clockwork.domain.pools.pool import PRIORITIES, Pool
+from clockwork.domain.releases import Delivery
+from clockwork.domain.storage.codec import decode_message, encode_release
+from clockwork.flows.pools.checkpoints import keep_checkpoint
+from clockwork.flows.pools.claim import Asked, Claimed, Start, claim_for
+from clockwork.flows.pools.reports import Beat, Ended, Taken, beat_all, report_all
+from clockwork.flows.requests.reporting import Reported
+from clockwork.flows.world import World
+from tests.simulation.faults import Adversary
+from tests.simulation.receivers import DONE, FAULTLESS, SOON, CallApi, Manner, acts
+from tests.simulation.scheduler import Actor, Scheduler
+from tests.simulation.watcher import CLAIMING, REPORTING_WORKER, Watcher
+
+NAME: Final = "etl"
+HANDLERS: Final = ("work", "toil")
+POOL: Final = Pool(name=NAME, revision=1, principals=("worker",), handlers=HANDLERS, lease_seconds=60)
+HANDED_BACK: Final = Reported(State.HANDED_BACK)
+#: A call that got no answer is repeated so often at the most.
+TRIES = 4
+#: Of so many workers that get no answer, or have something to start, one dies of it.
+MORTAL = 8
+#: Of so many calls one is followed by one of a liar.
+HONEST = 6
+
+
+Call = Callable[[World], list[Taken]]
+
+
+class Fleet:
+    """All workers of a run. `call_api` runs a call in one of the environments that answer workers."""
+
+    def __init__(self, scheduler: Scheduler, adversary: Adversary, watcher: Watcher, call_api: CallApi) -> None:
+        self._scheduler = scheduler
+        self._adversary = adversary
+        self._watcher = watcher
+        self._call_api = call_api
+        self._rng = random.Random(adversary.rng.getrandbits(64))
+        #: The last checkpoint of each execution that a worker was told is kept: its attempt, and its sequence.
+        self._kept: dict[str, tuple[int, int]] = {}
+        #: The tickets that were seen by some worker, which a liar shows again.
+        self._seen: list[str] = []
+
+    @property
+    def _is_troubled(self) -> bool:
+        return self._adversary.is_active and self._adversary.profile.targets > 0
+
+    def take(self, tickets: Sequence[tuple[str, str]]) -> None:
+        """One worker has received these tickets, each with its receipt: it hands them in."""
+        handlers = HANDLERS if not self._is_troubled or self._rng.random() < 0.9 else HANDLERS[:1]
+        asked = [Asked(self._claim_id(), text, receipt) for text, receipt in tickets]
+        self._seen += [text for text, _ in tickets]
+        if self._is_troubled and self._rng.randrange(HONEST) == 0:
+            asked += self._lies()
+        self._claim(asked, handlers, TRIES)
+
+    def _claim_id(self) -> str:
+        return f"{self._rng.getrandbits(64):022d}"
+
+    def _lies(self) -> list[Asked]:
+        """A ticket that was shown before, under another claimId, and one that was altered."""
+        old = self._rng.choice(self._seen)
+        altered = json.loads(old)
+        (carried,) = decode_message(altered["release"])
+        sooner = msgspec.structs.replace(carried.occurrence, due_at=carried.occurrence.due_at - 1)
+        never = encode_release(msgspec.structs.replace(carried, occurrence=sooner))
+        field, value = self._rng.choice((("release", never), ("release", never), ("mac", "0" * 64), ("pool", "other")))
+        made_up = json.dumps({**altered, field: value})
+        return [Asked(self._claim_id(), old, "no receipt"), Asked("forged" + self._claim_id()[6:], made_up, "none")]
+
+    def _claim(self, asked: Sequence[Asked], handlers: Sequence[str], tries: int) -> None:
+        sent_at = self._scheduler.now
+
+        def work(world: World, _: object) -> list[Claimed]:
+            assert self._scheduler.acting is not None
+            self._scheduler.acting.tokens |= {claimant_of(one.claim_id) for one in asked}
+            deadline_at = world.clock.now() + world.settings.api_timeout_seconds * 1000
+            return claim_for(world, POOL, "worker", handlers, asked, deadline_at)
+
+        def on_end(actor: Actor) -> None:
+            unanswered = [Claimed(one.claim_id, is_left=True) for one in asked]
+            claimed = actor.result if isinstance(actor.result, list) else unanswered
+            for one in claimed:
+                self._answered(actor, one, sent_at)
+            left = {one.claim_id for one in claimed if one.is_left}
+            again = [one for one in asked if one.claim_id in left]
+            if again and tries > 1 and not self._dies():
+                # It asks again with the same claimIds, soon or when others may have acted.
+                after_ms = self._rng.choice((500, 2_000, 30_000))
+                self._scheduler.after(after_ms, partial(self._claim, again, handlers, tries - 1))
+
+        self._call_api(CLAIMING, work).on_end = on_end
+
+    def _dies(self) -> bool:
+        return self._is_troubled and self._rng.randrange(MORTAL) == 0
+
+    def _answered(self, actor: Actor, claimed: Claimed, sent_at: int) -> None:
+        start = claimed.start
+        if start is None or self._dies():
+            return
+        forged = claimed.claim_id.startswith("forged")
+        self._watcher.require(not forged, "P5", "a ticket that was made up starts something", start.release.job_id)
+        wait_ms = max(0, start.release.run_at - start.now)
+        # An answer may be late, and a worker may pause before it starts: its own count decides.
+        lag_ms = self._rng.randrange(1, 90_000) if self._is_troubled and self._rng.random() < 0.05 else 1
+        lease_until = sent_at + (start.claimed.claim_until or 0) - start.now
+        self._scheduler.after(wait_ms + lag_ms, partial(self._begin, actor, start, lease_until))
+
+    def _begin(self, actor: Actor, start: Start, lease_until: int) -> None:
+        if self._scheduler.now >= lease_until:
+            return  # Its own count is over.
+        delivery = _delivery_of(start)
+        self._watcher.begun(actor, delivery, start.claimed)
+        self._goes_on(start)
+        goes_wrong = self._adversary.profile.targets > 0
+        manners = (tuple(Manner) if goes_wrong else FAULTLESS) if self._adversary.is_active else SOON
+        rng = random.Random(f"{delivery.execution_id} {delivery.attempt} worker")
+        token = decode_token(start.token)
+        if self._is_troubled and rng.random() < 0.15:
+            hands_back_at = rng.randrange(1, 20_000)
+            self._scheduler.after(hands_back_at, partial(self._report, delivery, token, HANDED_BACK))
+            self._scheduler.after(
+                hands_back_at + 5_000, partial(self._report, delivery, token, rng.choice((HANDED_BACK, DONE)))
+            )
+            return
+        for after_ms, said in acts(rng.choice(manners), rng, POOL.lease_seconds * 1000):
+            act = partial(self._beat, delivery, token) if said is None else partial(self._report, delivery, token, said)
+            self._scheduler.after(after_ms, act)
+
+    def _goes_on(self, start: Start) -> None:
+        """Requires that an attempt goes on from the last checkpoint that an earlier one was told is kept."""
+        found, kept = start.checkpoint, self._kept.get(start.release.execution_id)
+        at = (0, 0) if found is None else (found.attempt, found.sequence)
+        is_last = kept is None or kept[0] >= start.release.attempt or at >= kept
+        self._watcher.require(is_last, "P2", f"it goes on from {at}, and {kept} was kept", start.release.job_id)
+        token = decode_token(start.token)
+        for sequence in range(1, 3):
+            self._scheduler.after(self._rng.randrange(1, 70_000), partial(self._keep, token, sequence))
+
+    def _keep(self, token: Token, sequence: int) -> None:
+        def call(world: World) -> list[Taken]:
+            value = b"%d" % token.attempt
+            return [keep_checkpoint(world, POOL, str(token), sequence, value)]
+
+        def note(taken: Taken) -> None:
+            if not taken.is_stale and not taken.is_unavailable:
+                kept = self._kept.get(token.execution_id, (0, 0))
+                self._kept[token.execution_id] = max(kept, (token.attempt, sequence))
+
+        self._tell(token, call, tries=1, note=note)
+
+    def _beat(self, delivery: Delivery, token: Token) -> None:
+        def call(world: World) -> list[Taken]:
+            (taken,) = beat_all(world, POOL, [Beat(str(token), 0.5)])
+            if taken.record is not None and not taken.is_stale and taken.record.cancel_noted_at is not None:
+                stopped = Reported(State.CANCELLED)
+                self._scheduler.after(1_000, partial(self._report, delivery, token, stopped))
+            return [taken]
+
+        self._tell(token, call, tries=1)
+
+    def _report(self, delivery: Delivery, token: Token, said: Reported) -> None:
+        if said.state is State.SUCCEEDED:
+            self._watcher.succeeded(delivery)
+            self._watcher.accepted(delivery)
+        self._tell(token, lambda world: report_all(world, POOL, [Ended(str(token), said)]), tries=TRIES)
+
+    def _tell(self, token: Token, call: Call, tries: int, note: Callable[[Taken], None] = lambda _: None) -> None:
+        def work(world: World, _: object) -> list[Taken]:
+            assert self._scheduler.acting is not None
+            self._scheduler.acting.tokens.add(token.claimant)
+            return call(world)
+
+        def on_end(actor: Actor) -> None:
+            answers = actor.result if isinstance(actor.result, list) else []
+            for one in answers:
+                note(one)
+            is_open = actor.killed or isinstance(actor.error, Unavailable) or any(one.is_unavailable for one in answers)
+            if tries > 1 and is_open:
+                self._scheduler.after(2_000, partial(self._tell, token, call, tries - 1))
+
+        self._call_api(REPORTING_WORKER, work).on_end = on_end
+
+
+def _delivery_of(start: Start) -> Delivery:
+    awaited, release = start.claimed.awaited, start.release
+    assert awaited is not None, "a worker's claim is awaited"
+    return Delivery(
+        release.execution_id, release.job_id, release.attempt, release.occurrence, awaited.deadline_at, start.token
+    )
+
+
+#: The priorities of the pool, each with a queue.
+SPEC: Final = f"{NAME}={','.join(PRIORITIES)}"
