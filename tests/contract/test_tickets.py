@@ -69,6 +69,16 @@ def test_what_was_received_is_deleted_by_its_receipt_as_often_as_one_likes(world
         world.pool_queues.delete("gone", "normal", [received["a"]])
 
 
+def test_what_waits_is_counted_by_priority(world: World) -> None:
+    before = world.pool_queues.waiting("etl")
+    assert before["normal"] == 0
+    world.pool_queues.send([message("a"), message("b")], NOW)
+    assert world.pool_queues.waiting("etl") == {**before, "normal": 2}
+    world.receive_tickets("normal")
+    assert world.pool_queues.waiting("etl") == before
+    assert world.pool_queues.waiting("gone") == {}
+
+
 def test_the_first_key_stays(world: World) -> None:
     assert list(world.ticket_keys.get()) == []
     world.ticket_keys.make(KEY)

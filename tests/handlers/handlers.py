@@ -27,6 +27,7 @@ READS = frozenset(
         "executions": ("find", "list", "dead"),
         "clients": ("get", "list", "of_principal"),
         "pools": ("get",),
+        "pool_queues": ("waiting",),
         "checkpoints": ("get",),
         "regulation": ("circuits", "created"),
         "jobs": ("get", "list"),

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.pools.pool import Pool
 from tests.handlers.faults import refused
 from tests.handlers.handlers import Answer, Api
@@ -36,7 +37,22 @@ def test_a_pool_is_shown_as_it_was_written_with_its_queues(api: Api) -> None:
     written = put(api)
     shown = {"name": "batch-etl", "revision": 1, **BODY, "leaseSeconds": 90, "queueUrls": URLS}
     assert (written.status, written.body) == (200, shown)
-    assert get(api).body == shown
+    waiting = [{"priority": one, "tickets": 0} for one in ("high", "normal", "low")]
+    assert get(api).body == {**shown, "waiting": waiting}
+
+
+def test_a_pool_tells_how_many_tickets_wait_by_priority(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(api)
+    for number in range(3):
+        api.clockwork.pool_queues.of("batch-etl", "low").put(str(number), number // 2 * 60)
+    assert get(api).body["waiting"][2] == {"priority": "low", "tickets": 2}
+
+    def no_answer(_: str) -> Any:
+        raise Unavailable("no answer")
+
+    monkeypatch.setattr(api.clockwork.pool_queues, "waiting", no_answer)
+    answer = get(api)
+    assert (answer.status, "waiting" in answer.body) == (200, False)
 
 
 def test_a_pool_that_nobody_has_written_has_no_workers(api: Api) -> None:

@@ -209,6 +209,7 @@ ANSWERS: dict[type[Answer], set[str]] = {
     results.Preview: {"Preview"},
     results.Client: {"ShownClient"},
     pools.PoolState: {"ShownPool"},
+    pools.WaitingTickets: {"WaitingTickets"},
     overview.WhoAmI: {"WhoAmI"},
     overview.Counted: {"Counted"},
     overview.OpenCircuit: {"OpenCircuit"},

@@ -701,6 +701,16 @@ class TestPriorities:
         assert found == {"high": pytest.approx(800, abs=10), "normal": pytest.approx(400, abs=10), "low": found["low"]}
         assert 90 <= found["low"] <= 110
 
+    def test_a_poll_that_finds_nothing_by_chance_costs_a_queue_nothing(self) -> None:
+        draws, found = Draws(PRIORITIES), dict.fromkeys(PRIORITIES, 0)
+        for number in range(1_300):
+            # High seems to be empty in one draw of five.
+            name = draws.next(("normal", "low") if number % 5 == 0 else PRIORITIES)
+            draws.charge(name, 1)
+            found[name] += 1
+        assert found["low"] == pytest.approx(100, abs=5)
+        assert found["high"] == pytest.approx(800, abs=20)
+
     def test_it_is_messages_that_count_and_not_calls(self) -> None:
         draws, found = Draws(PRIORITIES), dict.fromkeys(PRIORITIES, 0)
         for number in range(3_000):

@@ -10,8 +10,18 @@ from clockwork_client.calls import segment
 from clockwork_client.pages import Resource
 
 
+class WaitingTickets(Answer):
+    """How many tickets of a priority wait for a worker, as SQS counts: approximately."""
+
+    priority: str
+    tickets: int
+
+
 class PoolState(Answer):
-    """A pool as an admin wrote it, with the URLs of its queues by priority. At revision 0 nobody has written it."""
+    """A pool as an admin wrote it, with the URLs of its queues by priority. At revision 0 nobody has written it.
+
+    `waiting` is told by `get`, unless SQS gives no answer.
+    """
 
     name: str
     revision: int
@@ -19,6 +29,7 @@ class PoolState(Answer):
     handlers: tuple[str, ...]
     lease_seconds: int
     queue_urls: Mapping[str, str]
+    waiting: tuple[WaitingTickets, ...] | None
 
 
 class Pools(Resource):

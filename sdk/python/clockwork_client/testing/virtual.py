@@ -54,9 +54,9 @@ class VirtualClockwork:
         self.deliveries: list[Delivery] = []
         self._secrets = dict(signing_secrets or {})
         named = tuple(pool_setting(name, ("high", "normal", "low")) for name in pools)
-        self._core = MemoryClockwork(
-            Settings.for_account().with_(admin_principals=(_ADMIN,), pools=named), self._attempt
-        )
+        settings = Settings.for_account()
+        settings = settings.with_(admin_principals=(_ADMIN,), pools=(*settings.pools, *named))
+        self._core = MemoryClockwork(settings, self._attempt)
         self._core.clock.at = _ms(at)
         self._core.signing_secrets.names.update(self._secrets)
         queues = by_order(ExactQueue(self._core.queue), self._core.ordered_queue)

@@ -1,6 +1,7 @@
 """From which queue a worker with free hands takes next: 8 of high to 4 of normal to 1 of low, while all have work.
 
-A queue without work takes no part, and gains nothing by it: what it did not use is not made up for later.
+A queue without work takes no part, and gains nothing by it: what it did not use is not made up for later. A short poll
+of SQS may find nothing in a queue that has work, so who comes back within two rounds has not been away.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from collections.abc import Collection
 from threading import Lock
 
 WEIGHTS = {"high": 8, "normal": 4, "low": 1}
+#: So many draws a queue may miss without having been away.
+_MISSED = 2 * sum(WEIGHTS.values())
 
 
 class Draws:
@@ -17,11 +20,14 @@ class Draws:
     def __init__(self, priorities: Collection[str]) -> None:
         self._got = dict.fromkeys(sorted(priorities, key=lambda one: -WEIGHTS.get(one, 1)), 0.0)
         self._at_work: set[str] = set()
+        self._draws = 0
+        self._left_at: dict[str, int] = {}
         self._lock = Lock()
 
     def next(self, at_work: Collection[str]) -> str:
         """The next of these queues, which have work."""
         with self._lock:
+            self._draws += 1
             self._join(set(at_work))
             return min((name for name in self._got if name in self._at_work), key=lambda name: self._got[name])
 
@@ -35,5 +41,7 @@ class Draws:
         going_on = at_work & self._at_work
         floor = min(self._got[name] for name in going_on) if going_on else max(self._got[name] for name in at_work)
         for name in at_work - going_on:
-            self._got[name] = max(self._got[name], floor)
+            if self._draws - self._left_at.get(name, -_MISSED) >= _MISSED:
+                self._got[name] = max(self._got[name], floor)
+        self._left_at.update(dict.fromkeys(self._at_work - at_work, self._draws))
         self._at_work = at_work

@@ -71,6 +71,7 @@ class MemoryPoolQueues:
     """
 
     def __init__(self, world: MemoryClock, pools: Mapping[str, Collection[str]], max_receive_count: int = 100) -> None:
+        self._world = world
         self._queues: dict[tuple[str, str], MemoryReleaseQueue] = {
             (pool, priority): MemoryReleaseQueue(world, VISIBILITY_MS, max_receive_count, ids=f"{pool}-{priority}-")
             for pool, priorities in pools.items()
@@ -97,6 +98,14 @@ class MemoryPoolQueues:
             else:
                 queue.put(message.body, delay_seconds(message.run_at, now))
         return refused
+
+    def waiting(self, pool: str) -> Mapping[str, int]:
+        now = self._world.at
+        return {
+            priority: sum(message.visible_at <= now for message in queue.messages.values())
+            for (name, priority), queue in self._queues.items()
+            if name == pool
+        }
 
     def delete(self, pool: str, priority: str, receipts: Sequence[str]) -> None:
         queue = self._queues.get((pool, priority))

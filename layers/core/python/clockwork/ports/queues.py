@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -54,6 +54,9 @@ class PoolQueues(Protocol):
 
         What is no receipt of the queue changes nothing, or raises Unavailable.
         """
+
+    def waiting(self, pool: str) -> Mapping[str, int]:
+        """How many tickets wait to be received, by priority; approximate. Raises Unavailable."""
 
 
 class TicketKeys(Protocol):

@@ -8,7 +8,7 @@ from typing import cast
 
 import msgspec
 
-from clockwork.aws.errors import ask
+from clockwork.aws.errors import ask, told
 from clockwork.aws.queues.sender import MESSAGES_PER_BATCH, Message, Sender
 from clockwork.aws.repeats import batches
 from clockwork.aws.session import Aws
@@ -17,6 +17,9 @@ from clockwork.ports import PoolMessage, Refused
 
 #: The URL of the queue of each pool for each priority.
 Urls = Mapping[str, Mapping[str, str]]
+
+
+_COUNT = "ApproximateNumberOfMessages"
 
 
 class AwsPoolQueues:
@@ -53,6 +56,14 @@ class AwsPoolQueues:
         for batch in batches(receipts, MESSAGES_PER_BATCH):
             entries = [{"Id": str(index), "ReceiptHandle": receipt} for index, receipt in enumerate(batch)]
             ask(sqs.call, "DeleteMessageBatch", QueueUrl=url, Entries=entries)
+
+    def waiting(self, pool: str) -> Mapping[str, int]:
+        """By SQS's own count, which becomes consistent within a minute. Delayed tickets do not wait yet."""
+        sqs, found = self._aws.plane("sqs"), {}
+        for priority, url in self._urls.get(pool, cast("Mapping[str, str]", {})).items():
+            answer = ask(sqs.call, "GetQueueAttributes", QueueUrl=url, AttributeNames=[_COUNT])
+            found[priority] = int(told(told(answer, "Attributes"), _COUNT))
+        return found
 
     def _url(self, pool: str, priority: str) -> str | None:
         return self._urls.get(pool, cast("Mapping[str, str]", {})).get(priority)

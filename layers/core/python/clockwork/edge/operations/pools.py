@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Mapping
 from http import HTTPStatus
 
 from clockwork.domain.pools.pool import Pool
@@ -11,7 +13,10 @@ from clockwork.edge.http.validation import validate
 from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.requests.pools import PoolBody
 from clockwork.edge.responses.pools import PoolList, ShownPool
+from clockwork.flows.outages import tolerated
 from clockwork.flows.requests.pools import change_pool, list_pools, pool_for, require_queues
+
+log = logging.getLogger(__name__)
 
 
 class PoolApi(Operations):
@@ -32,7 +37,11 @@ class PoolApi(Operations):
 
     def get_pool(self, request: Request) -> Answer:
         """GET /v1/pools/{pool}, for admins and the pool's workers."""
-        return HTTPStatus.OK, self._shown(pool_for(self.world, request.caller, request.path["pool"]))
+        pool, waiting = pool_for(self.world, request.caller, request.path["pool"]), None
+        # A pool is looked at above all when something is wrong: a queue that gives no answer hides nothing.
+        with tolerated(self.world, log, "tickets are not counted: %s", {"action": "tickets_not_counted"}):
+            waiting = self.world.pool_queues.waiting(pool.name)
+        return HTTPStatus.OK, self._shown(pool, waiting)
 
-    def _shown(self, pool: Pool) -> ShownPool:
-        return ShownPool.of(pool, self.world.settings.pool_queue_urls[pool.name])
+    def _shown(self, pool: Pool, waiting: Mapping[str, int] | None = None) -> ShownPool:
+        return ShownPool.of(pool, self.world.settings.pool_queue_urls[pool.name], waiting)
