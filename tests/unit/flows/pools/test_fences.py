@@ -13,6 +13,7 @@ from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
+from clockwork.flows.deliver.items import Item, is_still_ours
 from clockwork.flows.pools.claim import Asked, claim_for
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Refused, Saved
@@ -132,3 +133,18 @@ def test_another_call_for_the_same_worker_keeps_a_stalled_one_from_ending_its_cl
     assert again.start.claimed.claim_until == first.start.claimed.claim_until + 20_000
     other = claimed(clockwork, body, "d" * 22)
     assert (other.start, other.is_left) == (None, False)
+
+
+def test_a_stalled_call_does_not_end_the_claim_that_another_call_goes_on_with(clockwork: MemoryClockwork) -> None:
+    body, sent = ticket(clockwork)
+    first = claimed(clockwork, body)
+    assert first.start is not None
+    clockwork.clock.advance(1)
+    claimed(clockwork, body)
+    record = clockwork.executions.find(sent.job_id, sent.execution_id)
+    item = Item("1", sent, seen=first.start.claimed)
+    assert record is not None
+    assert record.claimant == first.start.claimed.claimant
+    assert is_still_ours(item, first.start.claimed)
+    assert not is_still_ours(item, record)
+    assert not is_still_ours(item, None)
