@@ -14,7 +14,7 @@ from tests.dev.pages import await_shown, pattern, run_page, shown, trimmed
 
 CAMPAIGN = ROOT / "examples/campaign/README.md"
 #: Pages that tests/sdk/test_howto.py and tests/sdk/test_local_tests_page.py run in memory.
-IN_MEMORY = {ROOT / "docs/howto" / page for page in ("outbox.md", "herds.md", "local-tests.md")}
+IN_MEMORY = {ROOT / "docs/howto" / page for page in ("outbox.md", "herds.md", "local-tests.md", "workers.md")}
 #: Pages of examples with tests of their own, which tests/sdk/test_examples.py runs.
 EXAMPLES_ALONE = sorted({path.with_name("README.md") for path in (ROOT / "examples").glob("*/test_*.py")})
 _EXAMPLES = {*(ROOT / "examples").glob("*/README.md")} - {CAMPAIGN, *EXAMPLES_ALONE}
