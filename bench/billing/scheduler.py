@@ -248,7 +248,8 @@ def created_resources(running: Emulator, account: Credentials, shards: int, orde
     tables = {f"{kind}_table": create_table(dynamodb, kind, kind) for kind in KEYS}
     # No message is sent to the ordered queue here, so it need not be a FIFO queue.
     queues = {name: sqs.create_queue(QueueName=name)["QueueUrl"] for name in _QUEUES}
-    sqs.create_queue(QueueName=pool_queue_name("Clockwork", POOL.name, "normal"))
+    for priority in ("normal", ""):  # "": the queue of its dead letters
+        sqs.create_queue(QueueName=pool_queue_name("Clockwork", POOL.name, priority))
     pools = (pool_setting(POOL.name, ["normal"]),)
     return Settings.for_account().with_(shards=shards, ordered_shards=ordered_shards, pools=pools, **queues, **tables)
 

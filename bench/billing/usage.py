@@ -29,6 +29,10 @@ class Usage:
         """The units that were used after `earlier`."""
         return Usage(**{name: amount - getattr(earlier, name) for name, amount in vars(self).items()})
 
+    def plus(self, other: Usage) -> Usage:
+        """The units of both."""
+        return Usage(**{name: amount + getattr(other, name) for name, amount in vars(self).items()})
+
     def per_job(self, jobs: int) -> Usage:
         """The units per job, for so many jobs."""
         return Usage(**{name: amount / jobs for name, amount in vars(self).items()})

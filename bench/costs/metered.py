@@ -31,6 +31,8 @@ MOST_JOBS = 50
 MOST_SECONDS = 170
 #: More jobs of one visit cost as much each: a poller reads pages of 500, and commits every 500.
 MOST_IN_VISIT = 500
+#: A few jobs may be due at one phase of the second or at several, so visits are metered until so many jobs are found.
+LEAST_IN_VISITS = 60
 #: DynamoDB stores so much more for each item: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 ITEM_OVERHEAD = 100
 
@@ -93,8 +95,8 @@ class _Scene:
         self.scheduled.clock.hold_until(self.scheduled.clock.at + round(ms))
 
     def _job(self) -> dict[str, Any]:
-        spread_ms = SPREAD_MS if self._way.jobs_per_request > 1 else 1
-        due_at = self.scheduled.clock.at + LEAD_MS + self._rng.randrange(spread_ms)
+        # At any phase of a second: a visit sends what is due at other phases in other batches.
+        due_at = self.scheduled.clock.at + LEAD_MS + self._rng.randrange(SPREAD_MS)
         return {
             "schedule": {"at": to_text(due_at)},
             "target": {"type": "http", "url": "https://example.com/hook"},
@@ -157,11 +159,14 @@ class Paths:
             scene = _Scene(scheduled, meter, way, size, TICK_MS / requests)
             scene.tick()
             idle = scene.tick()
-            scene.create(requests, way.jobs_per_request)
-            found = scene.tick()
-            if found.sqs_sends * MESSAGES_PER_BATCH < jobs:
-                raise Unexpected(f"a visit released fewer than {jobs} jobs")
-            return found.since(idle).per_job(jobs)
+            visits = -(-LEAST_IN_VISITS // jobs)
+            found = NOTHING
+            for _ in range(visits):
+                scene.create(requests, way.jobs_per_request)
+                found = found.plus(scene.tick().since(idle))
+            if found.sqs_sends * MESSAGES_PER_BATCH < jobs * visits:
+                raise Unexpected(f"{visits} visits released fewer than {jobs} jobs each")
+            return found.per_job(jobs * visits)
 
 
 def _bytes_in(running: Emulator, account: Credentials, table: str) -> float:

@@ -26,6 +26,8 @@ from tests.e2e.tenant import Tenant
 from tests.handlers.description import check_answer
 
 CLIENT = "described"
+#: No pool of the deployment: nobody's workers are touched.
+POOL = "described"
 #: Requests from the examples of the description, and a few drawn from its schemas.
 SCHEMA = schemathesis.openapi.from_dict(
     openapi.describe(),
@@ -70,7 +72,7 @@ def ids(admin: SignedApi, described: Tenant) -> dict[str, str]:
         target={"type": "http", "url": "https://example.com"},
     )
     run = described.api.request("POST", f"/v1/jobs/{hourly['jobId']}/run", {}).body["executionId"]
-    return {"jobId": hourly["jobId"], "executionId": run, "clientId": CLIENT}
+    return {"jobId": hourly["jobId"], "executionId": run, "clientId": CLIENT, "pool": POOL}
 
 
 @pytest.fixture
