@@ -132,6 +132,24 @@ def test_a_copy_that_can_never_be_sent_leaves_the_record_to_whoever_goes_on_with
     assert clockwork.executions.all() == [stored]
 
 
+def test_the_watch_of_an_attempt_that_runs_comes_again_where_the_queue_would_not_take_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clockwork, rows = ready()
+    first = releases_of(rows[ODD])[0]
+    watch = msgspec.structs.replace(first, watches=True)
+    clockwork.timeline.put([row_of(P, rows[ODD].key, [watch], NOW * 2)])
+    running = first.first_record(State.RUNNING, NOW * 2, attempt=1)
+    clockwork.executions.save([(None, running)])
+    with monkeypatch.context() as refusing:
+        never_takes(clockwork, rows[ODD], refusing)
+        check_the_others_are_released_once(clockwork, visits(clockwork))
+    assert watch not in sent(clockwork)
+    visits(clockwork)
+    assert sent(clockwork).count(watch) == 1
+    assert clockwork.executions.all() == [running]
+
+
 def test_a_store_that_gives_no_answer_about_a_record_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     clockwork, rows = ready()
     clockwork.timeline.put([msgspec.structs.replace(rows[ODD], blob=b"\x01garbage")])

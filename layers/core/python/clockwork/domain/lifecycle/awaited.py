@@ -45,6 +45,11 @@ def is_awaited(release: Release, stored: Execution) -> bool:
     return (is_waiting or goes_on(stored, release)) and release.attempt == stored.attempt + 1
 
 
+def is_watched(release: Release, stored: Execution) -> bool:
+    """Whether the release is the watch of the attempt that runs by the record: it finds the end of its claim."""
+    return release.watches and stored.state is State.RUNNING and release.attempt == stored.attempt
+
+
 def fences(release: Release, stored: Execution | None) -> bool:
     """Whether the release is the watch of an attempt of a pool that nobody has claimed, going by the record.
 

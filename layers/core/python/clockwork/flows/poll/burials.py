@@ -12,7 +12,7 @@ import msgspec
 
 from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.attempts import plan_death
-from clockwork.domain.lifecycle.awaited import is_awaited
+from clockwork.domain.lifecycle.awaited import is_awaited, is_watched
 from clockwork.domain.lifecycle.owed import TRIED_FOR_MS
 from clockwork.domain.releases import Release
 from clockwork.flows.containment import contained
@@ -77,8 +77,12 @@ class _Burials:
                 self._refused(index, saved.unavailable or "")
             elif not saved.ok:
                 with self._contained(index):
-                    if saved.actual is None or is_awaited(self._given_up[index][0], saved.actual):
+                    release = self._given_up[index][0]
+                    if saved.actual is None or is_awaited(release, saved.actual):
                         met[index] = saved.actual
+                    elif is_watched(release, saved.actual):
+                        # Nobody else would find the end of its claim.
+                        self._refused(index, "the watch of an attempt that runs cannot be sent")
         return met
 
     def call_back(self) -> None:
