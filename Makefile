@@ -115,7 +115,7 @@ fmt: setup-dev ## Format, and mend what lint can mend by itself
 	@$(PY) -m ruff check --fix .
 	@$(PY) -m ruff format .
 
-test: check ## Everything that continuous integration runs (17 minutes on two cores that did other work, too)
+test: check ## Everything that continuous integration runs (16 minutes on two cores that did other work, too)
 	@$(SIDE_BY_SIDE) 'deploying=$(PYTEST) $(DEPLOYING)' 'serving=$(PYTEST) $(SERVING)' 'computing=nice $(PYTEST) $(COMPUTING)'
 
 # Whoever changes a line that a mutant edits aims the mutant again: a commit without that is red at once.
