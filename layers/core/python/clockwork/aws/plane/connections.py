@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from clockwork.aws.kept_reader import KeptReader
 from clockwork.aws.plane import faults
 from clockwork.aws.plane.endpoints import Endpoint
 
@@ -55,23 +56,13 @@ class _Incoming(io.RawIOBase):
             raise TimeoutError("timed out") from None
 
 
-class _Reader(io.BufferedReader):
-    """Outlives the answers that are read from it: `HTTPResponse` would close it."""
-
-    def makefile(self, _mode: str) -> _Reader:
-        return self
-
-    def close(self) -> None:
-        pass
-
-
 class Connection:
     """One connection, on which one call at a time is made. `send` and `receive` raise exceptions of botocore."""
 
     def __init__(self, sock: socket.socket, url: str, elapsed: Callable[[], float]) -> None:
         self._sock, self._url, self._elapsed = sock, url, elapsed
         self._incoming = _Incoming(sock, elapsed)
-        self._reader = _Reader(self._incoming, 16_384)
+        self._reader = KeptReader(self._incoming, 16_384)
         self.reusable = False
 
     def is_fresh(self) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from clockwork.aws.kept_reader import KeptReader
 from clockwork.aws.targets.wire.sockets import PlainSocket, TlsSocket
 
 
@@ -54,23 +55,13 @@ class _Incoming(io.RawIOBase):
         return self._sock.recv_into(buffer) if self.waits else self._sock.recv_what_came(buffer)
 
 
-class _Reader(io.BufferedReader):
-    """Outlives the answers that are read from it: `HTTPResponse` would close it, and what it holds would be lost."""
-
-    def makefile(self, _mode: str) -> _Reader:
-        return self
-
-    def close(self) -> None:
-        pass
-
-
 class Connection:
     """An open connection to an address, on which one request at a time is sent."""
 
     def __init__(self, sock: PlainSocket | TlsSocket, address: str) -> None:
         self.sock, self.address = sock, address
         self._incoming = _Incoming(sock)
-        self._reader = _Reader(self._incoming, 8_192)
+        self._reader = KeptReader(self._incoming, 8_192)
         #: How many requests were sent on it.
         self.asked = 0
         self._allowance = 0
