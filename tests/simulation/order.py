@@ -31,7 +31,7 @@ class Order:
     def __init__(self, clocks_apart_ms: int = 0) -> None:
         #: A job that is acknowledged at least this long (ms) before it is due is sure of its position.
         self._in_time_ms = IN_TIME_MS + clocks_apart_ms
-        #: By client, key, and whether they are bound for Kafka: that has a queue of its own, and so an order of its own.
+        #: By client, key, and whether they are bound for Kafka, which has a queue and so an order of its own.
         self._placed: defaultdict[tuple[str, str, bool], dict[str, Placed]] = defaultdict(dict)
         self._lost: set[str] = set()
 
