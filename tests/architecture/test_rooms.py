@@ -25,6 +25,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("outages", "apart"),
         ("world",),
         ("containment", "lasting", "sealing"),
+        ("registry",),
     ),
     "domain": (
         ("limits",),
