@@ -118,7 +118,7 @@ def test_tickets_are_sent_by_who_releases_and_received_by_none_of_ours(pooled: T
         "Poller": SEND,
         "Deliverer": SEND,
         "Sweeper": SEND,
-        "Workers": SEND | {"sqs:DeleteMessage", "sqs:GetQueueAttributes"},
+        "Workers": SEND | {"sqs:DeleteMessage", "sqs:DeleteMessageBatch", "sqs:GetQueueAttributes"},
     }
 
 
