@@ -164,7 +164,8 @@ class Watcher:
             self.promises[job_id] = Promise(job_id, occurrence, self._scheduler.now)
             execution_id = only_execution(job_id, occurrence.due_at)
             placed = Placed(job_id, execution_id, occurrence.due_at, occurrence.sequence)
-            self.order.accepted(occurrence.client_id, occurrence.ordering_key, placed, self._scheduler.now)
+            key, target = occurrence.ordering_key, occurrence.target
+            self.order.accepted(occurrence.client_id, key, target, placed, self._scheduler.now)
             self._check_released(job_id)
 
     def cancelled(self, job_id: str) -> None:
