@@ -101,11 +101,18 @@ def _whole(batch: Batch, items: Sequence[Item]) -> Sequence[Item]:
 
 
 def is_refused(batch: Batch, item: Item) -> bool:
-    """Whether no attempt is made at the target, since its client may not send there any more: that is an outcome."""
+    """Whether no attempt is made at the target, since its client may not send there any more: that is an outcome.
+
+    It is none once the invocation is over, as when the environment was frozen: the client was asked minutes ago, and a
+    refusal is for good. Then the item fails, and whoever gets its message next asks again.
+    """
     if item.refusal is None:
         return False
     now = batch.world.clock.now()
-    batch.refused.append((item, Outcome(State.FAILED, now, now, permanent=True, error=item.refusal)))
+    if now < batch.deadline_at:
+        batch.refused.append((item, Outcome(State.FAILED, now, now, permanent=True, error=item.refusal)))
+    else:
+        batch.fail(item, "its invocation was over before its refusal was recorded")
     return True
 
 
