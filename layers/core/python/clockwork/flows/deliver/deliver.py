@@ -171,5 +171,10 @@ def _timeout_seconds(world: World, release: Release) -> float:
 
 def _delivery(item: Item, deadline_at: int) -> Delivery:
     release = item.release
-    token = None if item.secret is None else str(Token(release.execution_id, release.attempt, item.secret))
+    token = None if item.secret is None else str(_token(item, item.secret))
     return Delivery(release.execution_id, release.job_id, release.attempt, release.occurrence, deadline_at, token)
+
+
+def _token(item: Item, secret: str) -> Token:
+    token = Token(item.release.execution_id, item.release.attempt, secret)
+    return token if item.check_key is None else token.checked(item.check_key)
