@@ -323,6 +323,7 @@ def _settings(rng: random.Random, profile: Profile) -> Settings:
         **lives,
         ordered_shards=1,
         pools=(SPEC,),
+        kafka_release_queue_url="of Kafka's deliverer",
         admin_principals=(ADMIN,),
         shards=rng.randint(1, 4),
         poller_timeout_seconds=rng.choice((300, 300, 40)),

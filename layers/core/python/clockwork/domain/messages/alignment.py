@@ -69,11 +69,13 @@ class Grid(msgspec.Struct, frozen=True):
         return Grid(self.margin_ms, max(1, self.grid_ms // FINER))
 
     def counts_from(self, instant: int, now: int) -> int:
-        """From when the delays of a send at `now` count: from its grid instant, unless that is too long ago.
+        """From when the delays of a send at `now` count: from its grid instant, or whole seconds after it.
 
-        What is sent too late for its instant would come too late by as much, and its margin would be used up.
+        Delays are whole seconds, so each of these instants serves a message as the first one did. From the clock, if
+        the last of them is too long ago: the message would come late by as much, and its margin would be used up.
         """
-        return instant if now - instant <= self.margin_ms // 3 else now
+        over = (now - instant) % SECOND_MS
+        return now - over if over <= self.margin_ms // 3 else now
 
 
 class Bin(msgspec.Struct, frozen=True):

@@ -136,11 +136,18 @@ def _whole(batch: Batch, items: Sequence[Item]) -> Sequence[Item]:
 
 
 def is_refused(batch: Batch, item: Item) -> bool:
-    """Whether no attempt is made at the target, since its client may not send there any more: that is an outcome."""
+    """Whether no attempt is made at the target, since its client may not send there any more: that is an outcome.
+
+    It is none once the invocation is over, as when the environment was frozen: the client was asked minutes ago, and a
+    refusal is for good. Then the item fails, and whoever gets its message next asks again.
+    """
     if item.refusal is None:
         return False
     now = batch.world.clock.now()
-    batch.refused.append((item, Outcome(State.FAILED, now, now, permanent=True, error=item.refusal)))
+    if now < batch.deadline_at:
+        batch.refused.append((item, Outcome(State.FAILED, now, now, permanent=True, error=item.refusal)))
+    else:
+        batch.fail(item, "its invocation was over before its refusal was recorded")
     return True
 
 
@@ -199,5 +206,10 @@ def _timeout_seconds(world: World, release: Release) -> float:
 
 def _delivery(item: Item, deadline_at: int) -> Delivery:
     release = item.release
-    token = None if item.secret is None else str(Token(release.execution_id, release.attempt, item.secret))
+    token = None if item.secret is None else str(_token(item, item.secret))
     return Delivery(release.execution_id, release.job_id, release.attempt, release.occurrence, deadline_at, token)
+
+
+def _token(item: Item, secret: str) -> Token:
+    token = Token(item.release.execution_id, item.release.attempt, secret)
+    return token if item.check_key is None else token.checked(item.check_key)

@@ -188,9 +188,10 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
 
 def _is_anothers(world: World, before: Target, after: Target) -> bool:
     """Whether another deliverer, with a queue of its own, delivers to the one target than to the other."""
-    if isinstance(before, KafkaTarget) != isinstance(after, KafkaTarget):
+    settings = world.settings
+    if settings.has_kafka and isinstance(before, KafkaTarget) != isinstance(after, KafkaTarget):
         return True
-    return world.settings.has_network and _is_private(before) != _is_private(after)
+    return settings.has_network and _is_private(before) != _is_private(after)
 
 
 def _is_private(target: Target) -> bool:
