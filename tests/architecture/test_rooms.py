@@ -25,7 +25,6 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("outages", "apart", "check_keys"),
         ("world",),
         ("containment", "lasting", "sealing"),
-        ("registry",),
     ),
     "domain": (
         ("limits",),

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
-from clockwork.flows import registry
 from clockwork.flows.deliver import circuits
 from clockwork.flows.named import in_flight, unended
 from clockwork.flows.poll import portions
 from clockwork.flows.requests import clients
 from clockwork.flows.sweep import deletion, unpark
 from clockwork.flows.timeline import later
+from clockwork.ports import registry
 
 #: The bounds that may be anything: more turns make the same, and who is refused may ask again.
 BOUNDS: dict[tuple[ModuleType, str], int] = {

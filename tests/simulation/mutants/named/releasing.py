@@ -174,13 +174,13 @@ RELEASING = (
     ),
     Mutant(
         "shards are used before they are registered",
-        "flows/registry.py",
+        "ports/registry.py",
         (("    shards.register(shard.partition_id)\n", ""),),
         "L1",
     ),
     Mutant(
         "a shard that has left is not taken back",
-        "flows/registry.py",
+        "ports/registry.py",
         (("one if one.status is ShardStatus.USED else _taken_back(shards, one)", "one"),),
         "I1",
     ),

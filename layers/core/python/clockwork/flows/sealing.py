@@ -26,8 +26,8 @@ from clockwork.domain.messages.tickets import Ticket, sealed
 from clockwork.domain.releases import Refused, Release
 from clockwork.domain.storage.checks import check_rows
 from clockwork.domain.storage.codec import encode_release
-from clockwork.flows.registry import polled
 from clockwork.ports import PoolMessage, PoolQueues, Shards, TicketKeys, Timeline
+from clockwork.ports.registry import polled
 
 
 class Checks:

@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from clockwork.domain import keys, ordering
 from clockwork.domain.errors import OrderedShardsChanged
 from clockwork.domain.timeline import Shard, ShardStatus
-from clockwork.flows.registry import polled
 from clockwork.flows.world import World
+from clockwork.ports.registry import polled
 
 log = logging.getLogger(__name__)
 

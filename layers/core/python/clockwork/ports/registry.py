@@ -8,7 +8,7 @@ import msgspec
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.timeline import Shard, ShardStatus
-from clockwork.ports import Shards
+from clockwork.ports.tables import Shards
 
 #: So often another writer may change a shard's status just before it is taken back here.
 MOST_TRIES = 5
