@@ -92,7 +92,7 @@ class Watcher:
         #: State that an invocation read at its beginning is at most this old (ms) while the invocation runs.
         self._invocation_ms = settings.deliverer_timeout_seconds * 1000 + MOST_SKEW_MS
         self._paused_since: dict[str, int] = {}
-        self.grants = Grants(self._invocation_ms)
+        self.grants = Grants(self._invocation_ms, MOST_SKEW_MS)
         self.departures = Departures(self._invocation_ms)
         self.order = Order(2 * skew_ms)
         self.lives = Lives(self.require)
@@ -326,7 +326,7 @@ class Watcher:
             is_true = (after.execution_id, after.attempt) in self._successes
             self.require(is_true, "I1", "it is recorded as succeeded, and no attempt of it was", about)
         if before is None or after.attempts != before.attempts:
-            objection = self.grants.refusal_objection(after, self._scheduler.now)
+            objection = self.grants.refusal_objection(after)
             self.require(objection is None, "I9", str(objection), about)
         objection = self.departures.end_objection(after, self._promised_at(about))
         self.require(objection is None, "I5", str(objection), about)

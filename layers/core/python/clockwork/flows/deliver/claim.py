@@ -17,6 +17,7 @@ from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, rea
 from clockwork.domain.lifecycle.tokens import claimant_of
 from clockwork.domain.releases import Release
 from clockwork.flows.apart import records_apart
+from clockwork.flows.check_keys import check_keys
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.records import renew, replace
@@ -143,7 +144,7 @@ def wish(batch: Batch, item: Item) -> Claim:
         return Claim(claimant_of(item.secret), until, now, expires_at, worker=batch.worker)
     claimant = world.random.token()
     if item.release.occurrence.is_reported:
-        item.secret = claimant
+        item.secret, item.check_key = claimant, next(iter(check_keys(world)), None)
         claimant, jitter = claimant_of(claimant), world.random.fraction()
     return Claim(claimant, batch.deadline_at, now, expires_at, resends=batch.waiting.resends, jitter=jitter)
 

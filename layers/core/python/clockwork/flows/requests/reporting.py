@@ -36,7 +36,19 @@ def report(world: World, caller: Caller, execution_id: str, token_text: str, sai
     Raises ExecutionNotFound; StaleToken, and then nothing was changed; Unavailable if the answer is not certain: the
     caller may repeat.
     """
-    token, met = _of(world, caller, execution_id, token_text)
+    return note_report(world, *_of(world, caller, execution_id, token_text), said)
+
+
+def beat(world: World, caller: Caller, execution_id: str, token_text: str, said: Heartbeat) -> Execution:
+    """Take a sign of life of an attempt; returns its record, with the end of its claim and whether a cancel is noted.
+
+    Raises as `report` does.
+    """
+    return note_beat(world, *_of(world, caller, execution_id, token_text), said)
+
+
+def note_report(world: World, token: Token, met: Execution, said: Reported) -> Execution:
+    """Report how the attempt of a token went, on the record that was met. Raises StaleToken and Unavailable."""
     told = Report(token.claimant, at=world.clock.now(), **msgspec.structs.asdict(said))
     plan, stored = replace(world, met, partial(plan_report, token=token, report=told))
     if plan.is_stale or stored is None:
@@ -47,12 +59,8 @@ def report(world: World, caller: Caller, execution_id: str, token_text: str, sai
     return stored
 
 
-def beat(world: World, caller: Caller, execution_id: str, token_text: str, said: Heartbeat) -> Execution:
-    """Take a sign of life of an attempt; returns its record, with the end of its claim and whether a cancel is noted.
-
-    Raises as `report` does.
-    """
-    token, met = _of(world, caller, execution_id, token_text)
+def note_beat(world: World, token: Token, met: Execution, said: Heartbeat) -> Execution:
+    """Take a sign of life of the attempt of a token, on the record that was met. Raises as `note_report` does."""
     plan, stored = replace(world, met, partial(plan_heartbeat, token=token, beat=said))
     if plan.is_stale or stored is None:
         raise StaleToken(plan.reason)
