@@ -38,7 +38,7 @@ def node_modules(name: str) -> Path:
             for file in pins.iterdir():
                 shutil.copy(file, folder)
             options = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
-            _call(["npm", "ci", *options, "--prefix", str(folder)])
+            _call(["npm", "install", *options, "--prefix", str(folder)])
     return folder
 
 
