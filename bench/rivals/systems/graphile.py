@@ -18,8 +18,8 @@ class Graphile(System):
     said = (
         "graphile-worker 0.17 in Node on PostgreSQL with its defaults (`fsync` and `synchronous_commit` on). One "
         "worker with concurrency 100 and as many connections, `pollInterval` 500 ms (default 2,000). It frees the "
-        "jobs of a worker that died after four hours, so within the time watched they are lost. One job by `addJob`; for "
-        "memory, 500 a statement."
+        "jobs of a worker that died after four hours, so within the time watched they are lost. One job by `addJob`; "
+        "for memory, 500 a statement."
     )
 
     def __init__(self, folder: Path) -> None:
