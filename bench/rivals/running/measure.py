@@ -1,0 +1,92 @@
+"""All turns of all systems: rounds in which each comes once, alone; then the kills of each round, side by side."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from bench.rivals.judging.load import NUMBERS, Load
+from bench.rivals.judging.report import Result
+from bench.rivals.running.turns import Clock, Receiving, killed, punctual
+from bench.rivals.systems.base import NotToBeHad, System
+
+#: Waiting is most of a kill, and what counts are jobs: so kills are at the same time.
+KILLS_AT_ONCE = 12
+Say = Callable[[str], object]
+
+
+class Measurement:
+    """One run of the benchmark; `results` has what was measured so far, by the system's name."""
+
+    def __init__(
+        self,
+        kinds: Sequence[type[System]],
+        receiver: Receiving,
+        load: Load,
+        clock: Clock,
+        say: Say,
+        at_once: int = KILLS_AT_ONCE,
+    ) -> None:
+        self.results = {kind.name: Result(said=kind.said, note=kind.note) for kind in kinds}
+        self._kinds = kinds
+        self._receiver, self._load, self._clock, self._say = receiver, load, clock, say
+        self._at_once = at_once
+        self._numbers = itertools.count(1)
+
+    def run(self) -> None:
+        """Install everything, then measure. What goes wrong with one system is kept with its results."""
+        for kind in self._kinds:
+            self._say(f"{kind.name}: installing, if need be")
+            try:
+                kind.install()
+            except NotToBeHad as no:
+                self.results[kind.name].not_to_be_had = str(no)
+        for number in range(1, self._load.rounds + 1):
+            for kind in self._had():
+                self._say(f"round {number}: {kind.name}")
+                self._turn(kind, pending=number == self._load.rounds and self._load.pending > 0)
+            self._say(f"round {number}: kills of all")
+            self._kills()
+
+    def _had(self) -> list[type[System]]:
+        return [kind for kind in self._kinds if not self.results[kind.name].not_to_be_had]
+
+    def _turn(self, kind: type[System], *, pending: bool) -> None:
+        def work(system: System) -> None:
+            turn = punctual(system, self._receiver, self._load, self._first(), self._clock, pending=pending)
+            self.results[kind.name].turns.append(turn)
+
+        self._with(kind, work)
+
+    def _kills(self) -> None:
+        cases = [(kind, alone) for kind in self._had() for alone in ([False, True] if kind.has_own_store else [False])]
+        with ThreadPoolExecutor(self._at_once) as threads:
+            for _ in threads.map(lambda case: self._kill(*case), cases):
+                pass
+
+    def _kill(self, kind: type[System], workers_alone: bool) -> None:
+        def work(system: System) -> None:
+            first, load = self._first(), self._load
+            one = killed(system, self._receiver, load, first, self._clock, workers_alone=workers_alone)
+            self.results[kind.name].kills.append(one)
+
+        self._with(kind, work)
+
+    def _with(self, kind: type[System], work: Callable[[System], object]) -> None:
+        """Start a system in a folder of its own, and work with it; a fault of it is kept with its results."""
+        with tempfile.TemporaryDirectory(prefix="clockwork-rival-", ignore_cleanup_errors=True) as folder:
+            system = kind(Path(folder))
+            try:
+                system.start(self._receiver.port)
+                work(system)
+            except Exception as fault:  # noqa: BLE001 - a system that fails ends its own turn alone, and is told of
+                self._say(f"{kind.name}: {type(fault).__name__}: {fault}")
+                self.results[kind.name].faults.append(f"{type(fault).__name__}: {fault}")
+            finally:
+                system.stop()
+
+    def _first(self) -> int:
+        return next(self._numbers) * NUMBERS
