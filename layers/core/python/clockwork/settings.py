@@ -88,15 +88,15 @@ class Settings:
     #: Timeline rows live this long past their due instant. An outage must be shorter.
     row_retention_seconds: int = 3 * 86_400
     execution_retention_seconds: int = 30 * 86_400
-    #: How long the release queues and their dead-letter queues keep a message, the longest that SQS offers: waiting
-    #: messages must outlive every outage that Clockwork is to survive.
+    #: How long the release queues and their dead-letter queues keep a message: the longest that SQS offers.
     queue_retention_seconds: int = 14 * 86_400
     #: What has waited in an ordered queue for this long ends DEAD, before the queue deletes it without a trace. A head
     #: may be hidden for 12 hours meanwhile, and those behind it are seen only after it.
     ordered_wait_seconds: int = 13 * 86_400
+    #: So long after a ticket was sent to a pool it is checked whether a worker has claimed it. If not, it is sent anew.
+    ticket_check_seconds: int = 3 * 86_400
     idempotency_seconds: int = 86_400
-    #: Each api environment admits an even share of a client's createsPerSecond, for so many environments. More
-    #: environments than that admit more in all.
+    #: Each of so many api environments admits an even share of a client's createsPerSecond. More of them admit more.
     api_environments: int = 4
     #: How long an environment may act on a client's row as it last read it.
     client_cache_seconds: int = 10

@@ -176,7 +176,7 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
         # An ordered item keeps its place, and asks here what admission asked of the target before.
         item.refusal = _refusal(batch.world, whole)
         return False
-    item.release = msgspec.structs.replace(item.release, occurrence=hint_of(whole), paced=False)
+    item.release = msgspec.structs.replace(item.release, occurrence=hint_of(whole), paced=False, checked=False)
     plan, _ = replace(batch.world, item.seen, partial(_plan_let_go, item), item.replans)
     if plan.action is Action.FOLLOW_UP:
         batch.report.deferred += 1
@@ -210,7 +210,7 @@ def wait_for_others(batch: Batch, item: Item) -> None:
     if plan.action is Action.FOLLOW_UP:
         batch.report.deferred += 1
         item.left = True
-        batch.waiting.follow(item, _later(batch, item))
+        batch.waiting.follow(item, msgspec.structs.replace(_later(batch, item), checked=False))
     else:
         batch.fail(item, LOST_CLAIM)
 

@@ -55,6 +55,7 @@ class Item(msgspec.Struct):
     `left`: it is parked, was sent back, has ended or failed, so that this batch is done with it.
     `secret`: of its token, under which its receiver calls back. `check_key`: the key of its token's check.
     `whole`: what its named job had for it when it was asked.
+    `permit`: the one that its worker is to hold until the attempt ends.
     `replans`: how often a change of its record may still be planned again.
     """
 
@@ -74,6 +75,7 @@ class Item(msgspec.Struct):
     secret: str | None = None
     check_key: str | None = None
     whole: Occurrence | None = None
+    permit: int | None = None
     replans: Iterator[int] = msgspec.field(default_factory=replans)
 
 
