@@ -29,9 +29,12 @@ from bench.rivals.running.receiver import RunReceiver
 from bench.rivals.running.turns import SystemTime
 from bench.rivals.systems.apscheduler_sql import ApschedulerSql
 from bench.rivals.systems.base import System
+from bench.rivals.systems.bullmq import BullMq
 from bench.rivals.systems.clockwork_local import Clockwork, ClockworkInMemory
+from bench.rivals.systems.graphile import Graphile
+from bench.rivals.systems.temporal import Temporal
 
-SYSTEMS: tuple[type[System], ...] = (Clockwork, ClockworkInMemory, ApschedulerSql)
+SYSTEMS: tuple[type[System], ...] = (Clockwork, ClockworkInMemory, ApschedulerSql, BullMq, Temporal, Graphile)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -53,7 +56,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     busy = busy_cores()
     with RunReceiver() as receiver:
         measurement = Measurement(kinds, receiver, load, SystemTime(), lambda line: print(line, file=sys.stderr))
-        measurement.run()
+        try:
+            measurement.run()
+        except KeyboardInterrupt:
+            print("interrupted: this is what was measured so far", file=sys.stderr)
     where = f"Others kept {busy:.1f} cores busy when it began: read the figures with care. {machine()}"
     block = page(measurement.results, load, where)
     if not options.json:

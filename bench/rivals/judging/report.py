@@ -30,6 +30,7 @@ class Result:
     faults: list[str] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
     kills: list[Killed] = field(default_factory=list)
+    memory_pending_bytes: int | None = None
 
 
 def as_json(results: Mapping[str, Result]) -> dict[str, Any]:
@@ -59,7 +60,7 @@ def _figures(result: Result) -> dict[str, float | None]:
     """The figures of the rounds: medians, and percentiles of all their jobs together."""
     steady = _late(turn.steady for turn in result.turns)
     herd = _late(turn.herd for turn in result.turns)
-    pending = [turn.memory_pending_bytes for turn in result.turns if turn.memory_pending_bytes is not None]
+    pending = [] if result.memory_pending_bytes is None else [result.memory_pending_bytes / 2**20]
     return {
         "createsPerSecond": _median([turn.creates_per_second for turn in result.turns]),
         "p50Ms": _percentile(steady, 0.5),
@@ -67,7 +68,7 @@ def _figures(result: Result) -> dict[str, float | None]:
         "herdP99Ms": _percentile(herd, 0.99),
         "cpuSecondsPer1000": _median([turn.cpu_seconds_per_1000 for turn in result.turns], 2),
         "memoryMb": _median([turn.memory_bytes / 2**20 for turn in result.turns]),
-        "memoryPendingMb": _median([each / 2**20 for each in pending]),
+        "memoryPendingMb": _median(pending),
     }
 
 
@@ -113,12 +114,15 @@ def page(results: Mapping[str, Result], load: Load, machine: str) -> str:
     kill_heads = ["system", "killed", "jobs", "of", "lost", "twice", "longest wait s", "restart s"]
     kills = [row for name, result in results.items() for row in _kill_rows(name, result)]
     said = [_wrapped(f"- {_name(name, result)}: {_said(result)}", "  ") for name, result in results.items()]
-    return "\n\n".join([_sizes(load), table(heads, rows), table(kill_heads, kills), "\n".join(said), _wrapped(machine)])
+    return "\n\n".join(
+        [_sizes(results, load), table(heads, rows), table(kill_heads, kills), "\n".join(said), _wrapped(machine)]
+    )
 
 
-def _sizes(load: Load) -> str:
+def _sizes(results: Mapping[str, Result], load: Load) -> str:
+    rounds = max((len(result.turns) for result in results.values()), default=0)
     return _wrapped(
-        f"Rounds: {load.rounds}. Each: {load.per_second} jobs a second for {load.seconds} s, then {load.herd} on one "
+        f"Rounds: {rounds}. Each: {load.per_second} jobs a second for {load.seconds} s, then {load.herd} on one "
         f"second, all created {load.lead_seconds} s ahead; kills with {load.killed_running} jobs in the middle and "
         f"{load.killed_pending} waiting, watched for {load.watch_seconds} s."
     )

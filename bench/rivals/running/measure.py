@@ -1,4 +1,8 @@
-"""All turns of all systems: rounds in which each comes once, alone; then the kills of each round, side by side."""
+"""All turns of all systems: rounds in which each comes once, alone; then what may happen side by side.
+
+That are the kills of each round, since waiting is most of them and what counts are jobs; and at last the memory of
+stores that hold many jobs, since it is the same however long it takes to fill them.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,15 @@ import itertools
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from bench.rivals.judging.load import NUMBERS, Load
 from bench.rivals.judging.report import Result
-from bench.rivals.running.turns import Clock, Receiving, killed, punctual
+from bench.rivals.running.turns import Clock, Receiving, killed, laden, punctual
 from bench.rivals.systems.base import NotToBeHad, System
 
-#: Waiting is most of a kill, and what counts are jobs: so kills are at the same time.
-KILLS_AT_ONCE = 12
+AT_ONCE = 12
 Say = Callable[[str], object]
 
 
@@ -28,7 +32,7 @@ class Measurement:
         load: Load,
         clock: Clock,
         say: Say,
-        at_once: int = KILLS_AT_ONCE,
+        at_once: int = AT_ONCE,
     ) -> None:
         self.results = {kind.name: Result(said=kind.said, note=kind.note) for kind in kinds}
         self._kinds = kinds
@@ -47,25 +51,38 @@ class Measurement:
         for number in range(1, self._load.rounds + 1):
             for kind in self._had():
                 self._say(f"round {number}: {kind.name}")
-                self._turn(kind, pending=number == self._load.rounds and self._load.pending > 0)
+                self._turn(kind)
             self._say(f"round {number}: kills of all")
             self._kills()
+        if self._load.pending:
+            self._say(f"memory of all with {self._load.pending:,} jobs pending")
+            self._side_by_side([partial(self._memory, kind) for kind in self._had()])
 
     def _had(self) -> list[type[System]]:
         return [kind for kind in self._kinds if not self.results[kind.name].not_to_be_had]
 
-    def _turn(self, kind: type[System], *, pending: bool) -> None:
+    def _turn(self, kind: type[System]) -> None:
         def work(system: System) -> None:
-            turn = punctual(system, self._receiver, self._load, self._first(), self._clock, pending=pending)
+            turn = punctual(system, self._receiver, self._load, self._first(), self._clock)
             self.results[kind.name].turns.append(turn)
 
         self._with(kind, work)
 
     def _kills(self) -> None:
         cases = [(kind, alone) for kind in self._had() for alone in ([False, True] if kind.has_own_store else [False])]
+        self._side_by_side([partial(self._kill, kind, alone) for kind, alone in cases])
+
+    def _memory(self, kind: type[System]) -> None:
+        def work(system: System) -> None:
+            held = laden(system, self._receiver, self._load, self._first(), self._clock)
+            self.results[kind.name].memory_pending_bytes = held
+
+        self._with(kind, work)
+
+    def _side_by_side(self, works: Sequence[Callable[[], None]]) -> None:
         with ThreadPoolExecutor(self._at_once) as threads:
-            for _ in threads.map(lambda case: self._kill(*case), cases):
-                pass
+            for ended in [threads.submit(work) for work in works]:
+                ended.result()
 
     def _kill(self, kind: type[System], workers_alone: bool) -> None:
         def work(system: System) -> None:

@@ -57,14 +57,13 @@ class Receiving(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """What one turn showed. Memory in bytes: when the last job was done, and with all that are far ahead (or None)."""
+    """What one turn showed. `memory_bytes`: when the last job was done."""
 
     creates_per_second: float
     cpu_seconds_per_1000: float
     steady: Punctuality
     herd: Punctuality
     memory_bytes: int
-    memory_pending_bytes: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +76,8 @@ class Killed:
     restart_seconds: float
 
 
-def punctual(system: System, receiver: Receiving, load: Load, first: int, clock: Clock, *, pending: bool) -> Turn:
-    """Let a system that has been started run the load, with numbers from `first` on; with `pending`, measure memory."""
+def punctual(system: System, receiver: Receiving, load: Load, first: int, clock: Clock) -> Turn:
+    """Let a system that has been started run the load, with numbers from `first` on."""
     begins_at = (clock.now() // 1_000 + load.lead_seconds) * 1_000
     _create(system, receiver, load.before(begins_at, first))
     steady, herd = load.steady(begins_at, first), load.on_one_second(begins_at, first)
@@ -93,8 +92,14 @@ def punctual(system: System, receiver: Receiving, load: Load, first: int, clock:
         steady=punctuality(due_at(steady), runs),
         herd=punctuality(due_at(herd), runs),
         memory_bytes=usage.memory_bytes,
-        memory_pending_bytes=_memory(system, receiver, load.far_ahead(clock.now(), first), clock) if pending else None,
     )
+
+
+def laden(system: System, receiver: Receiving, load: Load, first: int, clock: Clock) -> int:
+    """The memory (bytes) of a system that has been started and has taken many jobs, none of which is due yet."""
+    _create(system, receiver, load.far_ahead(clock.now(), first), together=True)
+    clock.sleep(SETTLE_SECONDS)
+    return system.usage().memory_bytes
 
 
 def killed(system: System, receiver: Receiving, load: Load, first: int, clock: Clock, *, workers_alone: bool) -> Killed:
@@ -121,12 +126,6 @@ def killed(system: System, receiver: Receiving, load: Load, first: int, clock: C
 
 def _create(system: System, receiver: Receiving, jobs: Sequence[Job], *, together: bool = False) -> float:
     return system.create([(receiver.url(job), job.due_at) for job in jobs], together=together)
-
-
-def _memory(system: System, receiver: Receiving, jobs: Sequence[Job], clock: Clock) -> int:
-    _create(system, receiver, jobs, together=True)
-    clock.sleep(SETTLE_SECONDS)
-    return system.usage().memory_bytes
 
 
 def _await(receiver: Receiving, clock: Clock, due: Mapping[int, int], straggler_seconds: float) -> None:

@@ -12,7 +12,7 @@ from bench.rivals.judging.load import Job, Load
 from bench.rivals.running.receiver import LONG_SECONDS
 from bench.rivals.systems.base import System, Usage
 
-LOAD = Load(rounds=2, per_second=10, seconds=2, herd=5, pending=0, warm_up=2, killed_running=3, killed_pending=6)
+LOAD = Load(rounds=2, per_second=10, seconds=2, herd=5, pending=40, warm_up=2, killed_running=3, killed_pending=6)
 
 
 class World:
@@ -75,7 +75,7 @@ class MadeUp(System):
         return len(jobs) / 100
 
     def usage(self) -> Usage:
-        return Usage(self.world.at / 10_000, 5 * 2**20)
+        return Usage(self.world.at / 10_000, (5 + len(self._kept) // 40) * 2**20)
 
     def kill(self, *, workers_alone: bool) -> None:
         self.world.happening = [one for one in self.world.happening if one[1] is not self]

@@ -33,7 +33,7 @@ def test_a_system_that_does_all_right() -> None:
     assert (figures["lostAfterKill"], figures["duplicatedAfterKill"]) == (0, 0)
     assert (figures["p50Ms"], figures["p99Ms"], figures["herdP99Ms"]) == (2, 2, 2)
     assert figures["createsPerSecond"] == 100
-    assert figures["memoryMb"] == 5
+    assert (figures["memoryMb"], figures["memoryPendingMb"]) == (5, 6)
     assert [(one["jobs"], one["count"]) for one in figures["killed"]] == [("waiting", 12), ("in the middle", 6)]
 
 
