@@ -78,6 +78,19 @@ class Start(msgspec.Struct, frozen=True):
         return target
 
     @property
+    def start_in_ms(self) -> int:
+        """How long (ms) the worker is to wait from the answer on.
+
+        Whoever took a handback may have a clock that is behind: its instant may lie before that of the occurrence.
+        """
+        return max(0, max(self.release.run_at, self.release.occurrence.due_at) - self.now)
+
+    @property
+    def lease_in_ms(self) -> int:
+        """For how long (ms) the worker holds it, from when it sent its request."""
+        return max(0, (self.claimed.claim_until or 0) - self.now)
+
+    @property
     def job_key(self) -> str | None:
         """The key of its job, if that is a named one."""
         job = decode_job(self.release.job_id)
