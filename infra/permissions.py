@@ -133,7 +133,7 @@ def _allow_pools(functions: Mapping[str, lambda_.Function], queues: Queues) -> N
     No Lambda of ours receives a ticket but the sweeper, of those that were received too often.
     """
     if queues.pools:
-        _allow(functions["workers"], [*_DELETE, "sqs:GetQueueAttributes"], _pool_queues(queues))
+        _allow(functions["workers"], [*_DELETE, *_HIDE, "sqs:GetQueueAttributes"], _pool_queues(queues))
         _allow(functions["api"], ["sqs:GetQueueAttributes"], _pool_queues(queues))
         _allow(functions["sweeper"], _CONSUME, *(pool.dead_letters.queue_arn for pool in queues.pools.values()))
 
