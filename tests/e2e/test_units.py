@@ -121,7 +121,7 @@ def test_the_stations_of_the_curve_add_up_to_what_a_whole_run_uses(emulator: Emu
     per_second = jobs / minutes / 60
     batch = (whole.sqs_consumed / 2) ** -1
     way = Way(name="none_single", says="", record="none", jobs_per_request=1)
-    units = Paths(emulator, first_account=444_444_444_444).units(way, 200, per_second, 10, batch)
+    units = Paths(emulator, first_account=444_444_444_444).units(way, 200, per_second, 10, batch, shards)
     visits = shards * minutes / jobs  # each is a lease, a commit and a read, whatever it finds
     stations = (units.create, units.visit, units.deliver)
     assert sum(one.write_units for one in stations) + 2 * visits == pytest.approx(whole.write_units, rel=0.03)
