@@ -5,11 +5,14 @@
 - Takeover: a worker is killed in the middle of a job that has kept a checkpoint; another goes on from it.
 - Drain: a worker with a drain time of 0 gets SIGTERM in the middle of a job; another starts it anew.
 - Low's share: 400 jobs of each priority wait; of the first 390 that start, one in 13 is to be of low.
+- Flood: a quiet client has 100 jobs over 40 s, for two processes; first alone, then while 2,400 jobs of another client
+  are due at once, each of which holds a hand for a second.
 
     python -m bench.workers [--json]
 
-`lost` and `duplicates` count the jobs of the first two. Takeover and drain are from the signal to the beginning of the
-handler elsewhere. The last line of standard output is one JSON object. About four minutes, most of it the emulator's.
+`lost` and `duplicates` count the jobs of the first two, and those of the quiet client. Takeover and drain are from the
+signal to the beginning of the handler elsewhere. The last line of standard output is one JSON object. About eight
+minutes, most of it the emulator's.
 """
 
 from __future__ import annotations
@@ -38,10 +41,13 @@ from clockwork_client.worker.signals import run_until_signalled
 from local.demo.screen import Screen
 from local.dev.files import environment_of
 from local.dev.server import POOL, Server, server
+from local.emulator import ACCOUNT, REGION
 
 JOBS = 1_000
 WORKERS = (1, 2, 4)
 HANDS = 20
+#: The quiet client's jobs, the seconds over which they are due, and the other client's.
+QUIET, QUIET_SECONDS, FLOOD = 100, 40.0, 2_400
 _PATIENCE = 180.0
 
 
@@ -64,7 +70,20 @@ class Fleet:
         credentials = Credentials(ready.demo.access_key, ready.demo.secret_key)
         self.cw = Clockwork(ready.url, "demo", region="us-east-1", credentials=credentials)
         self._environment = {**os.environ, **environment_of(ready)}
+        self._ready = ready
         self._number = 0
+
+    def other_client(self, name: str) -> Clockwork:
+        """A further client that may use the pool."""
+        api_arn = f"arn:aws:execute-api:{REGION}:{ACCOUNT}:{self._ready.stack.outputs['ApiId']}/*"
+        caller = {"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": api_arn}
+        user = self._ready.stack.create_user(name, caller)
+        admin = self._ready.stack.api()
+        answer = admin.request("PUT", f"/v1/clients/{name}", {"principals": [user.arn], "allowedPools": [POOL]})
+        admin.close()
+        assert answer.status == 200, f"the API did not take the client {name}: {answer.body}"
+        credentials = Credentials(user.access_key, user.secret_key)
+        return Clockwork(self._ready.url, name, region=REGION, credentials=credentials)
 
     @contextmanager
     def worker(self, hands: int = HANDS) -> Iterator[subprocess.Popen[bytes]]:
@@ -89,16 +108,26 @@ class Fleet:
         found = [Begun(*json.loads(line)) for line in lines]
         return sorted(one for one in found if one.name.startswith(prefix))
 
-    def create(self, name: str, count: int, *, priority: str = "normal", over: float = 0.0, **more: Any) -> None:
-        """Create so many jobs, due in 2 s, or spread over so many seconds behind that."""
+    def create(
+        self,
+        name: str,
+        count: int,
+        *,
+        priority: str = "normal",
+        over: float = 0.0,
+        behind: float = 2.0,
+        by: Clockwork | None = None,
+        **more: Any,
+    ) -> None:
+        """Create so many jobs of a client, due in `behind` s, or spread over so many seconds from then on."""
         now = time.time()
         jobs = []
         for number in range(count):
-            due_at = now + 2 + over * number / count
+            due_at = now + behind + over * number / count
             payload = {"name": f"{name}-{number}", "dueAt": due_at, **more}
             target = pool_target(POOL, "work", timeout_seconds=600, priority=priority)  # type: ignore[arg-type]
             jobs.append(job(target, payload, at=datetime.fromtimestamp(due_at, UTC)))
-        results = list(self.cw.schedule_many(jobs))
+        results = list((by or self.cw).schedule_many(jobs))
         refused = [one for one in results if one.job is None]
         assert not refused, f"{len(refused)} jobs are refused: {refused[0].error}"
 
@@ -122,6 +151,7 @@ def measured() -> dict[str, Any]:
         took_over = takeover(fleet)
         drained = drain(fleet)
         share = low_share(fleet)
+        alone, flooded = flood(fleet, counted)
         return {
             "jobsPerSecond": rates,
             "startLatenessP99Ms": late,
@@ -129,6 +159,8 @@ def measured() -> dict[str, Any]:
             "leaseSeconds": fleet.cw.pools.get(POOL).lease_seconds,
             "drainSeconds": drained,
             "lowShare": share,
+            "floodedP99Ms": flooded,
+            "aloneP99Ms": alone,
             "lost": counted["lost"],
             "duplicates": counted["duplicates"],
         }
@@ -160,8 +192,7 @@ def lateness(fleet: Fleet, counted: Counter[str]) -> float:
         time.sleep(2)
     found = fleet.begun("late-")
     _count(found, 200, counted)
-    late = sorted((one.at - one.due_at) * 1000 for one in found)
-    return round(late[int(len(late) * 0.99) - 1], 1)
+    return _p99_ms(found)
 
 
 def takeover(fleet: Fleet) -> float:
@@ -205,6 +236,34 @@ def low_share(fleet: Fleet) -> float:
     return round(sum(one.name.startswith("share-low") for one in first) / len(first), 4)
 
 
+def flood(fleet: Fleet, counted: Counter[str]) -> tuple[float, float]:
+    """The 99th percentiles (ms) of the quiet client: alone, and beside one that floods."""
+    quiet, loud = fleet.other_client("quiet"), fleet.other_client("loud")
+    with fleet.worker(), fleet.worker():
+        fleet.create("warmed", 40)
+        until(lambda: len(fleet.begun("warmed")) >= 40, "the first jobs")
+        alone = _quiet(fleet, quiet, "alone-", counted)
+        fleet.create("flood-", FLOOD, behind=10.0, by=loud, holds=1.0)
+        until(lambda: len(fleet.begun("flood-")) > 2 * HANDS, "the flood")
+        flooded = _quiet(fleet, quiet, "beside-", counted)
+        begun = len(fleet.begun("flood-"))
+        assert begun < FLOOD, "the flood is over before the quiet client's jobs are"
+    return alone, flooded
+
+
+def _quiet(fleet: Fleet, client: Clockwork, name: str, counted: Counter[str]) -> float:
+    fleet.create(name, QUIET, over=QUIET_SECONDS, by=client)
+    until(lambda: len({one.name for one in fleet.begun(name)}) >= QUIET, "the quiet client's jobs")
+    found = fleet.begun(name)
+    _count(found, QUIET, counted)
+    return _p99_ms(found)
+
+
+def _p99_ms(found: Sequence[Begun]) -> float:
+    late = sorted((one.at - one.due_at) * 1000 for one in found)
+    return round(late[int(len(late) * 0.99) - 1], 1)
+
+
 def _count(found: Sequence[Begun], wanted: int, counted: Counter[str]) -> None:
     names = {one.name for one in found}
     counted["lost"] += wanted - len(names)
@@ -222,6 +281,7 @@ def work(log: Path, hands: int) -> None:
         lines.write(
             json.dumps(Begun(time.time(), payload["name"], ctx.attempt, last, payload["dueAt"], os.getpid())) + "\n"
         )
+        time.sleep(payload.get("holds", 0.0))
         if lasts := payload.get("lasts"):
             ctx.checkpoint("begun")
             ends_at = time.monotonic() + lasts

@@ -1,11 +1,13 @@
 """The HTTPS API (API Gateway): one route per entry of `clockwork.routes.ROUTES`.
 
-API Gateway admits only requests that an IAM principal has signed.
+API Gateway admits only requests that an IAM principal has signed. The one exception is `POST /v1/completions/{token}`,
+for receivers without AWS credentials: it has a throttle of its own, and only the option `unsignedCompletions` opens it.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import aws_cdk as cdk
 from aws_cdk import aws_apigatewayv2 as apigateway
@@ -22,6 +24,9 @@ from infra.options import Options
 #: The API's throttle (a token bucket) counts requests, not jobs: one batch request creates up to 500 jobs.
 REQUESTS_PER_SECOND = 2_000
 BURST = 1_000
+#: That of requests that nobody has signed. Whoever sends more than this keeps others out there, and nowhere else.
+UNSIGNED_PER_SECOND = 100
+UNSIGNED_BURST = 200
 
 
 class Api(Construct):
@@ -49,12 +54,17 @@ class Api(Construct):
         of_workers = (
             HttpLambdaIntegration("Workers", workers, scope_permission_to_route=False) if workers else integration
         )
+        unsigned: list[apigateway.HttpRoute] = []
         for route in ROUTES:
-            self.http_api.add_routes(
+            if route.unsigned and not options.settings.takes_unsigned:
+                continue
+            added = self.http_api.add_routes(
                 path=route.path,
                 methods=[apigateway.HttpMethod[route.method]],
                 integration=of_workers if route.worker else integration,
+                authorizer=apigateway.HttpNoneAuthorizer() if route.unsigned else None,
             )
+            unsigned += added if route.unsigned else []
         self.stage = apigateway.HttpStage(
             self,
             "Stage",
@@ -63,15 +73,30 @@ class Api(Construct):
             auto_deploy=True,
             throttle=apigateway.ThrottleSettings(rate_limit=REQUESTS_PER_SECOND, burst_limit=BURST),
         )
+        self._throttle(unsigned)
         if options.access_log:
-            self._log_access(disposable=not options.keeps)
+            # A path may hold a token, which is a secret as long as its attempt runs.
+            self._log_access(disposable=not options.keeps, has_tokens=bool(unsigned))
 
     @property
     def url(self) -> str:
         """The API's address, without a slash at the end."""
         return self.http_api.api_endpoint
 
-    def _log_access(self, *, disposable: bool) -> None:
+    def _throttle(self, routes: Sequence[apigateway.HttpRoute]) -> None:
+        """Give routes a throttle of their own; the stage knows a route only once that exists."""
+        rate = {"ThrottlingRateLimit": UNSIGNED_PER_SECOND, "ThrottlingBurstLimit": UNSIGNED_BURST}
+        if routes:
+            self._cfn_stage.route_settings = {_key_of(route): rate for route in routes}
+            self.stage.node.add_dependency(*routes)
+
+    @property
+    def _cfn_stage(self) -> apigateway.CfnStage:
+        stage = self.stage.node.default_child
+        assert isinstance(stage, apigateway.CfnStage)
+        return stage
+
+    def _log_access(self, *, disposable: bool, has_tokens: bool) -> None:
         log = logs.LogGroup(
             self,
             "AccessLog",
@@ -79,11 +104,16 @@ class Api(Construct):
             retention=logs.RetentionDays.ONE_MONTH,
             removal_policy=cdk.RemovalPolicy.DESTROY if disposable else cdk.RemovalPolicy.RETAIN,
         )
-        stage = self.stage.node.default_child
-        assert isinstance(stage, apigateway.CfnStage)
-        stage.access_log_settings = apigateway.CfnStage.AccessLogSettingsProperty(
-            destination_arn=log.log_group_arn, format=json.dumps(LOGGED)
+        logged = {name: one for name, one in LOGGED.items() if not (has_tokens and name == "path")}
+        self._cfn_stage.access_log_settings = apigateway.CfnStage.AccessLogSettingsProperty(
+            destination_arn=log.log_group_arn, format=json.dumps(logged)
         )
+
+
+def _key_of(route: apigateway.HttpRoute) -> str:
+    child = route.node.default_child
+    assert isinstance(child, apigateway.CfnRoute)
+    return child.route_key
 
 
 def _access_log_name(stack: cdk.Stack) -> str:

@@ -130,6 +130,7 @@ def _options(given: Mapping[str, Any], settings: Settings) -> Options:
             deliverer_concurrency=given.get("delivererConcurrency", settings.deliverer_concurrency),
             has_network="network" in given,
             pools=tuple(pool_setting(name, priorities) for name, priorities in pools.items()),
+            takes_unsigned=given.get("unsignedCompletions", settings.takes_unsigned),
             own_metrics=given.get("ownMetrics", settings.own_metrics),
             send_grid_ms=_grid_ms(given, settings),
         ),

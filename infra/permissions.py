@@ -33,8 +33,10 @@ CALLS_WEBHOOKS = ("deliverer", "private_deliverer")
 #: The ticker narrows the lookahead by the backlog; the api shows it to admins.
 COUNTS = ("ticker", "api")
 INVOKES_POLLER = ("api", "ingester", "ticker", "sweeper")
-#: AWS checks `SendMessage` for single messages and batches alike; the emulator checks `SendMessageBatch` for a batch.
+#: AWS checks `SendMessage` and `DeleteMessage` for single messages and batches alike; the emulator checks
+#: `SendMessageBatch` and `DeleteMessageBatch` for a batch.
 _SEND = ("sqs:SendMessage", "sqs:SendMessageBatch")
+_DELETE = ("sqs:DeleteMessage", "sqs:DeleteMessageBatch")
 #: https://docs.aws.amazon.com/kms/latest/developerguide/services-dynamodb.html
 _OWN_KEY = ("kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*")
 _HIDE = ("sqs:ChangeMessageVisibilityBatch",)
@@ -131,7 +133,7 @@ def _allow_pools(functions: Mapping[str, lambda_.Function], queues: Queues) -> N
     No Lambda of ours receives a ticket but the sweeper, of those that were received too often.
     """
     if queues.pools:
-        _allow(functions["workers"], ["sqs:DeleteMessage", "sqs:GetQueueAttributes"], _pool_queues(queues))
+        _allow(functions["workers"], [*_DELETE, "sqs:GetQueueAttributes"], _pool_queues(queues))
         _allow(functions["api"], ["sqs:GetQueueAttributes"], _pool_queues(queues))
         _allow(functions["sweeper"], _CONSUME, *(pool.dead_letters.queue_arn for pool in queues.pools.values()))
 

@@ -37,7 +37,7 @@ TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
         "timeline": "PutItem Query",
         "jobs": "GetItem BatchGetItem",
         "executions": "PutItem Query",
-        "shards": "GetItem UpdateItem",
+        "shards": "GetItem PutItem UpdateItem",
         "clients": "GetItem",
     },
     "deliverer": {

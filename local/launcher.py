@@ -92,6 +92,7 @@ async def _serve(asked: argparse.Namespace) -> None:
     from ministack.app import app
     from ministack.core.concurrency import esm_wake
 
+    from local.fair_queues import make_queues_fair
     from local.fixed_address import at_fixed_address
     from local.lambda_corrections import correct_lambda
     from local.parameter_corrections import correct_parameters
@@ -99,6 +100,7 @@ async def _serve(asked: argparse.Namespace) -> None:
 
     correct_lambda(asked.folder / "layers")
     correct_parameters()
+    make_queues_fair()
     if asked.calls:
         record_calls(asked.calls)
 

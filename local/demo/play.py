@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 
 from local.demo.fleet import FleetScene
+from local.demo.long_work import LongWorkScene
 from local.demo.scene import scene
 from local.demo.screen import Screen
 from local.demo.summary import Summary
@@ -18,9 +19,11 @@ def play(screen: Screen, server: Server) -> Summary:
     with scene(screen, server) as ready:
         tour = Tour(ready, screen)
         summary = tour.run(random.Random())  # noqa: S311 - which job is due when is no secret
-        fleet = FleetScene(server, screen)
-        fleet.play()
-        summary = replace(summary, further_faults=(*summary.further_faults, *fleet.faults))
+        further = list(summary.further_faults)
+        for one in (FleetScene(server, screen), LongWorkScene(server, screen)):
+            one.play()
+            further += one.faults
+        summary = replace(summary, further_faults=tuple(further))
         report(screen, tour, summary)
     return summary
 
@@ -30,7 +33,7 @@ def report(screen: Screen, tour: Tour, summary: Summary) -> None:
     for job, fault in summary.faults:
         screen.say(f"Job {job.planned.number} ({job.planned.kind}, {job.planned.channel}) {fault}: {tour.view_of(job)}")
     for fault in summary.further_faults:
-        screen.say(f"The recurring job, or the pool: {fault}")
+        screen.say(f"Beside the jobs: {fault}")
     for path, count in summary.paths.items():
         screen.say(f"  {path.replace('_', ', ')}: {count}")
     verdict = "Every job arrived once, none early." if summary.ok else "Not all went as it must."

@@ -22,7 +22,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("timeline", "deaths", "skipped", "access", "idempotency"),
         ("records", "overlaps"),
         ("trail",),
-        ("outages", "apart"),
+        ("outages", "apart", "check_keys"),
         ("world",),
         ("containment", "lasting", "sealing"),
     ),

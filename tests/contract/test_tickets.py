@@ -10,10 +10,12 @@ import pytest
 from clockwork.aws.stores.ticket_keys import CachedTicketKeys
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.jobs import PoolTarget, SqsTarget
+from clockwork.domain.keys import BEGINNING, END
 from clockwork.domain.messages.tickets import opened
 from clockwork.domain.releases import Release
-from clockwork.domain.storage.codec import decode_message
-from clockwork.flows.sealing import Tickets
+from clockwork.domain.storage.codec import decode_message, decode_row
+from clockwork.domain.timeline import Row, ShardStatus
+from clockwork.flows.sealing import Checks, Tickets
 from clockwork.memory.clients import MemoryTicketKeys
 from clockwork.memory.clock import MemoryClock
 from clockwork.ports import PoolMessage
@@ -22,6 +24,8 @@ from tests.contract.worlds import World
 from tests.support.examples import NOW, occurrence, release
 
 KEY = "k" * 22
+CHECK_MS = 3 * 86_400_000
+ROWS_MS = 3 * 86_400_000
 
 
 def message(body: str = "{}", *, priority: str = "normal", pool: str = "etl", run_at: int = NOW) -> PoolMessage:
@@ -100,7 +104,13 @@ def test_keys_are_cached_and_their_absence_is_not() -> None:
 
 
 def routed(world: World) -> Routed:
-    return Routed(by_pool(world.releases, Tickets(world.ticket_keys, world.pool_queues)))
+    checks = Checks(world.timeline, world.shards, CHECK_MS, ROWS_MS)
+    return Routed(by_pool(world.releases, Tickets(world.ticket_keys, world.pool_queues, checks)))
+
+
+def checks_of(world: World) -> list[Release]:
+    rows = world.timeline.read("p000", BEGINNING, END, 100).rows
+    return [one for row in rows for one in decode_row(row.blob).values() if isinstance(one, Release)]
 
 
 def test_what_is_for_a_pool_becomes_a_ticket_and_everything_else_stays_a_release(world: World) -> None:
@@ -111,7 +121,57 @@ def test_what_is_for_a_pool_becomes_a_ticket_and_everything_else_stays_a_release
     ((text, _),) = world.receive_tickets("high")
     ticket = opened(text, [KEY], NOW, "etl")
     assert (ticket.pool, ticket.priority, ticket.sent_at) == ("etl", "high", NOW)
-    assert decode_message(ticket.release) == [for_pool("high")]
+    checked = msgspec.structs.replace(for_pool("high"), checked=True)
+    assert decode_message(ticket.release) == [checked]
+    assert checks_of(world) == [msgspec.structs.replace(for_pool("high"), checks=True, run_at=NOW + CHECK_MS)]
+    shard = world.shards.get(["p000"])["p000"]
+    assert shard.status is ShardStatus.USED
+
+
+def test_what_is_sent_anew_puts_no_other_check(world: World) -> None:
+    world.ticket_keys.make(KEY)
+    going = msgspec.structs.replace(for_pool(), checked=True)
+    assert list(routed(world).send([going], NOW)) == []
+    assert checks_of(world) == []
+    assert list(routed(world).send([going, for_pool(), for_pool("low")], NOW + 1)) == []
+    assert len(checks_of(world)) == 2
+    assert len(world.timeline.read("p000", BEGINNING, END, 100).rows) == 1
+    texts = [text for priority in ("normal", "low") for text, _ in world.receive_tickets(priority)]
+    sent = [one for text in texts for one in decode_message(opened(text, [KEY], NOW).release)]
+    assert [one.checked for one in sent] == [True] * 4
+
+
+def test_a_check_is_for_our_own_deliverers(world: World) -> None:
+    check = msgspec.structs.replace(for_pool(), checks=True)
+    assert list(routed(world).send([check], NOW)) == []
+    assert [one for body in world.receive(1) for one in decode_message(body)] == [check]
+
+
+def test_a_check_that_is_not_certain_refuses_its_ticket_for_now(world: World) -> None:
+    class Out:
+        def put_new(self, rows: Sequence[Row]) -> None:
+            raise Unavailable(f"{len(rows)} rows were not put")
+
+    world.ticket_keys.make(KEY)
+    checks = Checks(Out(), world.shards, CHECK_MS, ROWS_MS)  # type: ignore[arg-type]
+    refused = Tickets(world.ticket_keys, world.pool_queues, checks).send([for_pool()], NOW)
+    assert [(one.permanent, one.reason) for one in refused] == [(False, "1 rows were not put")]
+    assert list(world.receive_tickets("normal")) == []
+
+
+def test_a_shard_that_has_left_is_taken_back_for_a_check(world: World) -> None:
+    world.ticket_keys.make(KEY)
+    world.shards.register("p000", ShardStatus.LEFT)
+    routed(world).send([for_pool()], NOW)
+    assert world.shards.get(["p000"])["p000"].status is ShardStatus.USED
+
+
+def test_what_is_for_others_stays_with_them(world: World) -> None:
+    world.ticket_keys.make(KEY)
+    hook = msgspec.structs.replace(release(), occurrence=occurrence(target=SqsTarget("arn:aws:sqs:eu-central-1:1:q")))
+    watch = msgspec.structs.replace(for_pool(), watches=True)
+    routed(world).send([hook, watch], NOW)
+    assert checks_of(world) == []
     assert [one for body in world.receive(2) for one in decode_message(body)] in ([hook, watch], [watch, hook])
 
 
@@ -130,7 +190,8 @@ def test_keys_that_give_no_answer_refuse_for_now_what_is_for_a_pool() -> None:
         def send(self, messages: Sequence[PoolMessage], now: int) -> Sequence[object]:
             raise AssertionError(messages, now)
 
-    refused = Tickets(Out(), Queues()).send([for_pool(), for_pool()], NOW)  # type: ignore[arg-type]
+    checks = Checks(Queues(), Queues(), CHECK_MS, ROWS_MS)  # type: ignore[arg-type]
+    refused = Tickets(Out(), Queues(), checks).send([for_pool(), for_pool()], NOW)  # type: ignore[arg-type]
     assert [(one.index, one.permanent, one.reason) for one in refused] == [
         (0, False, "no answer"),
         (1, False, "no answer"),

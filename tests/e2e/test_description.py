@@ -72,7 +72,7 @@ def ids(admin: SignedApi, described: Tenant) -> dict[str, str]:
         target={"type": "http", "url": "https://example.com"},
     )
     run = described.api.request("POST", f"/v1/jobs/{hourly['jobId']}/run", {}).body["executionId"]
-    return {"jobId": hourly["jobId"], "executionId": run, "clientId": CLIENT, "pool": POOL}
+    return {"jobId": hourly["jobId"], "executionId": run, "clientId": CLIENT, "pool": POOL, "token": "no-token"}
 
 
 @pytest.fixture

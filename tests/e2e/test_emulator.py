@@ -204,3 +204,17 @@ def test_functions_share_the_files_of_a_layer_and_a_new_version_of_it_has_its_ow
     assert (first[0], shared, renewed[0]) == ("old", first, "new")
     assert answer("reads-too") == shared
     assert all(Path(file).is_relative_to(emulator.folder) for _, file in (first, renewed))
+
+
+def test_a_standard_queue_hands_out_messages_of_quiet_groups_first() -> None:
+    with emulator(secure=False) as running:
+        sqs = running.client("sqs")
+        url = sqs.create_queue(QueueName="shared")["QueueUrl"]
+        for _ in range(4):
+            entries = [{"Id": str(number), "MessageBody": "loud", "MessageGroupId": "loud"} for number in range(10)]
+            sqs.send_message_batch(QueueUrl=url, Entries=entries)
+        for _ in range(3):
+            sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)
+        sqs.send_message(QueueUrl=url, MessageBody="quiet", MessageGroupId="quiet")
+        received = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=3)["Messages"]
+    assert [one["Body"] for one in received] == ["quiet", "loud", "loud"]

@@ -54,11 +54,11 @@ def test_a_recorded_job_is_three_writes_its_row_its_claim_and_its_outcome(
     assert 3 <= usage.write_units <= 3 + PER_VISIT
 
 
-def test_a_job_of_a_pool_is_three_writes_its_row_its_claim_and_its_outcome(
+def test_a_job_of_a_pool_is_its_row_its_claim_its_outcome_and_a_share_of_a_check(
     emulator: Emulator, account: Credentials
 ) -> None:
     usage = PATHS["pool_full"].run(emulator, account, JOBS)
-    assert 3 <= usage.write_units <= 3.4
+    assert 3.1 <= usage.write_units <= 3.4
 
 
 def test_a_heartbeat_beside_a_large_checkpoint_is_one_write(emulator: Emulator, account: Credentials) -> None:

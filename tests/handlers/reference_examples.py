@@ -39,7 +39,7 @@ class Step:
     """A request. `ids` fills the path by what was answered before; `kept` names the answer for later steps.
 
     `minutes` pass before it. A step that is not `shown` only prepares what others need. `under_token`: its body gets
-    the token of the last delivery that had one.
+    the token of the last delivery that had one. A path with a token has that one, too.
     """
 
     route: str
@@ -222,6 +222,8 @@ STEPS = (
         },
     ),
     Step("DELETE /schedule", _ORIGINAL),
+    Step("POST /v1/jobs", _PRINTED, kept="outside", shown=False),
+    Step("POST /v1/completions/{token}", {"outcome": "heartbeat", "progress": 0.4}, minutes=0.1),
     Step("DELETE /v1/clients/{clientId}", headers={"If-Match": "3"}, ids=_acme),
 )
 
@@ -238,7 +240,7 @@ class Played:
 
 def play() -> Iterator[Played]:
     """Play all steps; two plays are alike to the byte. Raises AssertionError for a step that is refused."""
-    api = Api(pools=("batch-etl=high,normal,low",))
+    api = Api(pools=("batch-etl=high,normal,low",), takes_unsigned=True)
     clock, targets = api.clockwork.clock, api.clockwork.targets
     clock.at = BEGIN
     targets._answer = lambda delivery: _outcome(delivery, clock.at)
@@ -247,10 +249,10 @@ def play() -> Iterator[Played]:
     for step in STEPS:
         route = routes[step.route]
         api.clockwork.run_until(clock.at + round(step.minutes * 60_000))
-        path = route.path.format(**step.ids(kept))
+        last = next((one.token for one in reversed(targets.delivered) if one.token is not None), None)
+        path = route.path.format(**{"token": last, **step.ids(kept)})
         if step.under_token:
-            tokens = [one.token for one in targets.delivered if one.token is not None]
-            step = replace(step, body={"token": tokens[-1], **step.body})
+            step = replace(step, body={"token": last, **step.body})
         who = ADMIN if route.admin else _SESSION
         answer = api.call(route.method, path, step.body, caller=who, query=step.query, headers=step.headers)
         assert answer.status < 300, f"{step.route}: {answer.text}"

@@ -17,7 +17,7 @@ from tests.support.examples import ADMIN, ALICE
 API = Api(pools=("batch-etl=normal",))
 NAMED = API.create(jobKey="k", schedule={"every": {"seconds": 3_600}}).body["jobId"]
 WITH_BODY = [
-    (route.method, route.path.format(jobId=NAMED, clientId="initech", executionId="x", pool="batch-etl"))
+    (route.method, route.path.format(jobId=NAMED, clientId="initech", executionId="x", pool="batch-etl", token="x"))
     for route in ROUTES
     if route.method in ("POST", "PUT", "PATCH")
 ]

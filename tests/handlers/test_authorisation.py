@@ -66,6 +66,7 @@ BODIES: dict[str, Any] = {
     "fail_execution": {"token": "no such token", "error": "it broke"},
     "confirm_cancel": {"token": "no such token"},
     "beat_execution": {"token": "no such token"},
+    "report_by_token": {"outcome": "complete"},
     "redrive_dead": {},
     "pause_jobs": {"prefix": "key-of"},
     "resume_jobs": {"prefix": "key-of"},
@@ -90,6 +91,8 @@ STATUS = {"create_job": 201, "delete_schedule": 400} | dict.fromkeys(
 STATUS |= dict.fromkeys(
     ("redrive_execution", "complete_execution", "fail_execution", "confirm_cancel", "beat_execution"), 409
 )
+#: Of the form of a token, and under no key.
+NO_TOKEN = f"{'x' * 40}.1.{'x' * 22}.{'x' * 11}"
 NAMED_ONLY = {"put_job", "patch_job", "pause_job", "resume_job", "run_job", "backfill_job"}
 #: Well-formed ids that were never created, for the `{parameter}`s of paths.
 UNKNOWN_JOB = AnonymousJob("p000", row_key(NOW + 30_000, "x" * 22), 0).job_id
@@ -102,6 +105,8 @@ UNKNOWN = {
 
 def expected(route: Route, who: str, kind: str) -> int:
     """The status that the rules of authorisation give, for any route."""
+    if route.unsigned:
+        return 404  # whoever asks: the token alone counts, and this is none
     if who == "unsigned":
         return 403
     if route.operation in OPEN | EVERYBODYS or (route.operation in ANYBODYS and who not in STRANGERS):
@@ -134,7 +139,13 @@ def acmes(api: Api, kind: str) -> dict[str, str]:
     job_id = api.create(**{"schedule": {"delaySeconds": 1}, **named}).body["jobId"]
     api.clockwork.run_until(api.clockwork.clock.at + 100_000)
     execution = next(one for one in api.clockwork.executions.all() if one.job_id == job_id)
-    return {"jobId": job_id, "executionId": execution.execution_id, "clientId": "acme", "pool": "batch-etl"}
+    return {
+        "jobId": job_id,
+        "executionId": execution.execution_id,
+        "clientId": "acme",
+        "pool": "batch-etl",
+        "token": NO_TOKEN,
+    }
 
 
 def ask(api: Api, route: Route, ids: dict[str, str], caller: str | None) -> Answer:

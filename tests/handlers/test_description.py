@@ -20,6 +20,7 @@ from clockwork.domain.jobs import Completion
 from clockwork.domain.lifecycle.tokens import Token, decode_token
 from clockwork.edge.description import openapi
 from clockwork.edge.description.contract import OPERATIONS
+from clockwork.edge.description.examples import TOKEN
 from clockwork.routes import ROUTES
 from tests.handlers.description import DESCRIPTION
 from tests.handlers.handlers import Api
@@ -30,7 +31,7 @@ API = Api(pools=("batch-etl=normal",))
 JOB = API.create(schedule={"delaySeconds": 1}).body["jobId"]
 API.clockwork.run_until(API.clockwork.clock.at + 100_000)
 IDS = {"jobId": JOB, "executionId": API.clockwork.executions.all()[0].execution_id, "clientId": "acme"}
-IDS["pool"] = "batch-etl"
+IDS |= {"pool": "batch-etl", "token": f"{'x' * 40}.1.{'x' * 22}.{'x' * 11}"}
 SCHEMA = schemathesis.openapi.from_wsgi("/v1/openapi.json", Gateway(API, ADMIN))
 CHECKED: list[Any] = CHECKS.get_by_names(  # the library's types say that not all of them are functions
     [
@@ -81,7 +82,12 @@ def test_every_route_is_described_and_nothing_else() -> None:
     assert described == {route.key for route in ROUTES}
     for methods in DESCRIPTION["paths"].values():
         for operation in methods.values():
-            assert {"403", "500", "503"} <= set(operation["responses"])
+            # Whoever need not sign is never told that it may not call.
+            refusal = {"404"} if operation.get("security") == [] else {"403"}
+            assert {"500", "503", *refusal} <= set(operation["responses"])
+    unsigned = [route.path for route in ROUTES if route.unsigned]
+    found = DESCRIPTION["paths"].items()
+    assert [path for path, methods in found if '"security": []' in json.dumps(methods)] == unsigned
 
 
 EXAMPLES = [
@@ -109,7 +115,8 @@ def _at_work(job_id: str, token: Token, now: int) -> Execution:
 @pytest.mark.parametrize(("route", "example"), EXAMPLES)
 def test_every_example_is_taken(route: Any, example: dict[str, Any]) -> None:
     pools = ("batch-etl=high,normal,low",)
-    api = Api(kafka_release_queue_url="https://sqs.us-east-1.amazonaws.com/123456789012/kafka", pools=pools)
+    kafka = "https://sqs.us-east-1.amazonaws.com/123456789012/kafka"
+    api = Api(kafka_release_queue_url=kafka, pools=pools, takes_unsigned=True)
     lists = {"allowedQueueArns": ["arn:aws:sqs:us-east-1:123456789012:orders"], "allowedTopics": ["orderTopic"]}
     api.clockwork.signing_secrets.names.add("clockwork/acme")
     api.call("PUT", "/v1/clients/acme", {"principals": [ALICE], **lists}, caller=ADMIN)
@@ -129,16 +136,18 @@ def test_every_example_is_taken(route: Any, example: dict[str, Any]) -> None:
         # Only an existing job can be cancelled.
         api.call("POST", "/schedule", OPERATIONS["post_schedule"].examples[0])
     sent = example
-    if "token" in example:
+    (key,) = api.clockwork.ticket_keys.get()
+    token = Token(execution_id, 1, decode_token(TOKEN).secret).checked(key)
+    if "token" in example or route.unsigned:
         # Only an execution at work is reported on, under the token of its own attempt.
-        token = Token(execution_id, 1, decode_token(example["token"]).secret)
         at_work = _at_work(anonymous, token, api.clockwork.clock.at)
         if route.operation == "confirm_cancel":
             # Only where somebody has asked for a cancel has a receiver stopped because of it.
             at_work = at_work.changed(cancel_noted_at=api.clockwork.clock.at)
         api.clockwork.executions.save([(None, at_work)])
-        sent = {**example, "token": str(token)}
-    path = route.path.format(jobId=job_id, clientId="acme", executionId=execution_id, pool="batch-etl")
+        sent = example if route.unsigned else {**example, "token": str(token)}
+    ids = {"jobId": job_id, "clientId": "acme", "executionId": execution_id, "pool": "batch-etl", "token": str(token)}
+    path = route.path.format(**ids)
     answer = api.call(route.method, path, sent, caller=ADMIN if route.admin else ALICE)
     assert answer.status == OPERATIONS[route.operation].status
     assert '"status":422' not in answer.text

@@ -44,6 +44,7 @@ OPTION_SETS: dict[str, dict[str, Any]] = {
         "kafka": KAFKA,
         "network": NETWORK,
         "ingestionQueue": True,
+        "unsignedCompletions": True,
         "releaseQueues": MOST_QUEUES,
         "shards": 1_000,
         "name": "A-name-as-long-as-it-may",

@@ -11,12 +11,37 @@ from tests.infra.template import Template, strings
 
 def test_there_is_one_route_per_entry_and_no_catch_all(account: Template) -> None:
     keys = [route["Properties"]["RouteKey"] for route in account.all("ApiGatewayV2::Route").values()]
-    assert sorted(keys) == sorted(route.key for route in ROUTES)
+    assert sorted(keys) == sorted(route.key for route in ROUTES if not route.unsigned)
 
 
 def test_every_route_asks_for_a_signature(account: Template) -> None:
     routes = account.all("ApiGatewayV2::Route").values()
     assert {route["Properties"]["AuthorizationType"] for route in routes} == {"AWS_IAM"}
+
+
+def test_one_route_alone_may_be_opened_and_has_a_throttle_of_its_own() -> None:
+    template = synthesize(unsignedCompletions=True)
+    routes = {
+        route["Properties"]["RouteKey"]: (route["Properties"]["AuthorizationType"], key)
+        for key, route in template.all("ApiGatewayV2::Route").items()
+    }
+    assert sorted(routes) == sorted(route.key for route in ROUTES)
+    unsigned = {key for key, (kind, _) in routes.items() if kind != "AWS_IAM"}
+    assert unsigned == {"POST /v1/completions/{token}"}
+    (only,) = unsigned
+    assert routes[only][0] == "NONE"
+    stage = template.one("ApiGatewayV2::Stage", "Api")
+    throttle = {"ThrottlingBurstLimit": 200, "ThrottlingRateLimit": 100}
+    assert stage["Properties"]["RouteSettings"] == {only: throttle}
+    # API Gateway refuses settings of a route that is not there yet.
+    assert routes[only][1] in stage["DependsOn"]
+
+
+def test_no_log_has_the_path_where_a_path_may_hold_a_token() -> None:
+    template = synthesize(unsignedCompletions=True)
+    logged = template.one("ApiGatewayV2::Stage", "Api")["Properties"]["AccessLogSettings"]["Format"]
+    assert "$context.routeKey" in logged
+    assert "$context.path" not in logged
 
 
 def test_requests_are_throttled_and_logged_with_their_caller(account: Template) -> None:

@@ -31,7 +31,7 @@ def arn_of(template: Template, name: str) -> Any:
 def test_without_a_network_there_is_no_queue_and_no_deliverer_of_it() -> None:
     plain = template_of("plain")
     assert [key for key in plain.body["Resources"] if "private" in key.lower()] == []
-    assert plain.function("Api")["Properties"]["Environment"]["Variables"]["HAS_NETWORK"] == "False"
+    assert plain.function("Api")["Properties"]["Environment"]["Variables"]["HAS_NETWORK"] == "0"
 
 
 def test_only_its_deliverer_is_in_the_network(network: Template) -> None:
@@ -47,8 +47,8 @@ def test_only_its_deliverer_is_in_the_network(network: Template) -> None:
         moment: network.function(moment)["Properties"]["Environment"]["Variables"]
         for moment in ("Api", "Poller", "Deliverer", "PrivateDeliverer", "Sweeper", "Ticker")
     }
-    assert {one["HAS_NETWORK"] for one in knows.values()} == {"True"}
-    assert [moment for moment, one in knows.items() if one["IN_NETWORK"] == "True"] == ["PrivateDeliverer"]
+    assert {one["HAS_NETWORK"] for one in knows.values()} == {"1"}
+    assert [moment for moment, one in knows.items() if one["IN_NETWORK"] == "1"] == ["PrivateDeliverer"]
 
 
 def test_the_queues_have_the_names_from_which_the_lambdas_derive_their_addresses(network: Template) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.executions import Execution, State
@@ -62,27 +62,31 @@ def _kept(stores: Stores) -> Iterator[str]:
     """The ids of all waiting jobs: in messages, in rows that no cursor has passed or that are owed, in parked rows."""
     for queue in (stores.queue, stores.ordered_queue, *stores.pool_queues.all()):
         for message in (*queue.messages.values(), *queue.dead.values()):
-            yield from _jobs_of_message(carried(message.body))
+            yield from _jobs_of_message(carried(message.body), stores.lost)
     for partition_id, shard in stores.shards.get(stores.shards.list()).items():
-        for row in every_row(stores.timeline, partition_id, shard.cursor):
-            yield from _jobs_of_row(row)
-        for row in owed_rows(stores.timeline, shard):
-            yield from _jobs_of_row(row)
+        for row in (*every_row(stores.timeline, partition_id, shard.cursor), *owed_rows(stores.timeline, shard)):
+            yield from _jobs_of_row(row, stores.lost)
     for client in (*EVERYBODY, DEPARTING):
         for row in every_row(stores.timeline, parking_of(client.client_id)):
-            yield from _jobs_of_row(row)
+            yield from _jobs_of_row(row, stores.lost)
 
 
-def _jobs_of_message(body: str) -> Iterator[str]:
+def _keeps(release: Release, lost: Container[str]) -> bool:
+    """Whether a release keeps its job. A check counts for a job whose ticket was lost, and for no other."""
+    return not release.checks or release.job_id in lost
+
+
+def _jobs_of_message(body: str, lost: Container[str]) -> Iterator[str]:
     try:
-        yield from (release.job_id for release in decode_message(body))
+        yield from (release.job_id for release in decode_message(body) if _keeps(release, lost))
     except (Undecodable, NewerFormat):
         return
 
 
-def _jobs_of_row(row: Row) -> Iterator[str]:
+def _jobs_of_row(row: Row, lost: Container[str]) -> Iterator[str]:
     for index, element in elements_of(row).items():
         if isinstance(element, Release):
-            yield element.job_id
+            if _keeps(element, lost):
+                yield element.job_id
         elif isinstance(element, Occurrence) and index not in row.cancelled:
             yield AnonymousJob(row.partition_id, row.key, index).job_id

@@ -13,8 +13,9 @@ from clockwork.settings import Settings
 def objection(releases: Sequence[Release], now: int, aligned: Aligned | None, settings: Settings) -> str | None:
     """What is wrong with a send at `now` (ms, the poller's clock); None if nothing is.
 
-    A message that leaves within a third of the margin after its instant counts from there: then it comes less than a
-    grid and a margin before it is due, and at least two thirds of the margin. A later one counts from the clock.
+    A message that leaves within a third of the margin after one of its instants, which lie a second apart, counts from
+    there: then it comes less than a grid and a margin before it is due, and at least two thirds of the margin. One that
+    leaves later after them counts from the clock.
     """
     if aligned is None:
         return None

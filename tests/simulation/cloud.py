@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from clockwork.domain.messages.tickets import is_ticket
+from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.containment import Faults
 from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
@@ -24,6 +25,7 @@ from clockwork.flows.sweep.unpark import unpark
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.flows.world import Environment, World
 from clockwork.memory.clock import SeededRandom
+from clockwork.memory.queue import Message as Ticket
 from clockwork.ports import Invoker
 from clockwork.settings import Settings
 from tests.simulation import proxies
@@ -35,7 +37,7 @@ from tests.simulation.history import History
 from tests.simulation.receivers import Receivers
 from tests.simulation.retention import expire_messages, expire_records
 from tests.simulation.scheduler import Actor, Scheduler
-from tests.simulation.stores import Stores, UnrulyQueue
+from tests.simulation.stores import Stores, UnrulyQueue, carried
 from tests.simulation.targets import MoodyTargets, UnderWay
 from tests.simulation.thaw import freezes
 from tests.simulation.watcher import MOST_SKEW_MS, Watcher
@@ -345,9 +347,17 @@ class Cloud:
 
     def _pull(self, queue: UnrulyQueue) -> None:
         while received := queue.receive(self._at_once()):
-            tickets = [(one.body, one.message_id) for one in received if is_ticket(one.body)]
+            tickets = [(m.body, m.message_id) for m in received if is_ticket(m.body) and not self._loses(queue, m)]
             if tickets:
                 self.fleet.take(tickets)
+
+    def _loses(self, queue: UnrulyQueue, ticket: Ticket) -> bool:
+        """Whether a worker lets a ticket go without a claim, as one does that pairs it with another's receipt."""
+        if not self.adversary.strikes(Fault.TICKET_LOST, self.adversary.profile.queue):
+            return False
+        queue.delete(ticket.message_id)
+        self.stores.lost |= {release.job_id for release in decode_message(carried(ticket.body))}
+        return True
 
     def _at_once(self) -> int:
         """How many messages are handed over at once."""

@@ -136,7 +136,7 @@ class NamedWatcher:
         at, wanted = job.definition.at, job.definition
         if job.state is JobState.ACTIVE and at is not None:
             placed = Placed(job.job_id, _execution_of(job), at, wanted.sequence or 0)
-            self._order.accepted(job.client_id, wanted.ordering_key, placed, self._scheduler.now)
+            self._order.accepted(job.client_id, wanted.ordering_key, wanted.target, placed, self._scheduler.now)
 
     def is_outdated(self, execution_id: str) -> bool:
         """Whether the execution's job does not fire at this instant any more, or was deleted."""

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from clockwork.domain.jobs import Occurrence
+from clockwork.domain.jobs import KafkaTarget, Occurrence, Target
 from clockwork.domain.ordering import IN_TIME_MS
 
 
@@ -31,13 +31,15 @@ class Order:
     def __init__(self, clocks_apart_ms: int = 0) -> None:
         #: A job that is acknowledged at least this long (ms) before it is due is sure of its position.
         self._in_time_ms = IN_TIME_MS + clocks_apart_ms
-        self._placed: defaultdict[tuple[str, str], dict[str, Placed]] = defaultdict(dict)
+        #: By client, key, and whether they are bound for Kafka, which has a queue and so an order of its own.
+        self._placed: defaultdict[tuple[str, str, bool], dict[str, Placed]] = defaultdict(dict)
         self._lost: set[str] = set()
 
-    def accepted(self, client_id: str, ordering_key: str | None, placed: Placed, at: int) -> None:
+    def accepted(self, client_id: str, ordering_key: str | None, target: Target, placed: Placed, at: int) -> None:
         """Notes a job with one fire that was acknowledged at `at` (ms)."""
         if ordering_key is not None and at <= placed.due_at - self._in_time_ms:
-            self._placed[client_id, ordering_key].setdefault(placed.execution_id, placed)
+            order = client_id, ordering_key, isinstance(target, KafkaTarget)
+            self._placed[order].setdefault(placed.execution_id, placed)
 
     def loses(self, execution_ids: Iterable[str]) -> None:
         """Notes executions that lose their position: received too often, the sweeper sends them anew, at the end."""
@@ -52,7 +54,8 @@ class Order:
         """The executions that have to end before this one starts."""
         if occurrence.ordering_key is None:
             return
-        placed = self._placed[occurrence.client_id, occurrence.ordering_key]
+        is_for_kafka = isinstance(occurrence.target, KafkaTarget)
+        placed = self._placed[occurrence.client_id, occurrence.ordering_key, is_for_kafka]
         mine = placed.get(execution_id)
         ahead = (other for other in placed.values() if mine is not None and other.place < mine.place)
         yield from (other for other in ahead if other.execution_id not in self._lost)

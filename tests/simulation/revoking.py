@@ -15,8 +15,6 @@ from clockwork.domain.executions import Execution, State
 from clockwork.domain.jobs import HttpTarget, KafkaTarget, PoolTarget, SqsTarget, Target
 from clockwork.domain.releases import Delivery
 
-#: An environment that sleeps does for so long at the most (ms).
-LONGEST_SLEEP_MS = 50_000
 #: How the reason of a refused execution ends.
 REFUSED = "allowed"
 
@@ -39,9 +37,11 @@ def is_granted(target: Target, client: Client) -> bool:
 class Grants:
     """What each client may send to, now and earlier."""
 
-    def __init__(self, invocation_ms: int) -> None:
+    def __init__(self, invocation_ms: int, skew_ms: int) -> None:
         #: An invocation that began before a change may go by the client as it was, for so long (ms).
         self._invocation_ms = invocation_ms
+        #: A clock of an invocation differs from true time by so much at the most (ms).
+        self._skew_ms = skew_ms
         self._known: defaultdict[str, list[tuple[int, Client]]] = defaultdict(list)
         #: False where clients are written past this judge: then it objects to nothing.
         self.knows_clients = True
@@ -59,29 +59,34 @@ class Grants:
             return None
         return f"an attempt goes to {target}, which was taken away from its client"
 
-    def refusal_objection(self, record: Execution, now: int) -> str | None:
+    def refusal_objection(self, record: Execution) -> str | None:
         """Why an execution must not end like this, or None: refused though nothing was taken away, or without reason.
+
+        The judge goes by when it was refused, as its attempt says, and not by when that was saved: an environment may
+        sleep or be frozen between the two, in the call that saves. Whoever refuses has asked for the client within its
+        own invocation, so only how the client was within the longest one before that instant is a reason.
 
         At level `none` another copy of its message may have been started.
         """
-        error = record.attempts[-1].error if record.attempts else None
-        if error is None or REFUSED not in error:
+        refused = record.attempts[-1] if record.attempts else None
+        if refused is None or refused.error is None or REFUSED not in refused.error:
             return None
-        if record.state is not State.DEAD or error not in (record.reason or ""):
+        if record.state is not State.DEAD or refused.error not in (record.reason or ""):
             return f"it was refused, and is {record.state}: {record.reason}"
-        known = [client for _, client in self._known[record.client_id]]
-        # A save that comes to its table after its environment has slept was decided before.
-        decided_at = now - LONGEST_SLEEP_MS
-        if all(_has_all(one, known[0]) for one in self._lately(record.client_id, decided_at)):
-            return f"it is refused, and nothing was taken away: {error}"
+        _, first = self._known[record.client_id][0]
+        if all(_has_all(one, first) for one in self._lately(record.client_id, refused.started_at)):
+            return f"it is refused, and nothing was taken away: {refused.error}"
         return None
 
     def _was_ever(self, client_id: str, now: int, holds: Callable[[Client], bool]) -> bool:
         return any(map(holds, self._lately(client_id, now)))
 
     def _lately(self, client_id: str, now: int) -> list[Client]:
-        """The client as it was at the beginning of the longest invocation, and at each change since."""
-        known = self._known[client_id]
+        """The client as it was at the beginning of the longest invocation that knows `now`, and at each change since.
+
+        `now` is of any clock.
+        """
+        known = [(at, client) for at, client in self._known[client_id] if at <= now + self._skew_ms]
         since = now - self._invocation_ms
         first = max((index for index, (at, _) in enumerate(known) if at <= since), default=0)
         return [client for _, client in known[first:]]

@@ -323,6 +323,7 @@ def _settings(rng: random.Random, profile: Profile) -> Settings:
         **lives,
         ordered_shards=1,
         pools=(SPEC,),
+        kafka_release_queue_url="of Kafka's deliverer",
         admin_principals=(ADMIN,),
         shards=rng.randint(1, 4),
         poller_timeout_seconds=rng.choice((300, 300, 40)),
@@ -334,6 +335,7 @@ def _settings(rng: random.Random, profile: Profile) -> Settings:
         deliverer_timeout_seconds=deliverer_timeout,
         visibility_seconds=2 * deliverer_timeout,
         idempotency_seconds=900,
+        ticket_check_seconds=900,
         # Where something is out pollers have to read ahead of it.
         backpressure_messages=rng.choice((2, 40_000)) if profile not in (OUTAGES, DEFECTS) else 40_000,
     )

@@ -11,7 +11,8 @@ from clockwork.flows.named import in_flight, unended
 from clockwork.flows.poll import portions
 from clockwork.flows.requests import clients
 from clockwork.flows.sweep import deletion, unpark
-from clockwork.flows.timeline import later, shards
+from clockwork.flows.timeline import later
+from clockwork.ports import registry
 
 #: The bounds that may be anything: more turns make the same, and who is refused may ask again.
 BOUNDS: dict[tuple[ModuleType, str], int] = {
@@ -27,7 +28,7 @@ BOUNDS: dict[tuple[ModuleType, str], int] = {
     (in_flight, "MOST_AT_ONCE"): 2,
     (clients, "MOST_REPLANS"): 1,
     (later, "MOST_TRIES"): 2,
-    (shards, "MOST_TRIES"): 2,
+    (registry, "MOST_TRIES"): 2,
 }
 
 

@@ -353,6 +353,8 @@ class Stores:
         self.ordered_queue = self.in_hand = UnrulyOrderedQueue(clock, settings, adversary, watcher)
         self.releases = Routed(by_order(self.queue, self.ordered_queue))
         self.pool_queues = UnrulyPoolQueues(clock, settings, adversary, watcher, self.acting)
+        #: The ids of jobs of which a ticket was lost in its queue: their checks have to find that.
+        self.lost: set[str] = set()
         self.dead_letters = MemoryDeadLetters(self.queue, self.ordered_queue, *self.pool_queues.all())
         self.jobs = WatchedJobs(watcher)
         self.regulation = WatchedRegulation(watcher, self.acting)

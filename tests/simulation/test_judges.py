@@ -17,6 +17,7 @@ from clockwork.domain.ids import AnonymousJob, NamedJobId
 from clockwork.domain.jobs import KafkaTarget
 from clockwork.domain.keys import row_key
 from clockwork.domain.lifecycle.parking import parking_of
+from clockwork.domain.lifecycle.retries import backoff_seconds
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import row_of_job
 from clockwork.domain.timeline import Row
@@ -31,9 +32,11 @@ from tests.simulation.decisions import decisions, raising
 from tests.simulation.defects import DEFECTIVE, Defect, Defects, Meets
 from tests.simulation.lines import Lines
 from tests.simulation.outages import LONGEST_MS, PLACED_AT, PLACES, TIMES, Outage, Place
-from tests.simulation.requests import REGULATED
+from tests.simulation.requests import COMPLETIONS, DELAYS_MS, REGULATED, RETRY_POLICIES
+from tests.simulation.retention import LONG_PAUSE_MS, SLOW_RETRIES
 from tests.simulation.scheduler import Actor, Scheduler
 from tests.simulation.slots import CLOCKS_APART_MS
+from tests.simulation.stage import DRAIN_BOUND_MS
 from tests.support.examples import NOW, execution, occurrence, release
 
 CLIENT = REGULATED.client_id
@@ -257,3 +260,12 @@ def test_who_waits_while_slots_pass_unused_starts_soon(wanted_at: int, started_a
     lines.reserved(CLIENT, NOW + 500_000, 1, 1_000.0, NOW + 500_000)
     assert (lines.start_objection(CLIENT, wanted_at, started_at) is None) == is_right
     assert lines.start_objection("other", wanted_at, started_at) is None
+
+
+def test_a_run_drains_for_as_long_as_a_job_may_honestly_take() -> None:
+    """Else a message of a late attempt is taken for one that is left for ever."""
+    attempt_seconds = max(completion.timeout_seconds for completion in COMPLETIONS)
+    starts_ms = max(LONG_PAUSE_MS, *(last for _, last in DELAYS_MS))
+    for policy in (*RETRY_POLICIES, *SLOW_RETRIES):
+        waits = sum(backoff_seconds(policy, failures, 1.0) for failures in range(1, policy.max_attempts))
+        assert starts_ms + (policy.max_attempts * attempt_seconds + waits) * 1000 < DRAIN_BOUND_MS

@@ -8,10 +8,10 @@ from clockwork.domain.executions import Attempt, Execution, State
 from clockwork.domain.jobs import HttpTarget, KafkaTarget, SqsTarget, Target
 from clockwork.domain.releases import Delivery
 from tests.simulation.requests import QUEUE_ARN, REVOCABLE, TOPIC
-from tests.simulation.revoking import LONGEST_SLEEP_MS, Grants, without_some
+from tests.simulation.revoking import Grants, without_some
 from tests.support.examples import NOW, execution, occurrence, release
 
-INVOCATION_MS = 60_000
+INVOCATION_MS, SKEW_MS = 60_000, 1_500
 BARE = without_some(REVOCABLE, 0.0, lambda: 0.5)
 TARGETS = HttpTarget("https://good.example.com/"), SqsTarget(QUEUE_ARN), KafkaTarget(TOPIC)
 
@@ -21,16 +21,16 @@ def to(target: Target) -> Delivery:
     return Delivery(due.execution_id, due.job_id, 1, due.occurrence, NOW + INVOCATION_MS)
 
 
-def refused(state: State = State.DEAD, told: str = "permanent failure: ") -> Execution:
+def refused(at: int, state: State = State.DEAD, told: str = "permanent failure: ") -> Execution:
     error = "https://good.example.com/ leads to a host that the client's allowedTargetHosts do not list"
-    attempt = Attempt(1, State.FAILED, NOW, NOW, error=error)
+    attempt = Attempt(1, State.FAILED, at, at, error=error)
     record = execution(state, client_id=REVOCABLE.client_id, attempt=1, reason=f"{told}{error}" if told else "no more")
     return record.changed(attempts=(attempt,))
 
 
 @pytest.fixture
 def grants() -> Grants:
-    judge = Grants(INVOCATION_MS)
+    judge = Grants(INVOCATION_MS, SKEW_MS)
     judge.changed(REVOCABLE, NOW - 10**6)
     return judge
 
@@ -50,13 +50,20 @@ def test_callbacks_keep_their_host(grants: Grants) -> None:
 
 
 def test_a_refusal_ends_the_execution_with_its_reason_and_only_while_something_is_taken_away(grants: Grants) -> None:
-    assert "nothing was taken away" in str(grants.refusal_objection(refused(), NOW))
+    assert "nothing was taken away" in str(grants.refusal_objection(refused(NOW)))
     grants.changed(BARE, NOW)
-    assert grants.refusal_objection(refused(), NOW) is None
+    assert grants.refusal_objection(refused(NOW)) is None
     grants.changed(REVOCABLE, NOW + 5)
-    over = NOW + 5 + INVOCATION_MS + LONGEST_SLEEP_MS
-    assert grants.refusal_objection(refused(), over - 1) is None
-    assert "nothing was taken away" in str(grants.refusal_objection(refused(), over))
-    assert "it was refused, and is FAILED" in str(grants.refusal_objection(refused(State.FAILED), NOW))
-    assert "no more" in str(grants.refusal_objection(refused(told=""), NOW))
-    assert grants.refusal_objection(execution(State.DEAD, reason="spent"), NOW) is None
+    over = NOW + 5 + INVOCATION_MS
+    assert grants.refusal_objection(refused(over - 1)) is None
+    assert "nothing was taken away" in str(grants.refusal_objection(refused(over)))
+    assert "it was refused, and is FAILED" in str(grants.refusal_objection(refused(NOW, State.FAILED)))
+    assert "no more" in str(grants.refusal_objection(refused(NOW, told="")))
+    assert grants.refusal_objection(execution(State.DEAD, reason="spent")) is None
+
+
+def test_what_is_taken_away_later_is_no_reason_of_a_refusal(grants: Grants) -> None:
+    """A clock may be off by the skew, and no more."""
+    grants.changed(BARE, NOW)
+    assert grants.refusal_objection(refused(NOW - SKEW_MS)) is None
+    assert "nothing was taken away" in str(grants.refusal_objection(refused(NOW - SKEW_MS - 1)))

@@ -92,7 +92,7 @@ class Watcher:
         #: State that an invocation read at its beginning is at most this old (ms) while the invocation runs.
         self._invocation_ms = settings.deliverer_timeout_seconds * 1000 + MOST_SKEW_MS
         self._paused_since: dict[str, int] = {}
-        self.grants = Grants(self._invocation_ms)
+        self.grants = Grants(self._invocation_ms, MOST_SKEW_MS)
         self.departures = Departures(self._invocation_ms)
         self.order = Order(2 * skew_ms)
         self.lives = Lives(self.require)
@@ -164,7 +164,8 @@ class Watcher:
             self.promises[job_id] = Promise(job_id, occurrence, self._scheduler.now)
             execution_id = only_execution(job_id, occurrence.due_at)
             placed = Placed(job_id, execution_id, occurrence.due_at, occurrence.sequence)
-            self.order.accepted(occurrence.client_id, occurrence.ordering_key, placed, self._scheduler.now)
+            key, target = occurrence.ordering_key, occurrence.target
+            self.order.accepted(occurrence.client_id, key, target, placed, self._scheduler.now)
             self._check_released(job_id)
 
     def cancelled(self, job_id: str) -> None:
@@ -325,7 +326,7 @@ class Watcher:
             is_true = (after.execution_id, after.attempt) in self._successes
             self.require(is_true, "I1", "it is recorded as succeeded, and no attempt of it was", about)
         if before is None or after.attempts != before.attempts:
-            objection = self.grants.refusal_objection(after, self._scheduler.now)
+            objection = self.grants.refusal_objection(after)
             self.require(objection is None, "I9", str(objection), about)
         objection = self.departures.end_objection(after, self._promised_at(about))
         self.require(objection is None, "I5", str(objection), about)
@@ -413,11 +414,16 @@ class Watcher:
         )
 
     def _check_made_once(self, job_id: str, occurrence: Occurrence) -> None:
-        """Requires that one request makes one job, however often it is repeated while its key is remembered."""
+        """Requires that one request makes one job, however often it is repeated while its key is remembered.
+
+        An execution that is redriven and dies again before an attempt has a second callback, with the same facts.
+        """
         promise = self.promises.get(job_id)
         occurrence = occurrence if promise is None else promise.occurrence  # a redriven job counts as made anew
         known, created_at = self._payloads.setdefault(occurrence.payload.body, (job_id, occurrence.created_at))
-        if known != job_id:
+        is_callback = occurrence.payload.body.startswith(b'{"executionId":')
+        may_die_again = is_callback and occurrence.client_id in self.redriven
+        if known != job_id and not may_die_again:
             apart = abs(occurrence.created_at - created_at)
             self.require(apart >= self._memory_ms, "I10", f"one wish became two jobs: {known}", job_id)
 

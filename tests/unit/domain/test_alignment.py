@@ -57,10 +57,20 @@ def test_a_delay_that_counted_from_the_clock_would_bring_some_messages_a_whole_s
     assert too_soon["grid"] == 0
 
 
-@pytest.mark.parametrize(("late_ms", "counts_from_ms"), [(0, 0), (50, 0), (51, 51), (900, 900)])
+@pytest.mark.parametrize(("late_ms", "counts_from_ms"), [(-3, -3), (0, 0), (50, 0), (51, 51), (900, 900)])
 def test_what_is_sent_more_than_a_third_of_the_margin_late_counts_from_the_clock(
     late_ms: int, counts_from_ms: int
 ) -> None:
+    assert GRID.counts_from(NOW, NOW + late_ms) == NOW + counts_from_ms
+
+
+@pytest.mark.parametrize(
+    ("late_ms", "counts_from_ms"), [(1_000, 1_000), (5_012, 5_000), (5_050, 5_000), (5_051, 5_051)]
+)
+def test_what_is_sent_whole_seconds_late_counts_from_as_many_seconds_after_its_instant(
+    late_ms: int, counts_from_ms: int
+) -> None:
+    """Delays are whole seconds: counted from the clock, it would come a second too soon, as if it was a bit late."""
     assert GRID.counts_from(NOW, NOW + late_ms) == NOW + counts_from_ms
 
 

@@ -89,6 +89,8 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "waits": 0,
         "meets": 0,
         "watches": False,
+        "checks": False,
+        "checked": False,
     },
     "Report": {"retryable": True},
     "RetryPolicy": {

@@ -19,6 +19,8 @@ class Route:
     #: A route that the workers of pools call: if the deployment has pools, the workers Lambda answers it, with the code
     #: of the api Lambda, so that heartbeats and creates do not wait for each other.
     worker: bool = False
+    #: A route without IAM authorization, for callers without AWS credentials: its operation alone decides who may call.
+    unsigned: bool = False
     #: A route of the original Clockwork: it answers text, and 400 to every request that it refuses for its content.
     original: bool = False
     #: On an older path of an operation that another route has as well: the name of the operation on the older path.
@@ -50,6 +52,7 @@ ROUTES = (
     Route("POST", "/v1/executions/{executionId}/fail", "fail_execution"),
     Route("POST", "/v1/executions/{executionId}/cancelled", "confirm_cancel"),
     Route("POST", "/v1/executions/{executionId}/heartbeat", "beat_execution"),
+    Route("POST", "/v1/completions/{token}", "report_by_token", unsigned=True),
     Route("POST", "/v1/schedules/preview", "preview_schedule"),
     Route("GET", "/v1/upcoming", "list_upcoming"),
     Route("GET", "/v1/audit", "list_audit"),

@@ -30,10 +30,7 @@ class InvalidSettings(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Everything that may differ between two deployments. The defaults are those of an account.
-
-    Names and URLs of resources are empty until the stack fills them in.
-    """
+    """What may differ between two deployments; the defaults are an account's. The stack fills in names and URLs."""
 
     stage: str = "account"
     #: The number of plain shards. May change at any time; ids made before stay valid. With fewer, new jobs no longer go
@@ -91,20 +88,22 @@ class Settings:
     #: Timeline rows live this long past their due instant. An outage must be shorter.
     row_retention_seconds: int = 3 * 86_400
     execution_retention_seconds: int = 30 * 86_400
-    #: How long the release queues and their dead-letter queues keep a message, the longest that SQS offers: waiting
-    #: messages must outlive every outage that Clockwork is to survive.
+    #: How long the release queues and their dead-letter queues keep a message: the longest that SQS offers.
     queue_retention_seconds: int = 14 * 86_400
     #: What has waited in an ordered queue for this long ends DEAD, before the queue deletes it without a trace. A head
     #: may be hidden for 12 hours meanwhile, and those behind it are seen only after it.
     ordered_wait_seconds: int = 13 * 86_400
+    #: So long after a ticket was sent to a pool it is checked whether a worker has claimed it. If not, it is sent anew.
+    ticket_check_seconds: int = 3 * 86_400
     idempotency_seconds: int = 86_400
-    #: Each api environment admits an even share of a client's createsPerSecond, for so many environments. More
-    #: environments than that admit more in all.
+    #: Each of so many api environments admits an even share of a client's createsPerSecond. More of them admit more.
     api_environments: int = 4
     #: How long an environment may act on a client's row as it last read it.
     client_cache_seconds: int = 10
     #: True: the release queue treats every client as a group of its own. SQS bills it: 0.10 USD per million requests.
     fair_queue: bool = False
+    #: Whether receivers may report unsigned, by the token of their attempt alone (`POST /v1/completions/{token}`).
+    takes_unsigned: bool = False
     admin_principals: tuple[str, ...] = ()
     timeline_table: str = ""
     jobs_table: str = ""
@@ -225,6 +224,7 @@ class Settings:
             deliverer_concurrency=10,
             circuit_least_outcomes=10,
             circuit_cooldown_seconds=5,
+            takes_unsigned=True,
             own_metrics="all",
         )
 
@@ -239,14 +239,13 @@ class Settings:
     @staticmethod
     def from_environment(environment: Mapping[str, str]) -> Settings:
         """Settings from environment variables. Raises InvalidSettings naming every missing or unreadable one."""
-        values: dict[str, object] = {}
-        faults = []
+        values, faults = dict[str, object](), list[str]()
         for field in fields(Settings):
             name = field.name.upper()
             try:
                 values[field.name] = _from_text(environment[name], field.default)
             except KeyError:
-                faults.append(f"{name} is not set" if name not in environment else f"{name} is not True or False")
+                faults.append(f"{name} is not set" if name not in environment else f"{name} is not 1 or 0")
             except ValueError as error:
                 faults.append(f"{name} is {environment[name]!r}: {error}")
         if faults:
@@ -280,12 +279,13 @@ def _pool_of(setting: str) -> tuple[str, list[str]]:
 
 
 def _to_text(value: object) -> str:
-    return json.dumps(list(value)) if isinstance(value, tuple) else str(value)
+    plain = int(value) if isinstance(value, bool) else value
+    return json.dumps(list(plain)) if isinstance(plain, tuple) else str(plain)
 
 
 def _from_text(text: str, like: object) -> object:
     if isinstance(like, bool):
-        return {"True": True, "False": False}[text]
+        return {"1": True, "0": False}[text]
     if isinstance(like, int):
         return int(text)
     if isinstance(like, tuple):

@@ -35,6 +35,18 @@ PULLING = (
         "I12",
     ),
     Mutant(
+        "a ticket is sent without a check",
+        "flows/sealing.py",
+        (("            self._timeline.put_new(rows)\n", ""),),
+        "I12",
+    ),
+    Mutant(
+        "a check sends nothing again",
+        "domain/lifecycle/awaited.py",
+        (("    if stored is None:\n        return True\n", "    if stored is None:\n        return False\n"),),
+        "I12",
+    ),
+    Mutant(
         "a handback uses up an attempt",
         "domain/executions.py",
         (("return self.attempt - self.budget_from - self.handbacks", "return self.attempt - self.budget_from"),),

@@ -174,14 +174,14 @@ RELEASING = (
     ),
     Mutant(
         "shards are used before they are registered",
-        "flows/timeline/shards.py",
-        (("    world.shards.register(shard.partition_id)\n", ""),),
+        "ports/registry.py",
+        (("    shards.register(shard.partition_id)\n", ""),),
         "L1",
     ),
     Mutant(
         "a shard that has left is not taken back",
-        "flows/timeline/shards.py",
-        (("one if one.status is ShardStatus.USED else _taken_back(world, one)", "one"),),
+        "ports/registry.py",
+        (("one if one.status is ShardStatus.USED else _taken_back(shards, one)", "one"),),
         "I1",
     ),
     Mutant(

@@ -181,7 +181,8 @@ def test_what_another_deliverer_has_to_deliver_by_then_is_sent_to_its_queue(
     more |= {} if order is None else {"ordering_key": order, "sequence": 0}
     named = Named(target=before, **more)
     clockwork = named.clockwork
-    clockwork.world = replace(clockwork.world, settings=replace(clockwork.settings, has_network=True))
+    ways = replace(clockwork.settings, has_network=True, kafka_release_queue_url="of Kafka's deliverer")
+    clockwork.world = replace(clockwork.world, settings=ways)
     listed = {"allowed_topics": ("orders",), "allowed_private_targets": ("10.0.0.7:80",)}
     clockwork.clients.put(msgspec.structs.replace(ACME, max_concurrency=cap, **listed))
     clockwork.clock.advance(600_000)
@@ -212,3 +213,24 @@ def test_an_attempt_has_no_token_if_its_job_completes_by_callback_no_more() -> N
     (stored,) = named.executions()
     assert (stored.state, stored.attempt) == (State.SUCCEEDED, 1)
     assert [one.token for one in clockwork.targets.delivered] == [None]
+
+
+@pytest.mark.parametrize("url", ["of Kafka's deliverer", ""], ids=["with Kafka", "Kafka was removed"])
+def test_what_is_redriven_in_order_and_changed_to_kafka_meanwhile_is_not_dropped_as_a_repeat(url: str) -> None:
+    named = Named(target=OPEN, every_ms=600_000, ordering_key="k", sequence=0)
+    clockwork = named.clockwork
+    ways = replace(clockwork.settings, kafka_release_queue_url=url)
+    clockwork.world = replace(clockwork.world, settings=ways)
+    clockwork.clients.put(msgspec.structs.replace(ACME, allowed_topics=("orders",)))
+    to_kafka = replaced(named.definition(target=KafkaTarget("orders"), every_ms=600_000, ordering_key="k"), b'"y"')
+    clockwork.clock.advance(600_000)
+    clockwork.poll_all()
+    (message,) = clockwork.ordered_queue.messages.values()
+    (sent,) = codec.decode_message(message.body)
+    named.change(to_kafka)
+    # The copy of a redrive, which is of the job's revision of now, and has the target that its record told.
+    clockwork.ordered_queue.delete(message.message_id)
+    clockwork.ordered_queue.send([msgspec.structs.replace(sent, revision=named.stored.revision)], clockwork.clock.at)
+    clockwork.deliver_ordered()
+    clockwork.deliver_ordered()
+    assert [one.occurrence.target for one in clockwork.targets.delivered] == [KafkaTarget("orders")]

@@ -160,3 +160,26 @@ def test_a_client_that_may_name_a_target_by_now_is_not_refused_by_what_a_cache_k
     regulated.create(1, target=SqsTarget(QUEUE))
     assert len(regulated.run(20)) == 1
     assert regulated.states() == {State.SUCCEEDED}
+
+
+@pytest.mark.parametrize("record", ["full", "none"])
+def test_a_deliverer_that_was_frozen_refuses_nothing_by_what_its_client_was_minutes_ago(
+    record: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A refusal is for good. The client may send there again by now, and others deliver what was not begun in time."""
+    regulated = Regulated(allowed_target_hosts=("else.example.org",))
+    regulated.create(1, record=record)
+    clock = regulated.clockwork.clock
+    hold_until, frozen_ms = clock.hold_until, [400_000]
+
+    def frozen(at: int) -> None:
+        hold_until(at)
+        if frozen_ms:
+            clock.advance(frozen_ms.pop())
+            regulated.set_client()
+
+    monkeypatch.setattr(clock, "hold_until", frozen)
+    assert len(regulated.run(900)) == 1
+    assert not frozen_ms
+    assert regulated.states() == ({State.SUCCEEDED} if record == "full" else set())
+    assert not regulated.clockwork.queue.messages

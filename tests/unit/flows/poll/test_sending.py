@@ -195,6 +195,19 @@ def test_a_sweep_whose_sends_are_slow_ends_before_the_lease_and_loses_nothing(mo
     assert {release_in(m.body).run_at for m in clockwork.queue.messages.values()} == set(dues)
 
 
+def test_messages_whose_sends_come_whole_seconds_late_come_as_shortly_before_they_are_due(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each send holds the next one up by a second and 4 ms, and for these no message may come a second too soon."""
+    clockwork = ready()
+    late_ms = 1_004
+    seen = sends(clockwork, monkeypatch, takes_ms=GRID_MS + late_ms)
+    put(clockwork, ahead(clockwork, 200))
+    assert poll(clockwork).released == 200
+    assert len(seen) == 1_000 // GRID_MS
+    assert all(MARGIN_MS - 3 * (late_ms - 1_000) <= early < MARGIN_MS + GRID_MS for early in early_ms(clockwork))
+
+
 def test_what_was_read_is_sent_where_a_later_page_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     clockwork = ready()
     put(clockwork, ahead(clockwork, 700))

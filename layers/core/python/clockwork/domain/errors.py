@@ -77,6 +77,10 @@ class StaleToken(ClockworkError):
     """The token is not that of an attempt that runs: its claim has been ended, or it never was one."""
 
 
+class UnknownToken(ClockworkError):
+    """What came unsigned names no attempt that runs under it. Why not is told to nobody."""
+
+
 class NotNamed(ClockworkError):
     """An anonymous job has one instant and cannot be changed: a client can only read it and cancel it."""
 

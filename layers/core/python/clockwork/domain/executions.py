@@ -89,6 +89,8 @@ class Awaited(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     #: The pool whose worker has it, and the name that this gives itself; None: a target delivered it to a receiver.
     pool: str | None = None
     worker_id: str | None = None
+    #: The permit that the worker holds meanwhile, where the client has a concurrency limit.
+    permit: int | None = None
     #: A repeat of a cancel has sent the watch for the end of its grace once more: other repeats need not.
     watched_again: bool = False
 

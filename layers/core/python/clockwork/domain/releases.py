@@ -20,6 +20,7 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     """Attempt number `attempt` of an occurrence. The deliverer does not start it before `run_at` (ms).
 
     `watches`: it is the watch of an attempt that ends by callback. It comes when the claim ends, and starts nothing.
+    `checks`: it is the check of a ticket, and starts nothing either. `checked`: a check of its attempt is on its way.
     `run` is the last part of the executionId. `revision` is that of the named job's row from which it was made; None
     for an anonymous job. The occurrence of a named job is a hint: its row has the rest. `as_it_was`: a redrive that
     asks nothing of its job, and whose occurrence is whole. `partition_id` is the shard of a named job. `history` holds
@@ -54,6 +55,8 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     held: Held | None = None
     line: Line | None = None
     watches: bool = False
+    checks: bool = False
+    checked: bool = False
 
     @property
     def has_waited(self) -> bool:
@@ -78,6 +81,11 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
         job = decode_job(self.job_id)
         assert isinstance(job, AnonymousJob), "a named job's release names its partition"
         return job.partition_id
+
+    def for_attempt(self, attempt: int) -> Release:
+        """The release of this attempt or of another one, which neither watches nor checks. Its check is for its own."""
+        checked = self.checked and attempt == self.attempt
+        return msgspec.structs.replace(self, attempt=attempt, watches=False, checks=False, checked=checked)
 
     def lateness_ms(self, started_at: int) -> int:
         """How late a first attempt began (ms): after its due instant, or its create or redrive if that came later."""

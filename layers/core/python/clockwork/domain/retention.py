@@ -19,7 +19,8 @@ class Retention(msgspec.Struct, frozen=True):
     """How long a deployment keeps things (ms).
 
     `records_ms`: a record, once its execution has ended. `rows_ms`: a timeline row, past the instant at which it is to
-    run. `messages_ms`: a message in a queue or in its dead-letter queue, since it was sent.
+    run. `messages_ms`: a message in a queue or in its dead-letter queue, since it was sent; with pools, the check that
+    is put beside it.
     """
 
     records_ms: int

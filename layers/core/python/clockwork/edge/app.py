@@ -16,7 +16,7 @@ from clockwork.edge.http.answer import PlainText, to_json
 from clockwork.edge.http.request import Request, caller_arn
 from clockwork.edge.http.router import Router
 from clockwork.edge.operations.creates import CreateApi
-from clockwork.flows.access import identify, require_admin
+from clockwork.flows.access import NOBODY, identify, require_admin
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.flows.world import World
 from clockwork.routes import ROUTES, Route
@@ -52,7 +52,7 @@ def make_api(world: World, count_accepted: Callable[[int], None]) -> Handler:
 
 
 def _answer(api: CreateApi, route: Route, path: dict[str, str], event: dict[str, Any]) -> dict[str, Any]:
-    caller = identify(api.world, caller_arn(event))
+    caller = NOBODY if route.unsigned else identify(api.world, caller_arn(event))
     if route.admin:
         require_admin(caller)
     query = event.get("queryStringParameters") or {}

@@ -48,6 +48,10 @@ class Caller(msgspec.Struct, frozen=True):
         return self.is_admin or client_id in self.client_ids
 
 
+#: Who calls without a signature: nobody whom a client or a deployment lists.
+NOBODY = Caller("")
+
+
 def identify(world: World, caller_arn: str) -> Caller:
     """The caller behind an ARN. No table is read, so `client_ids` is still empty."""
     principal = principal_of(caller_arn)

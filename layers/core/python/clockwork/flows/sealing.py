@@ -1,28 +1,62 @@
-"""Tickets in place of releases: what is for a pool is sealed, and sent to the pool's queue.
+"""Tickets in place of releases: what is for a pool is checked for, sealed, and sent to the pool's queue.
 
-How it fails. Without a key nothing is sealed: then each release is refused for now, and whoever sends it owes it, as
-where a release queue does not answer.
+Nothing depends on that queue, which others receive from. A check of every ticket is put on the timeline before it is
+sent, and comes days later (`domain.storage.checks`).
+
+How it fails. Without a key nothing is sealed, and without a check nothing is sent: then each release is refused for
+now, and whoever sends it owes it, as where a release queue does not answer. The process dies between checks and
+tickets: whoever sends them repeats, under checks of its own; without a repeat the check finds the attempt waiting, and
+sends it. A row that is put or read twice makes a second ticket at the most, and the claim absorbs that.
+
+A ticket that is sent anew puts no row, since the checks of its attempt follow each other until somebody claims it. So
+a wait under a cap, which may take hundreds of hops, costs none. A claim that is given back might have ended the checks:
+its ticket is checked for again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.messages.tickets import Ticket, sealed
 from clockwork.domain.releases import Refused, Release
+from clockwork.domain.storage.checks import check_rows
 from clockwork.domain.storage.codec import encode_release
-from clockwork.ports import PoolMessage, PoolQueues, TicketKeys
+from clockwork.ports import PoolMessage, PoolQueues, Shards, TicketKeys, Timeline
+from clockwork.ports.registry import polled
+
+
+class Checks:
+    """The checks of tickets, `after_ms` after each was sent, in rows that are kept for `rows_ms` past that."""
+
+    def __init__(self, timeline: Timeline, shards: Shards, after_ms: int, rows_ms: int) -> None:
+        self._timeline = timeline
+        self._shards = shards
+        self._after_ms = after_ms
+        self._rows_ms = rows_ms
+
+    def put(self, releases: Sequence[Release], now: int) -> list[Release]:
+        """The releases, for each of which a check is on the timeline. Raises Unavailable if that is not certain."""
+        at = now + self._after_ms
+        unchecked = [release for release in releases if not release.checked]
+        if unchecked:
+            rows = check_rows(unchecked, at, at + self._rows_ms)
+            self._timeline.put_new(rows)
+            polled(self._shards, [rows[0].partition_id])
+        return [msgspec.structs.replace(release, checked=True) for release in releases]
 
 
 class Tickets:
     """`ports.ReleaseQueue` of releases for pools, each sent as a ticket of its own."""
 
-    def __init__(self, keys: TicketKeys, queues: PoolQueues) -> None:
+    def __init__(self, keys: TicketKeys, queues: PoolQueues, checks: Checks) -> None:
         self._keys = keys
         self._queues = queues
+        self._checks = checks
 
     def send(
         self,
@@ -30,15 +64,15 @@ class Tickets:
         now: int,
         aligned: Aligned | None = None,  # noqa: ARG002 - nobody is paid for while a worker waits
     ) -> Sequence[Refused]:
-        """Seal each release and send it. Each is refused for now if there is no key to be had."""
+        """Put a check of each release, then seal and send it. Where that is not certain each is refused for now."""
         try:
             keys = self._keys.get()
-            why_not = "" if keys else "there is no key for tickets: it is made when the first pool is written"
+            if not keys:
+                raise Unavailable("there is no key for tickets: it is made when the first pool is written")
+            checked = self._checks.put(releases, now)
         except Unavailable as error:
-            keys, why_not = (), str(error)
-        if not keys:
-            return [Refused(index, False, why_not) for index, _ in enumerate(releases)]
-        return self._queues.send([_message(release, keys[0], now) for release in releases], now)
+            return [Refused(index, False, str(error)) for index, _ in enumerate(releases)]
+        return self._queues.send([_message(release, keys[0], now) for release in checked], now)
 
 
 def _message(release: Release, key: str, now: int) -> PoolMessage:

@@ -17,7 +17,7 @@ from clockwork.domain.limits.slots import Reserved
 from clockwork.domain.retention import Retention
 from clockwork.flows.containment import ContainedExecutions, ContainedJobs, ContainedReleases, Faults
 from clockwork.flows.lasting import LastingExecutions
-from clockwork.flows.sealing import Tickets
+from clockwork.flows.sealing import Checks, Tickets
 from clockwork.ports.routing import Routed, by_pool
 from clockwork.settings import Settings
 
@@ -90,7 +90,9 @@ class World:
             object.__setattr__(self, "executions", LastingExecutions(self.executions, self.clock, self.retention))
         if not isinstance(self.releases, ContainedReleases):
             # Whoever releases: what workers of a pool are to start goes to them, and everything else to our deliverers.
-            tickets = Tickets(self.ticket_keys, self.pool_queues)
+            after_ms, rows_ms = self.settings.ticket_check_seconds * 1000, self.settings.row_retention_seconds * 1000
+            checks = Checks(self.timeline, self.shards, after_ms, rows_ms)
+            tickets = Tickets(self.ticket_keys, self.pool_queues, checks)
             object.__setattr__(self, "releases", Routed(by_pool(self.releases, tickets)))
         for name, containing in _CONTAINING.items():
             port = getattr(self, name)
@@ -105,7 +107,10 @@ class World:
     def retention(self) -> Retention:
         """How long records, rows and messages are kept."""
         kept = self.settings
-        seconds = (kept.execution_retention_seconds, kept.row_retention_seconds, kept.queue_retention_seconds)
+        # A message to a pool has a check beside it, whose row and message follow it.
+        check = kept.ticket_check_seconds + kept.row_retention_seconds if kept.pools else 0
+        messages = kept.queue_retention_seconds + check
+        seconds = (kept.execution_retention_seconds, kept.row_retention_seconds, messages)
         return Retention(*(1000 * each for each in seconds))
 
     def execution_expires_at(self, at: int, retention_days: int | None = None) -> int:

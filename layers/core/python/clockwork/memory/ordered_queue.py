@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from clockwork.domain.jobs import KafkaTarget, Occurrence
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.messages.turns import send_in_turns
 from clockwork.domain.ordering import dedup_of, group_of
@@ -20,7 +21,11 @@ REMEMBERED_MS = 300_000
 
 
 class MemoryOrderedQueue(MemoryQueue):
-    """`ports.ReleaseQueue` and `ports.InHand` in plain Python, and what Lambda's event source does with the queue."""
+    """`ports.ReleaseQueue` and `ports.InHand` in plain Python, and what Lambda's event source does with the queue.
+
+    In an account what is bound for Kafka has a queue of its own. Here it has groups of its own: they are ordered alone,
+    and remember what was sent to them alone.
+    """
 
     def __init__(self, world: MemoryClock, visibility_ms: int = 120_000, max_receive_count: int = 1_000) -> None:
         super().__init__(world, "f", visibility_ms, max_receive_count)
@@ -41,7 +46,7 @@ class MemoryOrderedQueue(MemoryQueue):
             if len(body) > LARGEST_MESSAGE:
                 refused.append(Refused(index, True, f"{len(body)} bytes are more than SQS takes"))
             else:
-                self.put(body, group_of(release.occurrence), dedup_of(release))
+                self.put(body, _group_of(release.occurrence), dedup_of(release))
         return refused
 
     def put(self, body: str, group: str, dedup: str) -> None:
@@ -69,3 +74,8 @@ class MemoryOrderedQueue(MemoryQueue):
         for message in self.messages.values():
             free_at[message.group] = max(free_at.get(message.group, 0), message.visible_at)
         return min(free_at.values(), default=None)
+
+
+def _group_of(occurrence: Occurrence) -> str:
+    group = group_of(occurrence)
+    return f"kafka {group}" if isinstance(occurrence.target, KafkaTarget) else group

@@ -51,11 +51,11 @@ def by_target(others: ReleaseQueue, queues: Mapping[type, ReleaseQueue]) -> Pick
 
 
 def by_pool(others: ReleaseQueue, tickets: ReleaseQueue) -> Pick:
-    """Pick `tickets` for what workers of a pool are to start. A watch starts nothing: it is for our own deliverers."""
+    """Pick `tickets` for what workers of a pool are to start. Watches and checks are for our own deliverers."""
 
     def pick(release: Release) -> ReleaseQueue:
-        is_for_workers = isinstance(release.occurrence.target, PoolTarget) and not release.watches
-        return tickets if is_for_workers else others
+        is_for_workers = isinstance(release.occurrence.target, PoolTarget)
+        return tickets if is_for_workers and not release.watches and not release.checks else others
 
     return pick
 

@@ -161,11 +161,12 @@ def first_due_after(job: NamedJob, at: int, work: Work | None = None) -> Fire | 
     return last if last is None or last.due_at > at else fire_after(job, base_at, last.ordinal, work)
 
 
-def last_fire(job: NamedJob, at: int) -> Fire | None:
+def last_fire(job: NamedJob, at: int, work: Work | None = None) -> Fire | None:
     """The last fire of the chain that is due, jitter included, at or before `at` (ms); None if there is none.
 
     A fire is due before the schedule names the next one. So it is the last one named by `at`, or the one before that.
-    Nothing behind `at` is looked at; with `maxFires` the fires are counted once from the chain's beginning.
+    Nothing behind `at` is looked at; with `maxFires` the fires are counted once from the chain's beginning. Raises
+    TooMuchWork, given `work`.
     """
     recurrence = job.definition.recurrence
     if recurrence is None:
@@ -173,7 +174,7 @@ def last_fire(job: NamedJob, at: int) -> Fire | None:
         return fire if fire is not None and fire.due_at <= at else None
     base_at = last_base(recurrence, job.chain_after_at, at)
     left = None if recurrence.max_fires is None else recurrence.max_fires - job.chain_ordinal
-    count = 0 if left is None or base_at is None else count_fires(recurrence, job.chain_after_at, base_at)
+    count = 0 if left is None or base_at is None else count_fires(recurrence, job.chain_after_at, base_at, work)
     if left is not None and count > left:
         base_at, count = nth_base(recurrence, job.chain_after_at, left) if left > 0 else None, left
     for before in (1, 2):

@@ -294,5 +294,5 @@ def _again(release: Release, attempt: int, run_at: int, meets: int = 0) -> Relea
     waited, line = (release.waited_by(release.run_at), release.line) if attempt == release.attempt else (None, None)
     is_whole = release.revision is None or release.as_it_was
     occurrence = release.occurrence if is_whole else hint_of(release.occurrence)
-    after = msgspec.structs.replace(release, attempt=attempt, run_at=run_at, paced=paced, waits=0, line=line)
-    return msgspec.structs.replace(after, waited=waited, held=None, occurrence=occurrence, meets=meets, watches=False)
+    after = msgspec.structs.replace(release.for_attempt(attempt), run_at=run_at, paced=paced, waits=0, line=line)
+    return msgspec.structs.replace(after, waited=waited, held=None, occurrence=occurrence, meets=meets)

@@ -65,3 +65,14 @@ def fenced(release: Release, stored: Execution | None, expires_at: int) -> Execu
         return stored.changed()
     due_since = release.occurrence.due_since
     return release.first_record(State.PENDING, expires_at, attempt=release.attempt - 1, next_attempt_at=due_since)
+
+
+def is_missed(check: Release, stored: Execution | None) -> bool:
+    """Whether the attempt of a check is still waited for: no worker has claimed it since its ticket was sent.
+
+    A claim that stands has a watch. What has ended, or waits for another attempt, has no use for this one's ticket.
+    """
+    if stored is None:
+        return True
+    is_waiting = stored.state in WAITING or goes_on(stored, check)
+    return is_waiting and check.attempt == stored.attempt + 1

@@ -24,11 +24,15 @@ MOST_HANDBACKS = 10
 
 
 class Worker(msgspec.Struct, frozen=True):
-    """A worker of a pool that claims, under the name that it gives itself; each sign of life holds for `lease_ms`."""
+    """A worker of a pool that claims, under the name that it gives itself; each sign of life holds for `lease_ms`.
+
+    `permit`: the one that it holds for this attempt, if the client has a concurrency limit.
+    """
 
     pool: str
     worker_id: str
     lease_ms: int
+    permit: int | None = None
 
 
 def awaited_by(release: Release, started_at: int, worker: Worker | None = None) -> Awaited | None:
@@ -52,6 +56,7 @@ def awaited_by(release: Release, started_at: int, worker: Worker | None = None) 
             accepted_at=started_at,
             pool=worker.pool,
             worker_id=worker.worker_id,
+            permit=worker.permit,
         )
     if completion is None:
         return None

@@ -2,6 +2,9 @@
 
 A claim's `claimant` is the digest of the secret. So the claim is written before the token is sent, whoever reads the
 record learns no token, and a token counts exactly as long as its claim stands.
+
+A token that may come unsigned ends with `.check`, a code that only this deployment can make. It proves nothing of the
+attempt: it lets the api refuse what strangers make up before anything is read.
 """
 
 from __future__ import annotations
@@ -10,10 +13,16 @@ import base64
 import hashlib
 import hmac
 import re
+from collections.abc import Sequence
 
 import msgspec
 
-_TOKEN = re.compile(r"(?P<execution>.{1,900})\.(?P<attempt>[0-9]{1,9})\.(?P<secret>[A-Za-z0-9_-]{22})", re.ASCII)
+#: Longer than any token, whose executionId has at most 800 characters.
+LONGEST_TOKEN = 1_000
+_SECRET, _CHECK = "[A-Za-z0-9_-]{22}", "[A-Za-z0-9_-]{11}"
+_TOKEN = re.compile(
+    rf"(?P<execution>.{{1,900}})\.(?P<attempt>[0-9]{{1,9}})\.(?P<secret>{_SECRET})(?:\.(?P<check>{_CHECK}))?", re.ASCII
+)
 
 
 class InvalidToken(ValueError):
@@ -26,9 +35,12 @@ class Token(msgspec.Struct, frozen=True):
     execution_id: str
     attempt: int
     secret: str
+    #: Empty: it may not come unsigned.
+    check: str = ""
 
     def __str__(self) -> str:
-        return f"{self.execution_id}.{self.attempt}.{self.secret}"
+        text = f"{self.execution_id}.{self.attempt}.{self.secret}"
+        return f"{text}.{self.check}" if self.check else text
 
     def __repr__(self) -> str:
         """Without the secret: it must not reach a log."""
@@ -38,6 +50,22 @@ class Token(msgspec.Struct, frozen=True):
     def claimant(self) -> str:
         """The claimant of the claim that it belongs to."""
         return claimant_of(self.secret)
+
+    def checked(self, key: str) -> Token:
+        """The same token as it may come unsigned, with its check under one of the deployment's keys."""
+        return msgspec.structs.replace(self, check=self._check(key))
+
+    def is_checked(self, keys: Sequence[str]) -> bool:
+        """Whether its check was made under one of these keys. Takes as long for a near miss as for a far one."""
+        fits = [hmac.compare_digest(self._check(key), self.check) for key in keys]
+        return any(fits)  # Each is compared, whichever fits.
+
+    def _check(self, key: str) -> str:
+        """Eight bytes of a code of the parts, each with its length before it. No ticket has a code of such bytes."""
+        parts = [part.encode() for part in ("completion", self.execution_id, str(self.attempt), self.secret)]
+        told = b"".join(b"%d:%s," % (len(part), part) for part in parts)
+        digest = hmac.new(key.encode(), told, hashlib.sha256).digest()[:8]
+        return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
     def belongs_to(self, claimant: str | None) -> bool:
         """Whether it is the token of the claim with this claimant. Takes as long for a near miss as for a far one."""
@@ -57,7 +85,7 @@ def claimant_of(secret: str) -> str:
 
 def decode_token(text: str) -> Token:
     """The parts of a token. Raises InvalidToken."""
-    match = _TOKEN.fullmatch(text)
+    match = _TOKEN.fullmatch(text) if len(text) <= LONGEST_TOKEN else None
     if match is None:
         raise InvalidToken("not a token")
-    return Token(match["execution"], int(match["attempt"]), match["secret"])
+    return Token(match["execution"], int(match["attempt"]), match["secret"], match["check"] or "")

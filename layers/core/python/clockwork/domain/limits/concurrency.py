@@ -1,11 +1,14 @@
 """Concurrency limits (semaphores): how many deliveries of one client may be under way at once.
 
 Each invocation leases a block of permits, so a limit costs writes per batch and not per delivery. There are two kinds
-of limits. A client's own limit counts deliveries and always holds. A client without one shares the deliverers with the
+of limits. A client's own limit counts deliveries and always holds; the attempts that workers of pools have in hand
+count apart, each with a permit of its own until it ends. A client without one shares the deliverers with the
 others: a block stands for one deliverer, and the client needs one only where it has company.
 """
 
 from __future__ import annotations
+
+from collections.abc import Container
 
 import msgspec
 
@@ -28,6 +31,8 @@ NO_PERMIT_GROWTH = 1.15
 LONGEST_NO_PERMIT_MS = 60_000
 #: So many growths give far more than the longest wait. A float cannot hold every power.
 MOST_GROWTHS = 40
+#: The permits of workers, one for each attempt in hand, have numbers from here on: no block has so high a number.
+OF_WORKERS = 1_000_000
 #: An environment that found no block free asks for none of the same client for this long (ms).
 NONE_FREE_FOR_MS = 100
 
@@ -51,6 +56,11 @@ def share_of(deliverers: int, crowding: int) -> Blocks:
     `crowding` clients, at least one, share alike what is not left free.
     """
     return Blocks(max(1, int(deliverers * (1 - LEFT_FREE)) // crowding), None)
+
+
+def free_permits(cap: int, taken: Container[int]) -> list[int]:
+    """The numbers of the permits that workers do not hold, of a client that lets them have `cap` attempts in hand."""
+    return [number for number in range(OF_WORKERS, OF_WORKERS + cap) if number not in taken]
 
 
 def limit_of(client: Client | None) -> Blocks | None:

@@ -45,7 +45,7 @@ class Herds:
         return [self._later(release, rates.get(release.occurrence.client_id), now) for release in releases]
 
     def _later(self, release: Release, max_rate: float | None, now: int) -> Release:
-        if max_rate is None or release.occurrence.relevancy_window_seconds is not None:
+        if max_rate is None or release.checks or release.occurrence.relevancy_window_seconds is not None:
             return release
         client_id = release.occurrence.client_id
         turn_at = max(float(release.run_at), self._next_at.get(client_id, 0.0))

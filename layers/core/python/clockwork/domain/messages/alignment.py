@@ -26,7 +26,7 @@ LEAST_WAITING = 3
 #: a full batch of ten for each.
 FINER = 5
 DENSE = 10 * FINER
-#: What leaves in two calls is on its way within a third of the margin, so the order of so many is not by that.
+#: So many messages leave in two calls, which are made within a third of the margin: none of them comes late by that.
 SOON_AWAY = 200
 
 
@@ -73,11 +73,13 @@ class Grid(msgspec.Struct, frozen=True):
         return Grid(self.margin_ms, max(1, self.grid_ms // FINER))
 
     def counts_from(self, instant: int, now: int) -> int:
-        """From when the delays of a send at `now` count: from its grid instant, unless that is too long ago.
+        """From when the delays of a send at `now` count: from its grid instant, or whole seconds after it.
 
-        What is sent too late for its instant would come too late by as much, and its margin would be used up.
+        Delays are whole seconds, so each of these instants serves a message as the first one did. From the clock, if
+        the last of them is too long ago: the message would come late by as much, and its margin would be used up.
         """
-        return instant if now - instant <= self.margin_ms // 3 else now
+        over = (now - instant) % SECOND_MS
+        return now - over if over <= self.margin_ms // 3 else now
 
 
 def grid_of_shard(margin_ms: int, grid_ms: int, shards: int, tick_seconds: int) -> Grid:

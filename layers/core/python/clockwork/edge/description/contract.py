@@ -14,7 +14,7 @@ from clockwork.edge.requests.changes import BackfillBody, EmptyBody, PatchBody, 
 from clockwork.edge.requests.clients import ClientBody
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, DefinitionBody
 from clockwork.edge.requests.pools import PoolBody
-from clockwork.edge.requests.reports import CancelledBody, CompleteBody, FailBody, HeartbeatBody
+from clockwork.edge.requests.reports import CancelledBody, CompleteBody, FailBody, HeartbeatBody, UnsignedBody
 from clockwork.edge.requests.workers import BeatsBody, CheckpointBody, ClaimsBody, OutcomesBody
 from clockwork.edge.responses import bulk, clients, executions, jobs, named_jobs, overview, pools, trail, workers
 
@@ -132,6 +132,16 @@ OPERATIONS = {
         answer=executions.AtWork,
         body=HeartbeatBody,
         examples=({"token": examples.TOKEN, "progress": 0.4},),
+    ),
+    "report_by_token": Operation(
+        "Report on an attempt which ends by callback, unsigned, by its token alone",
+        executions.Completion,
+        body=UnsignedBody,
+        examples=(
+            {"outcome": "complete", "result": {"pages": 12}},
+            {"outcome": "fail", "error": "out of paper"},
+            {"outcome": "heartbeat", "progress": 0.4},
+        ),
     ),
     "pause_jobs": Operation(
         "Pause named jobs by tag or prefix of their keys: so many a call",

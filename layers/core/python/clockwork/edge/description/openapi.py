@@ -103,6 +103,8 @@ def _operation(route: Route, operation: Operation) -> dict[str, Any]:
         described |= {"operationId": _camel(route.former), "deprecated": True}
     if route.admin:
         described["description"] = "For admin principals alone."
+    if route.unsigned:
+        described["security"] = []
     parameters = [
         {"name": name, "required": name in in_path, **PARAMETERS[name]} for name in (*in_path, *operation.parameters)
     ]
@@ -138,6 +140,8 @@ def _faults(route: Route, operation: Operation) -> list[int]:
         faults.add(409)
     if operation.capped:
         faults.add(429)
+    if route.unsigned:
+        faults -= {403}
     return sorted(faults)
 
 

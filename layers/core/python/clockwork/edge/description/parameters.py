@@ -32,6 +32,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "clientId": {"in": "path", "schema": {"type": "string", "pattern": f"^{CLIENT_ID.pattern}$"}},
     "jobId": _text("path", "Opaque; as a create answered it."),
     "executionId": _text("path", "Opaque; as a list answered it."),
+    "token": _text("path", "Of the attempt, as its delivery brought it."),
     "pool": {"in": "path", "schema": {"type": "string", "pattern": f"^{POOL_NAME.pattern}$"}},
     "limit": {"in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": MOST_LISTED, "default": LISTED}},
     "clientIdOf": {"name": "clientId", **_text("query", "Whose jobs; the caller's only client unless given.")},

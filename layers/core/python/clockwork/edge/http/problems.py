@@ -26,6 +26,7 @@ from clockwork.domain.errors import (
     StaleToken,
     TooManyRequests,
     Unavailable,
+    UnknownToken,
 )
 from clockwork.edge.http.answer import AnswerBody
 from clockwork.edge.http.body import BodyTooLarge, NotJson
@@ -39,6 +40,7 @@ _STATUS: dict[type[ClockworkError], HTTPStatus] = {
     PoolNotFound: HTTPStatus.NOT_FOUND,
     JobNotFound: HTTPStatus.NOT_FOUND,
     ExecutionNotFound: HTTPStatus.NOT_FOUND,
+    UnknownToken: HTTPStatus.NOT_FOUND,
     KeyReused: HTTPStatus.CONFLICT,
     NameTaken: HTTPStatus.CONFLICT,
     RevisionConflict: HTTPStatus.CONFLICT,
@@ -63,6 +65,7 @@ _DETAIL: dict[type[ClockworkError], str] = {
     ClientNotFound: "there is no such client",
     JobNotFound: "there is no such job",
     ExecutionNotFound: "there is no such execution",
+    UnknownToken: "no attempt runs under this token",
     InvalidRequest: "the request has faults; nothing was written",
     Unavailable: "the answer is not certain; repeat the request, with an Idempotency-Key if it creates jobs",
 }

@@ -9,10 +9,11 @@ from clockwork.edge.http.body import SINGLE_BYTES, read_body
 from clockwork.edge.http.request import Request
 from clockwork.edge.http.validation import Body, validate
 from clockwork.edge.operations.base import Answer, Operations
-from clockwork.edge.requests.reports import CancelledBody, CompleteBody, FailBody, HeartbeatBody
-from clockwork.edge.responses.executions import AtWork, Execution
+from clockwork.edge.requests.reports import CancelledBody, CompleteBody, FailBody, HeartbeatBody, UnsignedBody
+from clockwork.edge.responses.executions import AtWork, Completion, Execution
 from clockwork.flows import access
 from clockwork.flows.requests import reporting
+from clockwork.flows.requests.unsigned import checked_token, report_unsigned
 
 
 class ReportApi(Operations):
@@ -37,6 +38,13 @@ class ReportApi(Operations):
         said = Heartbeat(self.world.clock.now(), body.progress, body.message)
         record = reporting.beat(self.world, caller, request.path["executionId"], body.token, said)
         return HTTPStatus.OK, AtWork.of(record)
+
+    def report_by_token(self, request: Request) -> Answer:
+        """POST /v1/completions/{token}, unsigned. The token is checked first of all: anybody may call this."""
+        token = checked_token(self.world, request.path["token"])
+        body = self._body(request, UnsignedBody)
+        record = report_unsigned(self.world, token, body.to_said(now := self.world.clock.now()))
+        return HTTPStatus.OK, Completion.of(record, now)
 
     def _report(self, request: Request, kind: type[CompleteBody | FailBody | CancelledBody]) -> Answer:
         caller = access.require_known(self.world, request.caller)

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
+from pydantic.alias_generators import to_camel
 
 from clockwork.domain.executions import State
+from clockwork.domain.lifecycle.reports import Heartbeat
+from clockwork.domain.lifecycle.tokens import LONGEST_TOKEN
 from clockwork.domain.targets.webhooks import LONGEST_RETRY_AFTER_SECONDS
 from clockwork.edge.http.models import EdgeModel
 from clockwork.flows.requests.reporting import Reported
 
 #: The most bytes of a result or an error: it is kept in the record of its execution.
 LARGEST_REPORT = 32 * 1024
-#: Longer than any token, whose executionId has at most 800 characters.
-LONGEST_TOKEN = 1_000
+
+_FIELDS_OF = {
+    "complete": ("result",),
+    "fail": ("error", "retryable", "retry_after_seconds"),
+    "cancelled": (),
+    "heartbeat": ("progress", "message"),
+}
 
 
 class TokenBody(EdgeModel):
@@ -77,6 +85,42 @@ class HeartbeatBody(TokenBody):
 
     progress: float | None = Field(None, ge=0, le=1, description="how much is done")
     message: str | None = Field(None, max_length=256, description="a few words on what it does now")
+
+
+class UnsignedBody(EdgeModel):
+    """POST /v1/completions/{token}."""
+
+    outcome: Literal["complete", "fail", "cancelled", "heartbeat"]
+    result: Any = Field(None, description=f"of `complete`: kept with the execution; {LARGEST_REPORT:,} bytes encoded")
+    error: str | None = Field(None, min_length=1, description=f"of `fail`: {LARGEST_REPORT:,} bytes of UTF-8")
+    retryable: bool | None = Field(None, description="of `fail`; false: no retry follows, and the execution is DEAD")
+    retry_after_seconds: float | None = Field(
+        None, ge=0, le=LONGEST_RETRY_AFTER_SECONDS, description="of `fail`: the least wait before the retry"
+    )
+    progress: float | None = Field(None, ge=0, le=1, description="of `heartbeat`: how much is done")
+    message: str | None = Field(None, max_length=256, description="of `heartbeat`: a few words on what it does now")
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        given = {name for name in self.model_fields_set - {"outcome"} if getattr(self, name) is not None}
+        if alien := sorted(given - set(_FIELDS_OF[self.outcome])):
+            raise ValueError(f"has {', '.join(map(to_camel, alien))}, which is not for {self.outcome}")
+        if len(encoded(self.result)) > LARGEST_REPORT or len((self.error or "").encode()) > LARGEST_REPORT:
+            raise ValueError(f"has a result or an error of more than {LARGEST_REPORT:,} bytes")
+        if self.outcome == "fail" and self.error is None:
+            raise ValueError("needs an error, as every fail does")
+        return self
+
+    def to_said(self, now: int) -> Reported | Heartbeat:
+        """What is said of the attempt, at `now` (ms)."""
+        if self.outcome == "heartbeat":
+            return Heartbeat(now, self.progress, self.message)
+        if self.outcome == "complete":
+            return Reported(State.SUCCEEDED, result=None if self.result is None else encoded(self.result))
+        if self.outcome == "cancelled":
+            return Reported(State.CANCELLED)
+        wait = self.retry_after_seconds
+        return Reported(State.FAILED, error=self.error, retryable=self.retryable is not False, retry_after_seconds=wait)
 
 
 def encoded(value: Any) -> bytes:

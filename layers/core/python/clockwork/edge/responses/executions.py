@@ -92,6 +92,26 @@ class AtWork(AnswerBody, kw_only=True):
         )
 
 
+class Completion(AnswerBody, kw_only=True):
+    """What an unsigned report has made of its execution. Nothing more is told to whoever has a token alone."""
+
+    execution_id: str
+    state: str
+    lease_in_ms: Annotated[int | None, Meta(description="from the answer on: the claim ends then")] = None
+    cancel_requested: Annotated[bool | None, Meta(description="a cancel was noted: stop, and say `cancelled`")] = None
+
+    @classmethod
+    def of(cls, record: executions.Execution, now: int) -> Self:
+        """The answer about a record, at `now` (ms)."""
+        until = record.claim_until if record.state is State.RUNNING else None
+        return cls(
+            execution_id=record.execution_id,
+            state=record.state,
+            lease_in_ms=None if until is None else max(0, until - now),
+            cancel_requested=None if until is None else record.cancel_noted_at is not None,
+        )
+
+
 class Report(AnswerBody):
     """What the receiver of an attempt that ends by callback told of it: how it went, and when it said so."""
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+import msgspec
+
 from clockwork.domain.errors import readable
 from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.lifecycle.attempts import Action, Claim, Plan, plan_claim, plan_unstarted
@@ -17,6 +19,7 @@ from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, rea
 from clockwork.domain.lifecycle.tokens import claimant_of
 from clockwork.domain.releases import Release
 from clockwork.flows.apart import records_apart
+from clockwork.flows.check_keys import check_keys
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.records import renew, replace
@@ -140,10 +143,11 @@ def wish(batch: Batch, item: Item) -> Claim:
     expires_at, jitter = world.execution_expires_at(now), 0.0
     if batch.worker is not None and item.secret is not None:
         until = now + batch.worker.lease_ms
-        return Claim(claimant_of(item.secret), until, now, expires_at, worker=batch.worker)
+        worker = msgspec.structs.replace(batch.worker, permit=item.permit)
+        return Claim(claimant_of(item.secret), until, now, expires_at, worker=worker)
     claimant = world.random.token()
     if item.release.occurrence.is_reported:
-        item.secret = claimant
+        item.secret, item.check_key = claimant, next(iter(check_keys(world)), None)
         claimant, jitter = claimant_of(claimant), world.random.fraction()
     return Claim(claimant, batch.deadline_at, now, expires_at, resends=batch.waiting.resends, jitter=jitter)
 

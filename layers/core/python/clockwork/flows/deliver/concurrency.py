@@ -10,15 +10,19 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 
 from clockwork.domain.clients import Client
-from clockwork.domain.executions import Outcome
+from clockwork.domain.executions import Outcome, State
+from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS, Worker
+from clockwork.domain.lifecycle.tokens import claimant_of
 from clockwork.domain.limits.concurrency import (
     NONE_FREE_FOR_MS,
     SLOW_FOR_MS,
     SLOW_MS,
     Blocks,
+    free_permits,
     limit_of,
     share_of,
     wait_ms,
@@ -54,8 +58,9 @@ def note_company(world: World, items: Sequence[Item]) -> None:
 def within_concurrency(batch: Batch, client: Client | None, items: Sequence[Item]) -> list[Item]:
     """Of one client's items, as many as its permits let run at once; the others are sent back for later."""
     client_id = items[0].release.occurrence.client_id
-    # Workers take no deliverer: among their clients there is nothing to share.
-    blocks = limit_of(client) or (_share(batch.world, client_id) if batch.worker is None else None)
+    if batch.worker is not None:
+        return _in_hand(batch, batch.worker, client, items)
+    blocks = limit_of(client) or _share(batch.world, client_id)
     if blocks is None:
         return _slotted(batch, client_id, client, items)
     # What is not wanted any more holds no permit, also if it was cancelled while it waited for its slot.
@@ -76,6 +81,59 @@ def within_concurrency(batch: Batch, client: Client | None, items: Sequence[Item
     if free < len(items):
         _send_back(batch, items[free:], now)
     return going
+
+
+def _in_hand(batch: Batch, worker: Worker, client: Client | None, items: Sequence[Item]) -> list[Item]:
+    """Of one client's items, as many as it lets workers have in hand at once; the others are sent back for later.
+
+    Each holds a permit of its own, which outlives this call with the claim. Workers take no deliverer: among clients
+    without a limit there is nothing to share.
+    """
+    client_id = items[0].release.occurrence.client_id
+    if client is None or client.max_concurrency is None:
+        return _slotted(batch, client_id, client, items)
+    read_records(batch, items)
+    items = informed(batch, unended(batch, [item for item in items if not item.left]))
+    if not items:
+        return []
+    now = batch.world.clock.now()
+    free = free_permits(client.max_concurrency, batch.world.regulation.taken(client_id, now))
+    ordered = sorted(items, key=lambda item: not item.release.paced)
+    holding = [item for item, holds in batch.each(ordered, partial(_hold, batch, worker, free, now)) if holds]
+    going = _slotted(batch, client_id, client, holding)
+    starting, held = {id(item) for item in going}, {id(item) for item in holding}
+    give_back_permits(batch, [item for item in holding if id(item) not in starting])
+    if without := [item for item in ordered if id(item) not in held and not item.left]:
+        _send_back(batch, without, now)
+    return going
+
+
+def _hold(batch: Batch, worker: Worker, free: list[int], now: int, item: Item) -> bool:
+    """Whether an item may go on: it got a permit, has one by a claim that it repeats, or will meet another's claim."""
+    assert item.secret is not None, "a worker's item has the secret of its token"
+    holder, until = claimant_of(item.secret), now + worker.lease_ms + CLAIM_GRACE_MS
+    seen, client_id = item.seen, item.release.occurrence.client_id
+    if seen is not None and seen.state is State.RUNNING:
+        if seen.claimant == holder and seen.awaited is not None and seen.awaited.permit is not None:
+            item.permit = seen.awaited.permit
+            batch.world.regulation.lease(client_id, item.permit, holder, now, until)
+        return True
+    for _ in range(min(BLOCKS_TRIED, len(free))):
+        number = free.pop(batch.world.random.below(len(free)))
+        if batch.world.regulation.lease(client_id, number, holder, now, until):
+            item.permit = number
+            return True
+    return False
+
+
+def give_back_permits(batch: Batch, items: Sequence[Item]) -> None:
+    """Give back the permits of items that no worker starts."""
+    for item in items:
+        if item.permit is not None and item.secret is not None:
+            # If it is not given back, it is free again when its lease ends.
+            with tolerated(batch.world, log, "permit not given back: %s", {"action": "permit_not_given_back"}):
+                client_id = item.release.occurrence.client_id
+                batch.world.regulation.give_back(client_id, item.permit, claimant_of(item.secret))
 
 
 def _slotted(batch: Batch, client_id: str, client: Client | None, items: Sequence[Item]) -> list[Item]:

@@ -8,19 +8,22 @@ far the attempt got.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import HttpTarget, KafkaTarget
+from clockwork.domain.lifecycle.awaited import is_missed
 from clockwork.domain.lifecycle.tokens import Token
 from clockwork.domain.releases import Delivery, Release
+from clockwork.domain.storage.checks import ticket_of
 from clockwork.flows.deaths import call_back, notify_dead
 from clockwork.flows.deliver.admission import admit
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS, Batch
 from clockwork.flows.deliver.bundles import Message, resend_alone, unbundled
 from clockwork.flows.deliver.circuits import give_probes_back, update_circuits
-from clockwork.flows.deliver.claim import claim, end_all, look
+from clockwork.flows.deliver.claim import claim, end_all, look, read_records
 from clockwork.flows.deliver.concurrency import give_back_all, note_ended
 from clockwork.flows.deliver.inform import informed, needs_look, unexpired
 from clockwork.flows.deliver.items import DeliverReport, Item
@@ -79,8 +82,9 @@ def attempt(batch: Batch, items: Sequence[Item]) -> None:
 def claimable(batch: Batch, items: Sequence[Item]) -> list[Item]:
     """Claim the items that are due and may start, in the order of their `run_at`. The others go back or are parked."""
     # 1. Send back the items that are early, or cannot end in time, with the rest of their delay. The record of one that
-    #    has waited for long may go before its next message does, so it is looked at first. Watches start nothing.
-    items = look(batch, items)
+    #    has waited for long may go before its next message does, so it is looked at first. Watches start nothing, and
+    #    checks become what was missed.
+    items = _missed(batch, look(batch, items))
     if watches := [item for item in items if item.release.watches]:
         end_all(batch, watches)
     items = _in_time(batch, [item for item in items if not item.release.watches])
@@ -92,6 +96,37 @@ def claimable(batch: Batch, items: Sequence[Item]) -> list[Item]:
     return claim(batch, _whole(batch, admitted))
 
 
+def _missed(batch: Batch, items: Sequence[Item]) -> list[Item]:
+    """The items without the checks that found nothing to do. The other checks have become their tickets.
+
+    If the deliverer dies behind such a ticket, the check comes back and makes one more, which a claim absorbs.
+    """
+    checks = [item for item in items if item.release.checks]
+    others = [item for item in items if not item.release.checks]
+    if not checks:
+        return others
+    read_records(batch, checks)
+    found = batch.each([item for item in checks if not item.left], partial(_is_missed, batch))
+    return others + unexpired(batch, [item for item, is_sent_again in found if is_sent_again])
+
+
+def _is_missed(batch: Batch, item: Item) -> bool:
+    """Whether the check of an item is to be sent again as its ticket; the item has become that, or is done with."""
+    if not is_missed(item.release, item.seen):
+        batch.absorb(item, item.seen)
+        return False
+    world, now = batch.world, batch.world.clock.now()
+    client = world.clients.get(item.release.occurrence.client_id)
+    if item.seen is not None and item.seen.state is State.PARKED and client is not None and client.paused:
+        # It lies in its parked row. Once it was let go from there, nothing but this check tells of a lost ticket.
+        item.left = True
+        run_at = now + world.settings.ticket_check_seconds * 1000
+        batch.waiting.follow(item, msgspec.structs.replace(item.release, run_at=run_at))
+        return False
+    item.release = ticket_of(item.release)
+    return True
+
+
 def _whole(batch: Batch, items: Sequence[Item]) -> Sequence[Item]:
     """The items as they are claimed: the record of a worker's claim keeps the occurrence, of a named job, too."""
     for item in items:
@@ -101,11 +136,18 @@ def _whole(batch: Batch, items: Sequence[Item]) -> Sequence[Item]:
 
 
 def is_refused(batch: Batch, item: Item) -> bool:
-    """Whether no attempt is made at the target, since its client may not send there any more: that is an outcome."""
+    """Whether no attempt is made at the target, since its client may not send there any more: that is an outcome.
+
+    It is none once the invocation is over, as when the environment was frozen: the client was asked minutes ago, and a
+    refusal is for good. Then the item fails, and whoever gets its message next asks again.
+    """
     if item.refusal is None:
         return False
     now = batch.world.clock.now()
-    batch.refused.append((item, Outcome(State.FAILED, now, now, permanent=True, error=item.refusal)))
+    if now < batch.deadline_at:
+        batch.refused.append((item, Outcome(State.FAILED, now, now, permanent=True, error=item.refusal)))
+    else:
+        batch.fail(item, "its invocation was over before its refusal was recorded")
     return True
 
 
@@ -164,5 +206,10 @@ def _timeout_seconds(world: World, release: Release) -> float:
 
 def _delivery(item: Item, deadline_at: int) -> Delivery:
     release = item.release
-    token = None if item.secret is None else str(Token(release.execution_id, release.attempt, item.secret))
+    token = None if item.secret is None else str(_token(item, item.secret))
     return Delivery(release.execution_id, release.job_id, release.attempt, release.occurrence, deadline_at, token)
+
+
+def _token(item: Item, secret: str) -> Token:
+    token = Token(item.release.execution_id, item.release.attempt, secret)
+    return token if item.check_key is None else token.checked(item.check_key)

@@ -176,7 +176,7 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
         # An ordered item keeps its place, and asks here what admission asked of the target before.
         item.refusal = _refusal(batch.world, whole)
         return False
-    item.release = msgspec.structs.replace(item.release, occurrence=hint_of(whole), paced=False)
+    item.release = msgspec.structs.replace(item.release, occurrence=hint_of(whole), paced=False, checked=False)
     plan, _ = replace(batch.world, item.seen, partial(_plan_let_go, item), item.replans)
     if plan.action is Action.FOLLOW_UP:
         batch.report.deferred += 1
@@ -188,9 +188,10 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
 
 def _is_anothers(world: World, before: Target, after: Target) -> bool:
     """Whether another deliverer, with a queue of its own, delivers to the one target than to the other."""
-    if isinstance(before, KafkaTarget) != isinstance(after, KafkaTarget):
+    settings = world.settings
+    if settings.has_kafka and isinstance(before, KafkaTarget) != isinstance(after, KafkaTarget):
         return True
-    return world.settings.has_network and _is_private(before) != _is_private(after)
+    return settings.has_network and _is_private(before) != _is_private(after)
 
 
 def _is_private(target: Target) -> bool:
@@ -209,7 +210,7 @@ def wait_for_others(batch: Batch, item: Item) -> None:
     if plan.action is Action.FOLLOW_UP:
         batch.report.deferred += 1
         item.left = True
-        batch.waiting.follow(item, _later(batch, item))
+        batch.waiting.follow(item, msgspec.structs.replace(_later(batch, item), checked=False))
     else:
         batch.fail(item, LOST_CLAIM)
 

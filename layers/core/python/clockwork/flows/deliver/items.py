@@ -53,8 +53,9 @@ class Item(msgspec.Struct):
     `objection`: why it ends undelivered, as its client was deleted.
     `has_cap`: its client chose a concurrency limit.
     `left`: it is parked, was sent back, has ended or failed, so that this batch is done with it.
-    `secret`: of its token, under which its receiver calls back.
+    `secret`: of its token, under which its receiver calls back. `check_key`: the key of its token's check.
     `whole`: what its named job had for it when it was asked.
+    `permit`: the one that its worker is to hold until the attempt ends.
     `replans`: how often a change of its record may still be planned again.
     """
 
@@ -72,7 +73,9 @@ class Item(msgspec.Struct):
     came_for: Target | None = None
     is_read: bool = False
     secret: str | None = None
+    check_key: str | None = None
     whole: Occurrence | None = None
+    permit: int | None = None
     replans: Iterator[int] = msgspec.field(default_factory=replans)
 
 

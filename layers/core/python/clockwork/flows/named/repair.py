@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 
 from clockwork.domain import keys
-from clockwork.domain.fires.chains import expand, fire_after, first_due_after, first_pointer, pointer_to
+from clockwork.domain.fires.chains import expand, fire_after, first_due_after, first_pointer, last_fire, pointer_to
 from clockwork.domain.ids import ExecutionId, decode_execution
 from clockwork.domain.named_jobs import JobState, NamedJob, Pointer
 from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS
@@ -24,9 +24,9 @@ log = logging.getLogger(__name__)
 MOST_CANDIDATES = 2_000
 #: So many of a job's newest records are searched for one of its version.
 RECORDS_READ = 20
-#: A one-shot that left no record counts as lost this long after its instant (ms).
+#: The last fire of a chain that left no record counts as lost this long after its instant (ms).
 UNFIRED_AFTER_MS = 300_000
-#: An ordered one-shot may leave no record for as long as the job ahead of it is retried (ms).
+#: An ordered fire may leave no record for as long as the one ahead of it is retried (ms).
 WAITING_AFTER_MS = LONGEST_RETRYING_SECONDS * 1000
 
 
@@ -39,7 +39,7 @@ def check_chain(world: World, job: NamedJob, work: Work | None = None) -> bool:
         return False
     shard = check_shards(world, [job.partition_id])[job.partition_id]
     candidates = _candidates(job, shard, work)
-    if not candidates and not _is_unfired(world, job):
+    if not candidates and not _is_unfired(world, job, work):
         return False
     if any(world.timeline.find([(job.partition_id, pointer.key) for pointer in candidates])):
         return False
@@ -135,15 +135,26 @@ def _put(world: World, job: NamedJob, pointers: Sequence[Pointer]) -> list[Point
     return [pointer for pointer, row in zip(pointers, found, strict=True) if row is not None]
 
 
-def _is_unfired(world: World, job: NamedJob) -> bool:
-    """Whether a one-shot's instant has passed without a record, as far as records tell."""
-    at = job.definition.at
-    if at is None:
-        return False
+def _is_unfired(world: World, job: NamedJob, work: Work | None) -> bool:
+    """Whether the last fire of a chain that has none left beyond the horizon left no record, as far as records tell.
+
+    The call that was to release the chain's rest may have died before, and no pointer tells of it. A fire of the last
+    minutes may be released and not have begun, so the last one before them is asked for.
+    """
     after_ms = UNFIRED_AFTER_MS if job.definition.ordering_key is None else WAITING_AFTER_MS
-    if not after_ms <= world.clock.now() - max(at, job.asked_since) < _recorded_ms(world, job):
+    now = world.clock.now()
+    last = last_fire(job, now - after_ms, work)
+    if last is None or not after_ms <= now - max(last.due_at, job.asked_since) < _recorded_ms(world, job):
         return False
-    return job.chain_after_at < at and not is_told(world, job, at)
+    return not is_told(world, job, last.due_at) and not _is_in_stretch(world, job, last.due_at)
+
+
+def _is_in_stretch(world: World, job: NamedJob, at: int) -> bool:
+    """Whether the schedule's newest record of a fire before `at` (ms) tells of skipped fires up to that instant."""
+    for execution in world.executions.list(job.job_id, RECORDS_READ, str(ExecutionId(job.job_id, at, ""))):
+        if decode_execution(execution.execution_id).run in job.runs:
+            return execution.skipped is not None and execution.skipped.to_at >= at
+    return False
 
 
 def _candidates(job: NamedJob, shard: Shard, work: Work | None = None) -> list[Pointer]:

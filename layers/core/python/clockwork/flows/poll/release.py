@@ -260,7 +260,7 @@ def _expire(world: World, releases: Sequence[Release]) -> set[int]:
     for index, release in enumerate(releases):
         # Where this cannot be told the release is sent, and its deliverer decides.
         with tolerated(world, log, "expiry not judged: %s", {"action": "expiry_not_judged"}):
-            if is_expired(release.occurrence, now):
+            if not release.checks and is_expired(release.occurrence, now):
                 late.append((index, expired_execution(release, now, expires_at)))
     saves = world.executions.save([(None, record) for _, record in late]) if late else ()
     return {index for (index, _), saved in zip(late, saves, strict=True) if saved.ok}

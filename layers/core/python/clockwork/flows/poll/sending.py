@@ -8,9 +8,10 @@ A pool that is full is swept, too, and what is read after it begins the next one
 it is sent at once, with all that is pooled, and so is a backlog. Nor does anything wait where too little would.
 
 How it fails. A poller that dies within a sweep has committed nothing of it: the next one reads the rows again, and may
-send a second time what was sent, at most a pool. A poller that wakes up late for an instant of the grid counts delays
-from the clock, and its messages come up to a second early, as all would without a grid. If sending is slow, the sweep
-ends while lease and invocation last, and the cursor stops at the first row of which anything was not sent.
+send a second time what was sent, at most a pool. A poller that wakes up too late for an instant of the grid, and not
+just whole seconds late, counts delays from the clock: its messages come up to a second early, as all would without a
+grid. If sending is slow, the sweep ends while lease and invocation last, and the cursor stops at the first row of which
+anything was not sent.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.containment import contained
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.concurrency import give_back_all
+from clockwork.flows.deliver.concurrency import give_back_all, give_back_permits
 from clockwork.flows.deliver.deliver import claimable, is_refused, record_refused, tell_of_deaths
 from clockwork.flows.deliver.inform import LOST_CLAIM
 from clockwork.flows.deliver.items import Item, is_still_ours
@@ -114,6 +114,8 @@ def claim_for(
     started = _started(batch, _of_handlers(batch, items, handlers))
     _finish(batch)
     failed = set(batch.report.failed_messages)
+    idle = [item for item in items if id(item) not in started and item.message_id not in failed]
+    give_back_permits(batch, idle)
     done = [one for one in held.values() if one.item is not None and one.item.message_id not in failed]
     _delete(world, done)
     now = world.clock.now()

@@ -22,6 +22,7 @@ from clockwork.domain.releases import Release
 from clockwork.flows.apart import records_apart
 from clockwork.flows.containment import contained
 from clockwork.flows.records import MOST_REPLANS
+from clockwork.flows.requests.permits import give_permit_back, hold_permit
 from clockwork.flows.requests.reporting import Reported
 from clockwork.flows.timeline.retries import send_retries
 from clockwork.flows.world import World
@@ -135,10 +136,13 @@ def _round(world: World, some: Sequence[_Open]) -> list[_Open]:
         with contained(world.environment.faults, partial(_leave, one), one.token.execution_id):
             one.plan = one.plan_of(one.stored)
     saving = [(one, one.plan.execution) for one in some if one.plan and one.plan.execution and not one.is_unavailable]
+    for one, after in saving:
+        hold_permit(world, one.stored, after)
     saves = world.executions.save([(one.stored, after) for one, after in saving]) if saving else ()
     again = []
     for (one, after), saved in zip(saving, saves, strict=True):
         if saved.ok:
+            give_permit_back(world, one.stored, after)
             one.stored = after
         elif saved.unavailable is not None:
             one.is_unavailable = True

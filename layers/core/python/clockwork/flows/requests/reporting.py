@@ -16,6 +16,7 @@ from clockwork.domain.lifecycle.reports import Heartbeat, plan_heartbeat, plan_r
 from clockwork.domain.lifecycle.tokens import InvalidToken, Token, decode_token
 from clockwork.flows.access import Caller, find_execution
 from clockwork.flows.records import replace
+from clockwork.flows.requests.permits import give_permit_back, hold_permit
 from clockwork.flows.timeline.retries import send_retries
 from clockwork.flows.world import World
 
@@ -36,15 +37,7 @@ def report(world: World, caller: Caller, execution_id: str, token_text: str, sai
     Raises ExecutionNotFound; StaleToken, and then nothing was changed; Unavailable if the answer is not certain: the
     caller may repeat.
     """
-    token, met = _of(world, caller, execution_id, token_text)
-    told = Report(token.claimant, at=world.clock.now(), **msgspec.structs.asdict(said))
-    plan, stored = replace(world, met, partial(plan_report, token=token, report=told))
-    if plan.is_stale or stored is None:
-        raise StaleToken(plan.reason)
-    if plan.release is not None:
-        for why_not in send_retries(world, [plan.release]).values():
-            raise Unavailable(why_not)
-    return stored
+    return note_report(world, *_of(world, caller, execution_id, token_text), said)
 
 
 def beat(world: World, caller: Caller, execution_id: str, token_text: str, said: Heartbeat) -> Execution:
@@ -52,10 +45,28 @@ def beat(world: World, caller: Caller, execution_id: str, token_text: str, said:
 
     Raises as `report` does.
     """
-    token, met = _of(world, caller, execution_id, token_text)
+    return note_beat(world, *_of(world, caller, execution_id, token_text), said)
+
+
+def note_report(world: World, token: Token, met: Execution, said: Reported) -> Execution:
+    """Report how the attempt of a token went, on the record that was met. Raises StaleToken and Unavailable."""
+    told = Report(token.claimant, at=world.clock.now(), **msgspec.structs.asdict(said))
+    plan, stored = replace(world, met, partial(plan_report, token=token, report=told))
+    if plan.is_stale or stored is None:
+        raise StaleToken(plan.reason)
+    give_permit_back(world, met, stored)
+    if plan.release is not None:
+        for why_not in send_retries(world, [plan.release]).values():
+            raise Unavailable(why_not)
+    return stored
+
+
+def note_beat(world: World, token: Token, met: Execution, said: Heartbeat) -> Execution:
+    """Take a sign of life of the attempt of a token, on the record that was met. Raises as `note_report` does."""
     plan, stored = replace(world, met, partial(plan_heartbeat, token=token, beat=said))
     if plan.is_stale or stored is None:
         raise StaleToken(plan.reason)
+    hold_permit(world, met, stored)
     return stored
 
 

@@ -199,7 +199,8 @@ def _elements(world: World, client_id: str, rows: Iterable[Row], start: Position
             elements = decode_row(row.blob)
         for index, element in elements.items():
             is_seen = row.key == start.key and index < start.seen
-            if not is_seen and index not in row.cancelled and _client_of(element) == client_id:
+            is_check = isinstance(element, Release) and element.checks
+            if not is_seen and not is_check and index not in row.cancelled and _client_of(element) == client_id:
                 yield row, index, element
 
 

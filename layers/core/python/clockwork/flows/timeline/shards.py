@@ -15,18 +15,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
-import msgspec
-
 from clockwork.domain import keys, ordering
-from clockwork.domain.errors import OrderedShardsChanged, Unavailable
+from clockwork.domain.errors import OrderedShardsChanged
 from clockwork.domain.timeline import Shard, ShardStatus
 from clockwork.flows.world import World
+from clockwork.ports.registry import polled
 
 log = logging.getLogger(__name__)
-
-
-#: So often another writer may change a shard's status just before it is taken back here.
-MOST_TRIES = 5
 
 
 def ensure_shards(world: World) -> Sequence[str]:
@@ -63,8 +58,7 @@ def check_shards(world: World, partition_ids: Sequence[str]) -> Mapping[str, Sha
     A shard that is leaving or has left is taken back. A caller that puts a row calls this *after* the put. Raises
     Unavailable if it is not certain that each shard is polled.
     """
-    shards = world.shards.get(partition_ids)
-    return {p: one if one.status is ShardStatus.USED else _taken_back(world, one) for p, one in shards.items()}
+    return polled(world.shards, partition_ids)
 
 
 def is_given_up(world: World, partition_id: str) -> bool:
@@ -98,15 +92,3 @@ def refused_setting(world: World) -> str | None:
         f"the setting ordered_shards is {asked}, but this stack was made with {made_with}, which cannot be changed: "
         f"ordered jobs are refused until {made_with} is deployed again"
     )
-
-
-def _taken_back(world: World, shard: Shard) -> Shard:
-    # Its row may not exist: a callback of an ordered job goes to a plain shard whether or not that was ever used.
-    world.shards.register(shard.partition_id)
-    for _ in range(MOST_TRIES):
-        if world.shards.change(shard, ShardStatus.USED):
-            return msgspec.structs.replace(shard, status=ShardStatus.USED, changes=shard.changes + 1)
-        shard = world.shards.get([shard.partition_id])[shard.partition_id]
-        if shard.status is ShardStatus.USED:
-            return shard
-    raise Unavailable(f"others write the status of shard {shard.partition_id} at the same time")

@@ -1,0 +1,1 @@
+"""Programs that the systems run, each in a process and an environment of its own; see `talk`."""

@@ -1,0 +1,1 @@
+"""What lets systems run: their folders, processes, receiver, turns and kills."""

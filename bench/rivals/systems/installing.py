@@ -1,0 +1,69 @@
+"""Installs pinned packages of PyPI and npm into a folder of each system, once."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from bench.rivals.systems.base import NotToBeHad
+from infra import ROOT
+
+FOLDER = ROOT / ".venv-rivals"
+PINS = ROOT / "bench/rivals/pins"
+INSTALL_SECONDS = 900
+
+
+def python_environment(name: str) -> Path:
+    """The folder `bin` of an environment with the packages of `pins/<name>.txt`. Raises NotToBeHad."""
+    pins, folder = PINS / f"{name}.txt", FOLDER / name
+    with _Once(folder, pins) as wanted:
+        if wanted:
+            _call([sys.executable, "-m", "venv", str(folder)])
+            pip = [str(folder / "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+            _call([*pip, "--requirement", str(pins)])
+    return folder / "bin"
+
+
+def node_modules(name: str) -> Path:
+    """A folder whose `node_modules` holds the packages of `pins/<name>/package-lock.json`. Raises NotToBeHad."""
+    if shutil.which("npm") is None:
+        raise NotToBeHad("there is no `npm` on the PATH")
+    pins, folder = PINS / name, FOLDER / f"{name}-node"
+    with _Once(folder, pins / "package-lock.json") as wanted:
+        if wanted:
+            folder.mkdir(parents=True)
+            for file in pins.iterdir():
+                shutil.copy(file, folder)
+            options = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+            _call(["npm", "install", *options, "--prefix", str(folder)])
+    return folder
+
+
+class _Once:
+    """Whether a folder is still to be filled; at the end without an error it is marked as filled for these pins."""
+
+    def __init__(self, folder: Path, pins: Path) -> None:
+        self._folder, self._mark = folder, folder / ".complete"
+        self._digest = hashlib.sha256(pins.read_bytes()).hexdigest()
+
+    def __enter__(self) -> bool:
+        if self._mark.exists() and self._mark.read_text() == self._digest:
+            return False
+        shutil.rmtree(self._folder, ignore_errors=True)
+        return True
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self._mark.write_text(self._digest)
+
+
+def _call(command: list[str]) -> None:
+    try:
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=INSTALL_SECONDS)
+    except subprocess.CalledProcessError as error:
+        raise NotToBeHad(f"`{command[0]}` failed: {error.stderr.decode(errors='replace')[-400:].strip()}") from None
+    except subprocess.TimeoutExpired:
+        raise NotToBeHad(f"`{command[0]}` took longer than {INSTALL_SECONDS} s") from None

@@ -1,0 +1,59 @@
+"""Checks of tickets: rows that name what was sent to a pool, so that what the pool's queue loses is made again.
+
+A check is the ticket's own release in a row of the timeline, due days later, many to a row. It goes the way of every
+row to a deliverer, which looks at the record. It starts nothing. What still waits then for the check's attempt is sent
+to the pool again, as a ticket with a check of its own. So a chain of checks ends with the attempt and not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from clockwork.domain import ids, keys
+from clockwork.domain.releases import Release
+from clockwork.domain.storage.codec import encode_pressed
+from clockwork.domain.timeline import Row
+
+#: A row holds so many checks, and payloads of so many bytes, at the most; one check may be more.
+MOST_IN_ROW = 100
+MOST_BYTES_IN_ROW = 200_000
+
+
+def check_of(release: Release, at: int) -> Release:
+    """The check of a ticket, for the instant `at` (ms)."""
+    fresh = msgspec.structs.replace(release, checks=True, checked=False, run_at=at, sweeps=0, alone=False)
+    return msgspec.structs.replace(fresh, paced=False, waits=0, meets=0, waited=None, held=None, line=None)
+
+
+def check_rows(releases: Sequence[Release], at: int, expires_at: int) -> list[Row]:
+    """The rows of the checks of tickets that are sent together, all in the shard of the first one.
+
+    The key of a row is derived from what it holds: the same checks are the same row.
+    """
+    rows = []
+    for some in _portions(releases):
+        blob = encode_pressed([check_of(release, at) for release in some])
+        key = keys.row_key(at, ids.derive("checks", ids.digest_of([blob])))
+        rows.append(Row(releases[0].shard, key, blob, expires_at))
+    return rows
+
+
+def _portions(releases: Sequence[Release]) -> Iterator[list[Release]]:
+    some: list[Release] = []
+    size = 0
+    for release in releases:
+        more = len(release.occurrence.payload.body)
+        if some and (len(some) == MOST_IN_ROW or size + more > MOST_BYTES_IN_ROW):
+            yield some
+            some, size = [], 0
+        some.append(release)
+        size += more
+    if some:
+        yield some
+
+
+def ticket_of(check: Release) -> Release:
+    """The release as which a check is sent again. Nothing checks that yet."""
+    return msgspec.structs.replace(check, checks=False)

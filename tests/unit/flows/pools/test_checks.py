@@ -1,0 +1,249 @@
+"""A ticket that its queue has lost is found by its check, and sent again if its attempt is waited for still."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from clockwork.domain.clients import Client
+from clockwork.domain.errors import Undecodable, Unreadable, readable
+from clockwork.domain.executions import Execution, State
+from clockwork.domain.jobs import Payload, PoolTarget
+from clockwork.domain.keys import BEGINNING, END
+from clockwork.domain.messages.tickets import opened
+from clockwork.domain.pools.pool import Pool
+from clockwork.domain.releases import Release
+from clockwork.domain.storage.checks import MOST_BYTES_IN_ROW, MOST_IN_ROW, check_rows
+from clockwork.domain.storage.codec import decode_message, decode_row
+from clockwork.flows.pools.claim import Asked, claim_for
+from clockwork.flows.requests.upcoming import Position, list_upcoming
+from clockwork.memory.world import MemoryClockwork
+from clockwork.settings import Settings
+from tests.support.examples import ACME, occurrence, release
+
+DAY_MS = 86_400_000
+CHECK_MS = 3 * DAY_MS
+SHARD = "p000"
+POOL = Pool(name="etl", revision=1, principals=("w",), handlers=("work",), lease_seconds=60)
+
+
+@pytest.fixture
+def clockwork() -> MemoryClockwork:
+    made = MemoryClockwork(Settings.for_local().with_(pools=("etl=normal",)))
+    made.clients.put(msgspec.structs.replace(ACME, allowed_pools=("etl",)))
+    made.ticket_keys.make("k" * 22)
+    return made
+
+
+def sent(clockwork: MemoryClockwork, **more: Any) -> Release:
+    due_at = clockwork.clock.at
+    target = PoolTarget("etl", "work", timeout_seconds=600)
+    whole = occurrence(target=target, due_at=due_at, created_at=due_at, **more)
+    made = msgspec.structs.replace(release(), occurrence=whole, run_at=due_at)
+    assert not clockwork.world.releases.send([made], due_at)
+    return made
+
+
+def tickets(clockwork: MemoryClockwork) -> list[tuple[str, Release]]:
+    """The tickets that a worker receives now, which are gone with that."""
+    queue = clockwork.pool_queues.of("etl")
+    found = []
+    while received := queue.receive():
+        for one in received:
+            queue.delete(one.message_id)
+            (carried,) = decode_message(opened(one.body, ["k" * 22], clockwork.clock.at).release)
+            found.append((one.body, carried))
+    return found
+
+
+def claimed(clockwork: MemoryClockwork, body: str, claim_id: str = "c" * 22) -> Any:
+    deadline_at = clockwork.clock.at + 300_000
+    (answer,) = claim_for(clockwork.world, POOL, "w", ["work"], [Asked(claim_id, body, "r")], deadline_at)
+    return answer
+
+
+def checked(clockwork: MemoryClockwork) -> None:
+    """The next check comes to its deliverer."""
+    clockwork.clock.advance(CHECK_MS)
+    clockwork.poll(SHARD)
+    clockwork.deliver_visible()
+
+
+def rows_of(clockwork: MemoryClockwork) -> list[Release]:
+    rows = clockwork.timeline.read(SHARD, BEGINNING, END, 100).rows
+    return [one for row in rows for one in decode_row(row.blob).values() if isinstance(one, Release) and one.checks]
+
+
+def record_of(clockwork: MemoryClockwork, made: Release) -> Execution | None:
+    return clockwork.executions.find(made.job_id, made.execution_id)
+
+
+def save(clockwork: MemoryClockwork, record: Execution) -> None:
+    (saved,) = clockwork.world.executions.save([(None, record)])
+    assert saved.ok
+
+
+def test_a_lost_ticket_is_sent_again_each_time_that_it_is_lost(clockwork: MemoryClockwork) -> None:
+    made = sent(clockwork)
+    for number in range(1, 4):
+        ((_, lost),) = tickets(clockwork)
+        assert (lost.execution_id, lost.attempt, lost.checks) == (made.execution_id, 1, False)
+        checked(clockwork)
+        assert len(rows_of(clockwork)) == number + 1
+    ((body, _),) = tickets(clockwork)
+    assert claimed(clockwork, body).start is not None
+    assert not clockwork.queue.dead
+
+
+def test_a_ticket_that_waits_still_makes_one_more_which_counts_for_nothing(clockwork: MemoryClockwork) -> None:
+    sent(clockwork)
+    checked(clockwork)
+    (first, _), (again, _) = tickets(clockwork)
+    assert claimed(clockwork, first).start is not None
+    second = claimed(clockwork, again, "d" * 22)
+    assert (second.start, second.is_left) == (None, False)
+
+
+@pytest.mark.parametrize("state", [State.SUCCEEDED, State.CANCELLED, State.DEAD, State.EXPIRED])
+def test_what_has_ended_is_let_be(clockwork: MemoryClockwork, state: State) -> None:
+    made = sent(clockwork)
+    tickets(clockwork)
+    save(clockwork, made.first_record(state, clockwork.clock.at + 40 * DAY_MS, attempt=1))
+    checked(clockwork)
+    assert tickets(clockwork) == []
+    assert len(rows_of(clockwork)) == 1
+    assert not clockwork.queue.messages
+
+
+def test_a_claim_that_stands_and_another_attempt_that_waits_are_let_be(clockwork: MemoryClockwork) -> None:
+    sent(clockwork)
+    ((body, _),) = tickets(clockwork)
+    clockwork.clock.advance(CHECK_MS - 10_000)
+    assert claimed(clockwork, body).start is not None
+    clockwork.clock.advance(10_000)
+    clockwork.poll(SHARD)
+    clockwork.deliver_visible()
+    assert tickets(clockwork) == []
+    other = sent(clockwork)
+    other = msgspec.structs.replace(other, occurrence=msgspec.structs.replace(other.occurrence, due_at=1))
+    save(clockwork, other.first_record(State.FAILED, clockwork.clock.at + 40 * DAY_MS, attempt=1, next_attempt_at=5))
+    check = msgspec.structs.replace(other, checks=True)
+    tickets(clockwork)
+    clockwork.world.releases.send([check], clockwork.clock.at)
+    clockwork.deliver_visible()
+    assert tickets(clockwork) == []
+
+
+def test_the_attempt_behind_a_failed_one_has_a_check_of_its_own(clockwork: MemoryClockwork) -> None:
+    made = sent(clockwork)
+    ((body, _),) = tickets(clockwork)
+    assert claimed(clockwork, body).start is not None
+    clockwork.clock.advance(70_000)
+    clockwork.deliver_visible()
+    record = record_of(clockwork, made)
+    assert record is not None
+    assert (record.attempt, record.attempts[0].state) == (1, State.WORKER_LOST)
+    assert [one.attempt for one in rows_of(clockwork)] == [1, 2]
+    tickets(clockwork)
+    checked(clockwork)
+    assert [one.attempt for _, one in tickets(clockwork)] == [2]
+
+
+def test_what_is_too_late_ends_at_its_check(clockwork: MemoryClockwork) -> None:
+    made = sent(clockwork, relevancy_window_seconds=60.0)
+    tickets(clockwork)
+    checked(clockwork)
+    record = record_of(clockwork, made)
+    assert record is not None
+    assert record.state is State.EXPIRED
+    assert tickets(clockwork) == []
+
+
+def paused(clockwork: MemoryClockwork, *, is_paused: bool) -> None:
+    stored: Client | None = clockwork.clients.get(ACME.client_id)
+    assert stored is not None
+    clockwork.clients.put(msgspec.structs.replace(stored, paused=is_paused, revision=stored.revision + 1))
+
+
+def test_what_is_parked_is_left_to_its_row_while_the_pause_lasts_and_checked_on(clockwork: MemoryClockwork) -> None:
+    made = sent(clockwork)
+    paused(clockwork, is_paused=True)
+    ((body, _),) = tickets(clockwork)
+    assert claimed(clockwork, body).start is None
+    record = record_of(clockwork, made)
+    assert record is not None
+    assert record.state is State.PARKED
+    checked(clockwork)
+    assert tickets(clockwork) == []
+    # It was let go and lost: its record says PARKED still.
+    paused(clockwork, is_paused=False)
+    checked(clockwork)
+    ((body, _),) = tickets(clockwork)
+    assert claimed(clockwork, body).start is not None
+
+
+def test_a_check_whose_record_cannot_be_read_fails_alone(clockwork: MemoryClockwork) -> None:
+    first = sent(clockwork)
+    moved = msgspec.structs.replace(first.occurrence, due_at=first.occurrence.due_at + 1)
+    second = msgspec.structs.replace(first, occurrence=moved)
+    assert not clockwork.world.releases.send([second], clockwork.clock.at)
+    tickets(clockwork)
+    clockwork.clock.advance(CHECK_MS)
+    clockwork.poll(SHARD)
+    inner = clockwork.world.executions
+
+    class Damaged:
+        def get(self, refs: Sequence[tuple[str, str]]) -> Sequence[Execution | Unreadable | None]:
+            damaged = Undecodable("damaged")
+            return [damaged if one == first.execution_id else inner.find(job_id, one) for job_id, one in refs]
+
+        def find(self, job_id: str, execution_id: str) -> Execution | None:
+            return readable(self.get([(job_id, execution_id)])[0])
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(inner, name)
+
+    object.__setattr__(clockwork.world, "executions", Damaged())
+    report = clockwork.deliver_visible()
+    assert [one.execution_id for _, one in tickets(clockwork)] == [second.execution_id]
+    assert len(report.failed_messages) == 1
+
+
+def test_checks_are_no_jobs_to_come(clockwork: MemoryClockwork) -> None:
+    sent(clockwork)
+    assert len(rows_of(clockwork)) == 1
+    page = list_upcoming(clockwork.world, ACME.client_id, Position(BEGINNING, 0), clockwork.clock.at + 2 * CHECK_MS, 10)
+    assert list(page.items) == []
+
+
+def test_rows_of_checks_are_bounded_and_small() -> None:
+    def some(count: int, size: int) -> Sequence[Release]:
+        target = PoolTarget("etl", "work", timeout_seconds=600)
+        made = [
+            occurrence(target=target, due_at=1_777_975_200_000 + n, payload=Payload(b"x" * size)) for n in range(count)
+        ]
+        return [msgspec.structs.replace(release(), occurrence=one, run_at=one.due_at) for one in made]
+
+    rows = check_rows(some(2 * MOST_IN_ROW + 1, 200), 10**12, 10**13)
+    assert [len(decode_row(row.blob)) for row in rows] == [MOST_IN_ROW, MOST_IN_ROW, 1]
+    assert len(rows[0].blob) < 40 * MOST_IN_ROW
+    assert len({row.key for row in rows}) == 3
+    assert check_rows(some(3, 9), 10**12, 10**13) == check_rows(some(3, 9), 10**12, 10**13)
+    large = check_rows(some(5, MOST_BYTES_IN_ROW // 2), 10**12, 10**13)
+    assert [len(decode_row(row.blob)) for row in large] == [2, 2, 1]
+
+
+def test_a_claim_that_is_given_back_is_checked_for_again(clockwork: MemoryClockwork) -> None:
+    """A check that met the claim has ended: so what waits again after it needs one of its own."""
+    ticket = msgspec.structs.replace(release(), checked=True)
+    assert ticket.for_attempt(1).checked
+    assert not ticket.for_attempt(2).checked
+    sent(clockwork)
+    ((_, sealed),) = tickets(clockwork)
+    assert not clockwork.world.releases.send([sealed], clockwork.clock.at)
+    assert len(rows_of(clockwork)) == 1
+    assert not clockwork.world.releases.send([msgspec.structs.replace(sealed, checked=False)], clockwork.clock.at + 1)
+    assert len(rows_of(clockwork)) == 2

@@ -1,0 +1,184 @@
+"""A client's concurrency limit holds for what workers have in hand: each attempt keeps a permit until it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.executions import State
+from clockwork.domain.jobs import PoolTarget
+from clockwork.domain.lifecycle.reports import Heartbeat
+from clockwork.domain.lifecycle.tokens import decode_token
+from clockwork.domain.limits.concurrency import OF_WORKERS, free_permits
+from clockwork.domain.pools.pool import Pool
+from clockwork.domain.releases import Release
+from clockwork.flows.pools.claim import Asked, Claimed, claim_for
+from clockwork.flows.pools.reports import Beat, Ended, Taken, beat_all, report_all
+from clockwork.flows.requests.reporting import Reported, note_beat, note_report
+from clockwork.memory.world import MemoryClockwork
+from clockwork.settings import Settings
+from tests.support.examples import ACME, occurrence, release
+
+POOL = Pool(name="etl", revision=1, principals=("w",), handlers=("work",), lease_seconds=60)
+LIMIT = 2
+DONE = Reported(State.SUCCEEDED)
+
+
+@pytest.fixture
+def clockwork() -> MemoryClockwork:
+    made = MemoryClockwork(Settings.for_local().with_(pools=("etl=normal",)))
+    made.clients.put(msgspec.structs.replace(ACME, allowed_pools=("etl",), max_concurrency=LIMIT))
+    made.ticket_keys.make("k" * 22)
+    return made
+
+
+def send(clockwork: MemoryClockwork, count: int) -> list[Release]:
+    now = clockwork.clock.at
+    target = PoolTarget("etl", "work", timeout_seconds=600)
+    made = [occurrence(target=target, due_at=now + number, created_at=now) for number in range(count)]
+    sent = [msgspec.structs.replace(release(), occurrence=one, run_at=now) for one in made]
+    assert not clockwork.world.releases.send(sent, now)
+    return sent
+
+
+def asked_of(clockwork: MemoryClockwork) -> list[Asked]:
+    """The tickets that a worker receives now, each under a claimId of its own."""
+    queue = clockwork.pool_queues.of("etl")
+    received = queue.receive(10)
+    return [Asked(f"{one.message_id:c>22}"[:22], one.body, one.message_id) for one in received]
+
+
+def claim(clockwork: MemoryClockwork, asked: Sequence[Asked]) -> list[Claimed]:
+    return claim_for(clockwork.world, POOL, "w", ["work"], asked, clockwork.clock.at + 29_000)
+
+
+def started(clockwork: MemoryClockwork) -> list[str]:
+    """The tokens of what a worker may start now."""
+    return [one.start.token for one in claim(clockwork, asked_of(clockwork)) if one.start is not None]
+
+
+def taken(clockwork: MemoryClockwork) -> int:
+    return len(clockwork.world.regulation.taken(ACME.client_id, clockwork.clock.at))
+
+
+def beat(clockwork: MemoryClockwork, tokens: Sequence[str]) -> list[Taken]:
+    return beat_all(clockwork.world, POOL, [Beat(token) for token in tokens])
+
+
+def test_no_more_are_in_hand_than_the_limit_for_as_long_as_they_last(clockwork: MemoryClockwork) -> None:
+    send(clockwork, 5)
+    tokens = started(clockwork)
+    assert len(tokens) == taken(clockwork) == LIMIT
+    for _ in range(10):
+        clockwork.clock.advance(30_000)
+        assert all(not one.is_stale for one in beat(clockwork, tokens))
+        assert started(clockwork) == []
+        assert taken(clockwork) == LIMIT
+
+
+@pytest.mark.parametrize("said", [DONE, Reported(State.FAILED, error="no"), Reported(State.HANDED_BACK)])
+def test_an_attempt_that_ends_gives_its_permit_back(clockwork: MemoryClockwork, said: Reported) -> None:
+    send(clockwork, 3)
+    tokens = started(clockwork)
+    (ended,) = report_all(clockwork.world, POOL, [Ended(tokens[0], said)])
+    assert not ended.is_stale
+    assert taken(clockwork) == LIMIT - 1
+    clockwork.clock.advance(5_000)
+    beat(clockwork, tokens[1:])
+    assert len(started(clockwork)) == 1
+    assert taken(clockwork) == LIMIT
+
+
+def test_the_single_reports_hold_permits_and_give_them_back_too(clockwork: MemoryClockwork) -> None:
+    (sent,) = send(clockwork, 1)
+    (text,) = started(clockwork)
+    token = decode_token(text)
+    record = clockwork.executions.find(sent.job_id, sent.execution_id)
+    assert record is not None
+    for _ in range(5):
+        clockwork.clock.advance(30_000)
+        record = note_beat(clockwork.world, token, record, Heartbeat(clockwork.clock.at))
+        assert taken(clockwork) == 1
+    note_report(clockwork.world, token, record, DONE)
+    assert taken(clockwork) == 0
+
+
+def test_a_repeat_of_a_claim_keeps_its_permit_though_none_is_free(clockwork: MemoryClockwork) -> None:
+    send(clockwork, LIMIT)
+    asked = asked_of(clockwork)
+    first = claim(clockwork, asked)
+    clockwork.clock.advance(10_000)
+    again = claim(clockwork, asked)
+    assert [one.start and one.start.token for one in again] == [one.start and one.start.token for one in first]
+    assert all(one.start is not None for one in again)
+    assert taken(clockwork) == LIMIT
+
+
+def test_a_dead_worker_keeps_its_permit_until_its_claim_has_ended_and_no_longer(clockwork: MemoryClockwork) -> None:
+    send(clockwork, LIMIT)
+    assert len(started(clockwork)) == LIMIT
+    clockwork.clock.advance(60_000)
+    assert taken(clockwork) == LIMIT
+    clockwork.clock.advance(5_000)
+    assert taken(clockwork) == 0
+    clockwork.deliver_visible()
+    assert len(started(clockwork)) == LIMIT
+
+
+def test_what_no_worker_starts_takes_no_permit(clockwork: MemoryClockwork) -> None:
+    (sent,) = send(clockwork, 1)
+    asked = asked_of(clockwork)
+    ended = sent.first_record(State.CANCELLED, clockwork.clock.at + 10**10)
+    clockwork.world.executions.save([(None, ended)])
+    assert [one.start for one in claim(clockwork, asked)] == [None]
+    assert taken(clockwork) == 0
+
+
+def test_another_worker_that_shows_a_claimed_ticket_takes_no_permit(clockwork: MemoryClockwork) -> None:
+    send(clockwork, 1)
+    (asked,) = asked_of(clockwork)
+    assert claim(clockwork, [asked])[0].start is not None
+    assert claim(clockwork, [msgspec.structs.replace(asked, claim_id="d" * 22)])[0].start is None
+    assert taken(clockwork) == 1
+
+
+def test_a_limit_that_gives_no_answer_leaves_the_tickets(clockwork: MemoryClockwork) -> None:
+    send(clockwork, 1)
+    inner = clockwork.world.regulation
+
+    class Out:
+        def taken(self, client_id: str, now: int) -> frozenset[int]:
+            raise Unavailable(f"{client_id} {now}")
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(inner, name)
+
+    object.__setattr__(clockwork.world, "regulation", Out())
+    (answer,) = claim(clockwork, asked_of(clockwork))
+    assert (answer.start, answer.is_left) == (None, True)
+
+
+def test_a_permit_that_is_not_renewed_ends_no_heartbeat(clockwork: MemoryClockwork) -> None:
+    send(clockwork, 1)
+    tokens = started(clockwork)
+    inner = clockwork.world.regulation
+
+    class Out:
+        def lease(self, *_: object) -> bool:
+            raise Unavailable("no answer")
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(inner, name)
+
+    object.__setattr__(clockwork.world, "regulation", Out())
+    clockwork.clock.advance(30_000)
+    (answer,) = beat(clockwork, tokens)
+    assert (answer.is_stale, answer.is_unavailable) == (False, False)
+
+
+def test_the_permits_of_workers_are_none_of_the_blocks_of_deliverers() -> None:
+    assert free_permits(3, frozenset({0, 1, OF_WORKERS + 1})) == [OF_WORKERS, OF_WORKERS + 2]
