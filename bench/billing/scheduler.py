@@ -82,7 +82,7 @@ class Scheduler:
         clock: MemoryClock,
         targets: MemoryTargets,
         source: EventSource,
-        as_one_of: int,
+        as_one_of: int | None = None,
     ) -> None:
         self.clock = clock
         self.invocations: Counter[str] = Counter()
@@ -97,7 +97,7 @@ class Scheduler:
         app = _Quiet(world=world, meter=meter)
         self.lines = app.lines
         self._handlers: dict[str, Handler] = {name: make(app) for name, make in _MAKERS.items()}
-        alike = replace(app, world=replace(world, settings=settings.with_(shards=as_one_of)))
+        alike = replace(app, world=replace(world, settings=settings.with_(shards=as_one_of or settings.shards)))
         self._handlers["poller"] = _MAKERS["poller"](alike)
         self._source = source
         self._aws = aws
@@ -241,7 +241,7 @@ def scheduler(
     try:
         targets = MemoryTargets(clock, answer and (lambda delivery: answer(delivery, clock)))
         source = EventSource(unmetered, settings.release_queue_url)
-        yield Scheduler(aws, settings, meter, clock, targets, source, as_one_of or shards), meter
+        yield Scheduler(aws, settings, meter, clock, targets, source, as_one_of), meter
     finally:
         aws.close()
         unmetered.close()
