@@ -32,7 +32,7 @@ MOST_SECONDS = 170
 #: More jobs of one visit cost as much each: a poller reads pages of 500, and commits every 500.
 MOST_IN_VISIT = 500
 #: A few jobs may be due at one phase of the second or at several, so visits are metered until so many jobs are found.
-LEAST_IN_VISITS = 60
+LEAST_IN_VISITS = 200
 #: DynamoDB stores so much more for each item: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 ITEM_OVERHEAD = 100
 

@@ -114,7 +114,7 @@ def test_what_changes_something_is_its_write_and_an_entry_in_the_trail(
 
 def test_the_stations_of_the_curve_add_up_to_what_a_whole_run_uses(emulator: Emulator) -> None:
     """The curve is put together from creates, visits and batches; a run of the same rate has all of them at once."""
-    # With ten jobs in a visit it hardly depends on chance how many phases of the second they have.
+    # In so many visits it hardly depends on chance how many phases of the second their jobs have.
     shards, minutes, jobs = 4, 10, 400
     path = replace(PATHS["none_spread"], shards=shards, within_seconds=minutes * 60)
     whole = path.run(emulator, Credentials.root("333333333333"), jobs)
