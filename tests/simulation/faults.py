@@ -125,6 +125,8 @@ OVERRUNNING = ("targets.collect", "deliverer executions.save")
 SWEEPING_UP = ("sweeper releases", "targets.begin")
 #: Calls with which the sweeper lets go, or ends, what was parked or came back.
 REFUSED_SWEEPING = ("sweeper releases.send", "sweeper executions.save", "sweeper timeline.put_new")
+#: Calls between a claim and its start.
+LOOKING = ("deliverer jobs.get", "targets.begin", "claim jobs.get")
 CALM = Profile("calm", skew_ms=0)
 #: Strikes most where it was seldom: the calls that few runs come to.
 CURIOUS = Profile("odd corners", 0.004, 0.02, 0.02, 0.3, 0.5, curiosity=0.6)
@@ -142,7 +144,7 @@ PROFILES = (
     Profile("overruns", 0.3, 0.5, 0.3, 0.2, only=PAUSES, focus=OVERRUNNING, dies_behind="WORKER_LOST"),
     Profile("dying deliverers", 0.08, 0.02, 0.1, 0.2, 0.5, only=(*CRASHES, Fault.THROTTLED), focus=("deliverer",)),
     Profile("zombie pollers", 0.2, 0.3, 0.02, 0.1, 0.2, only=(*PAUSES, *ERRORS, Fault.LANDS_TWICE), focus=("poller",)),
-    Profile("slow looks", 0.4, 0.02, 0.0, 0.1, only=PAUSES, focus=("deliverer jobs.get", "targets.begin")),
+    Profile("slow looks", 0.4, 0.02, 0.0, 0.1, only=PAUSES, focus=LOOKING),
     Profile("sleepy sweeps", 0.4, 0.02, 0.02, 0.4, only=PAUSES, focus=("sweeper releases", "sweeper timeline.forget")),
     Profile("slow sweeps", 0.3, 0.02, 0.05, 0.5, only=PAUSES, focus=("sweeper",)),
     Profile("held back", 0.15, 0.05, 0.1, 0.6, only=(*CRASHES, *ERRORS), focus=("deliverer executions", "regulation")),
@@ -209,6 +211,11 @@ class Adversary:
     def is_active(self) -> bool:
         """Whether faults may still strike."""
         return not self._stopped and self._left > 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing goes wrong any more."""
+        return not self.is_active
 
     def strikes(self, fault: Fault, rate: float) -> bool:
         """Whether this fault strikes here; counts it if so."""

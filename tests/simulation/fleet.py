@@ -21,13 +21,15 @@ from clockwork.domain.lifecycle.tokens import Token, claimant_of, decode_token
 from clockwork.domain.pools.pool import PRIORITIES, Pool
 from clockwork.domain.releases import Delivery
 from clockwork.domain.storage.codec import decode_message, encode_release
+from clockwork.edge.responses.workers import BeatAnswer
 from clockwork.flows.pools.checkpoints import keep_checkpoint
 from clockwork.flows.pools.claim import Asked, Claimed, Start, claim_for
 from clockwork.flows.pools.reports import Beat, Ended, Taken, beat_all, report_all
 from clockwork.flows.requests.reporting import Reported
 from clockwork.flows.world import World
 from tests.simulation.faults import Adversary
-from tests.simulation.receivers import DONE, FAULTLESS, SOON, CallApi, Manner, acts
+from tests.simulation.labour import ENDED_WITHIN_MS
+from tests.simulation.receivers import DONE, FAULTLESS, SAYS, SOON, CallApi, Manner, acts
 from tests.simulation.scheduler import Actor, Scheduler
 from tests.simulation.watcher import CLAIMING, REPORTING_WORKER, Watcher
 
@@ -35,10 +37,16 @@ NAME: Final = "etl"
 HANDLERS: Final = ("work", "toil")
 POOL: Final = Pool(name=NAME, revision=1, principals=("worker",), handlers=HANDLERS, lease_seconds=60)
 HANDED_BACK: Final = Reported(State.HANDED_BACK)
+#: The payload of a job whose first attempt is handed back.
+HANDS_BACK: Final = b"handback"
 #: A call that got no answer is repeated so often at the most.
 TRIES = 4
 #: Of so many workers that get no answer, or have something to start, one dies of it.
 MORTAL = 8
+#: Once the faults have stopped, so many first attempts have workers that fall silent.
+SILENT = 0.3
+#: So many calls to claim are not waited for: the worker asks again while they may go on.
+IMPATIENT = 0.25
 #: Of so many calls one is followed by one of a liar.
 HONEST = 6
 
@@ -96,7 +104,17 @@ class Fleet:
             deadline_at = world.clock.now() + world.settings.api_timeout_seconds * 1000
             return claim_for(world, POOL, "worker", handlers, asked, deadline_at)
 
+        has_given_up = False
+
+        def give_up() -> None:
+            nonlocal has_given_up
+            has_given_up = not actor.ended and tries > 1
+            if has_given_up:
+                self._claim(asked, handlers, tries - 1)
+
         def on_end(actor: Actor) -> None:
+            if has_given_up:
+                return  # Its caller waits no more, and has asked again.
             unanswered = [Claimed(one.claim_id, is_left=True) for one in asked]
             claimed = actor.result if isinstance(actor.result, list) else unanswered
             for one in claimed:
@@ -108,7 +126,10 @@ class Fleet:
                 after_ms = self._rng.choice((500, 2_000, 30_000))
                 self._scheduler.after(after_ms, partial(self._claim, again, handlers, tries - 1))
 
-        self._call_api(CLAIMING, work).on_end = on_end
+        actor = self._call_api(CLAIMING, work)
+        actor.on_end = on_end
+        if self._is_troubled and self._rng.random() < IMPATIENT:
+            self._scheduler.after(self._rng.choice((500, 5_000, 30_000)), give_up)
 
     def _dies(self) -> bool:
         return self._is_troubled and self._rng.randrange(MORTAL) == 0
@@ -119,22 +140,35 @@ class Fleet:
             return
         forged = claimed.claim_id.startswith("forged")
         self._watcher.require(not forged, "P5", "a ticket that was made up starts something", start.release.job_id)
-        wait_ms = max(0, start.release.run_at - start.now)
         # An answer may be late, and a worker may pause before it starts: its own count decides.
         lag_ms = self._rng.randrange(1, 90_000) if self._is_troubled and self._rng.random() < 0.05 else 1
-        lease_until = sent_at + (start.claimed.claim_until or 0) - start.now
-        self._scheduler.after(wait_ms + lag_ms, partial(self._begin, actor, start, lease_until))
+        begin = partial(self._begin, actor, start, sent_at + start.lease_in_ms, self._scheduler.now)
+        self._scheduler.after(start.start_in_ms + lag_ms, begin)
 
-    def _begin(self, actor: Actor, start: Start, lease_until: int) -> None:
-        if self._scheduler.now >= lease_until:
+    def _begin(self, actor: Actor, start: Start, lease_until: int, answered_at: int) -> None:
+        now, labour = self._scheduler.now, self._watcher.labour
+        if now >= lease_until:
             return  # Its own count is over.
         delivery = _delivery_of(start)
+        about, wanted_at = delivery.job_id, max(start.release.run_at, delivery.occurrence.due_at)
+        objection = labour.begins(delivery.execution_id, delivery.attempt, lease_until, now)
+        self._watcher.require(objection is None, "P1", str(objection), about)
+        objection = labour.early_objection(wanted_at, start.now + now - answered_at)
+        self._watcher.require(objection is None, "P6", str(objection), about)
         self._watcher.begun(actor, delivery, start.claimed)
         self._goes_on(start)
         goes_wrong = self._adversary.profile.targets > 0
         manners = (tuple(Manner) if goes_wrong else FAULTLESS) if self._adversary.is_active else SOON
         rng = random.Random(f"{delivery.execution_id} {delivery.attempt} worker")
         token = decode_token(start.token)
+        asks = delivery.occurrence.payload.body
+        if asks == HANDS_BACK and delivery.attempt == 1:
+            self._scheduler.after(5_000, partial(self._report, delivery, token, HANDED_BACK))
+            return
+        if self._adversary.is_done and delivery.attempt == 1 and rng.random() < SILENT:
+            at_end = partial(self._is_noticed, start, delivery)
+            self._scheduler.after(lease_until + ENDED_WITHIN_MS - now, at_end)
+            return
         if self._is_troubled and rng.random() < 0.15:
             hands_back_at = rng.randrange(1, 20_000)
             self._scheduler.after(hands_back_at, partial(self._report, delivery, token, HANDED_BACK))
@@ -142,9 +176,23 @@ class Fleet:
                 hands_back_at + 5_000, partial(self._report, delivery, token, rng.choice((HANDED_BACK, DONE)))
             )
             return
-        for after_ms, said in acts(rng.choice(manners), rng, POOL.lease_seconds * 1000):
+        manner = rng.choice(manners)
+        if asks.startswith(SAYS) and delivery.attempt == 1:
+            manner = Manner[asks.removeprefix(SAYS).decode()]
+        planned = acts(manner, rng, POOL.lease_seconds * 1000)
+        if self._is_troubled and rng.random() < 0.15:
+            del planned[1:]  # It dies behind its first sign of life, which may be its report.
+        for after_ms, said in planned:
             act = partial(self._beat, delivery, token) if said is None else partial(self._report, delivery, token, said)
             self._scheduler.after(after_ms, act)
+
+    def _is_noticed(self, start: Start, delivery: Delivery) -> None:
+        """Requires that the end of a silent worker's claim was found: nothing goes wrong any more."""
+        if delivery.occurrence.client_id == self._watcher.apart:
+            return  # Its decisions may raise still.
+        stored = self._watcher.executions.find(delivery.job_id, delivery.execution_id)
+        objection = self._watcher.labour.silence_objection(start.claimed, stored)
+        self._watcher.require(objection is None, "P4", str(objection), delivery.job_id)
 
     def _goes_on(self, start: Start) -> None:
         """Requires that an attempt goes on from the last checkpoint that an earlier one was told is kept."""
@@ -169,20 +217,35 @@ class Fleet:
         self._tell(token, call, tries=1, note=note)
 
     def _beat(self, delivery: Delivery, token: Token) -> None:
+        sent_at, told = self._scheduler.now, list[int]()
+
         def call(world: World) -> list[Taken]:
             (taken,) = beat_all(world, POOL, [Beat(str(token), 0.5)])
+            told.append(BeatAnswer.of(taken, world.clock.now()).lease_in_ms or 0)
             if taken.record is not None and not taken.is_stale and taken.record.cancel_noted_at is not None:
                 stopped = Reported(State.CANCELLED)
                 self._scheduler.after(1_000, partial(self._report, delivery, token, stopped))
             return [taken]
 
-        self._tell(token, call, tries=1)
+        def note(_: Taken) -> None:
+            if told[-1]:
+                self._watcher.labour.renewed(delivery.execution_id, delivery.attempt, sent_at + told[-1])
+
+        self._tell(token, call, tries=1, note=note)
 
     def _report(self, delivery: Delivery, token: Token, said: Reported) -> None:
         if said.state is State.SUCCEEDED:
             self._watcher.succeeded(delivery)
             self._watcher.accepted(delivery)
-        self._tell(token, lambda world: report_all(world, POOL, [Ended(str(token), said)]), tries=TRIES)
+        sent_at, labour = self._scheduler.now, self._watcher.labour
+        labour.let_go(delivery.execution_id, delivery.attempt)
+
+        def note(taken: Taken) -> None:
+            if not taken.is_stale and not taken.is_unavailable:
+                objection = labour.outcome_objection(delivery.execution_id, taken.record, said.state, sent_at)
+                self._watcher.require(objection is None, "P7", str(objection), delivery.job_id)
+
+        self._tell(token, lambda world: report_all(world, POOL, [Ended(str(token), said)]), tries=TRIES, note=note)
 
     def _tell(self, token: Token, call: Call, tries: int, note: Callable[[Taken], None] = lambda _: None) -> None:
         def work(world: World, _: object) -> list[Taken]:

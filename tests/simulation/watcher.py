@@ -24,6 +24,7 @@ from clockwork.memory.timeline import MemoryTimeline
 from clockwork.settings import Settings
 from tests.simulation.caps import Caps
 from tests.simulation.departures import Departures
+from tests.simulation.labour import Labour
 from tests.simulation.lines import Lines
 from tests.simulation.lives import Lives
 from tests.simulation.named_watcher import NamedWatcher
@@ -96,6 +97,7 @@ class Watcher:
         self.departures = Departures(self._invocation_ms)
         self.order = Order(2 * skew_ms)
         self.lives = Lives(self.require)
+        self.labour = Labour()
         self.named = NamedWatcher(scheduler, self.order, self._invocation_ms)
         self.timeline = MemoryTimeline()
         self.executions = MemoryExecutions()
@@ -304,6 +306,7 @@ class Watcher:
         self.require(after.revision == (before.revision if before else 0) + 1, "I4", "a revision was skipped", about)
         self._check_transition(before, after)
         self._check_receiver(before, after, actor)
+        self.labour.changed(before, after, self._scheduler.now)
         self.caps.noted(actor, after)
         self.lines.changed(after, self._scheduler.now)
         if before is not None and before.state is State.DEAD and after.state is not State.DEAD:
@@ -486,6 +489,8 @@ class Watcher:
     def begun(self, actor: Actor, delivery: Delivery, claimed: Execution) -> None:
         """Checks an attempt that a worker begins, which `actor` has claimed for it."""
         about, now = delivery.job_id, self._scheduler.now
+        objection = self.labour.start_objection(delivery.execution_id, delivery.attempt)
+        self.require(objection is None, "P7", str(objection), about)
         self.started(actor, delivery, now + MOST_SKEW_MS)
         known = self._begun.setdefault((delivery.execution_id, delivery.attempt), claimed.claimant)
         self.require(known == claimed.claimant, "P8", f"attempt {delivery.attempt} is begun under two claims", about)

@@ -6,6 +6,9 @@ import hashlib
 import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from bench.rivals.systems.base import NotToBeHad
@@ -19,7 +22,7 @@ INSTALL_SECONDS = 900
 def python_environment(name: str) -> Path:
     """The folder `bin` of an environment with the packages of `pins/<name>.txt`. Raises NotToBeHad."""
     pins, folder = PINS / f"{name}.txt", FOLDER / name
-    with _Once(folder, pins) as wanted:
+    with _once(folder, pins) as wanted:
         if wanted:
             _call([sys.executable, "-m", "venv", str(folder)])
             pip = [str(folder / "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
@@ -32,7 +35,7 @@ def node_modules(name: str) -> Path:
     if shutil.which("npm") is None:
         raise NotToBeHad("there is no `npm` on the PATH")
     pins, folder = PINS / name, FOLDER / f"{name}-node"
-    with _Once(folder, pins / "package-lock.json") as wanted:
+    with _once(folder, pins / "package-lock.json") as wanted:
         if wanted:
             folder.mkdir(parents=True)
             for file in pins.iterdir():
@@ -42,22 +45,21 @@ def node_modules(name: str) -> Path:
     return folder
 
 
-class _Once:
-    """Whether a folder is still to be filled; at the end without an error it is marked as filled for these pins."""
+#: Several turns of one system may begin at the same time.
+_LOCK = threading.Lock()
 
-    def __init__(self, folder: Path, pins: Path) -> None:
-        self._folder, self._mark = folder, folder / ".complete"
-        self._digest = hashlib.sha256(pins.read_bytes()).hexdigest()
 
-    def __enter__(self) -> bool:
-        if self._mark.exists() and self._mark.read_text() == self._digest:
-            return False
-        shutil.rmtree(self._folder, ignore_errors=True)
-        return True
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        if kind is None:
-            self._mark.write_text(self._digest)
+@contextmanager
+def _once(folder: Path, pins: Path) -> Iterator[bool]:
+    """Whether a folder is still to be filled; if so, an end without an error marks it as filled for these pins."""
+    mark, digest = folder / ".complete", hashlib.sha256(pins.read_bytes()).hexdigest()
+    with _LOCK:
+        wanted = not mark.exists() or mark.read_text() != digest
+        if wanted:
+            shutil.rmtree(folder, ignore_errors=True)
+        yield wanted
+        if wanted:
+            mark.write_text(digest)
 
 
 def _call(command: list[str]) -> None:

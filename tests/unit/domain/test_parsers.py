@@ -242,6 +242,7 @@ def test_any_text_is_a_header_or_refused(text: str) -> None:
 def test_settings_survive_the_environment() -> None:
     chosen = Settings.for_local().with_(admin_principals=("a", "b,c"), fair_queue=True)
     assert Settings.from_environment(chosen.to_environment()) == chosen
+    assert "TICKET_CHECK_SECONDS" not in chosen.to_environment()
 
 
 @quick

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 #: The alias of every Lambda's version that works at the moment. Whoever starts a Lambda names it.
 LIVE = "live"
@@ -93,8 +93,8 @@ class Settings:
     #: What has waited in an ordered queue for this long ends DEAD, before the queue deletes it without a trace. A head
     #: may be hidden for 12 hours meanwhile, and those behind it are seen only after it.
     ordered_wait_seconds: int = 13 * 86_400
-    #: So long after a ticket was sent to a pool it is checked whether a worker has claimed it. If not, it is sent anew.
-    ticket_check_seconds: int = 3 * 86_400
+    #: A ticket of a pool is made again after this long if no worker has claimed it. An environment has no room for it.
+    ticket_check_seconds: int = field(default=3 * 86_400, metadata={"fixed": True})
     idempotency_seconds: int = 86_400
     #: Each of so many api environments admits an even share of a client's createsPerSecond. More of them admit more.
     api_environments: int = 4
@@ -234,16 +234,16 @@ class Settings:
 
     def to_environment(self) -> dict[str, str]:
         """The environment variables from which `from_environment` reads the same settings back."""
-        return {field.name.upper(): _to_text(getattr(self, field.name)) for field in fields(self)}
+        return {one.name.upper(): _to_text(getattr(self, one.name)) for one in fields(self) if not one.metadata}
 
     @staticmethod
     def from_environment(environment: Mapping[str, str]) -> Settings:
         """Settings from environment variables. Raises InvalidSettings naming every missing or unreadable one."""
         values, faults = dict[str, object](), list[str]()
-        for field in fields(Settings):
-            name = field.name.upper()
+        for one in (one for one in fields(Settings) if not one.metadata):
+            name = one.name.upper()
             try:
-                values[field.name] = _from_text(environment[name], field.default)
+                values[one.name] = _from_text(environment[name], one.default)
             except KeyError:
                 faults.append(f"{name} is not set" if name not in environment else f"{name} is not 1 or 0")
             except ValueError as error:

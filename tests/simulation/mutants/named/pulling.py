@@ -9,6 +9,16 @@ _CLAIMED = "            item.seen = plan.execution\n            started.append(i
 _FENCES = "    return is_watch and (stored is None or release.attempt == stored.attempt + 1)\n"
 _DECIDE = "    started = _started(batch, _of_handlers(batch, items, handlers))\n"
 _LOOK = "for slot in wanted(batch, claimed, range(len(claimed)))]"
+_LEASE = "lease_in_ms=max(0, record.claim_until - now)"
+_WAIT = "        return max(0, max(self.release.run_at, self.release.occurrence.due_at) - self.now)\n"
+_WATCHED_AT = "run_at = ends_at(running) + CLAIM_GRACE_MS if"
+_CANCELLED = "    if running.cancel_noted_at is not None:\n        cancelled = "
+_SAVED = "    lost = []\n    for index, saved in batch.save_plans(plans):\n"
+_REPEATED = """\
+    again = [item for item, plan in plans if plan.reason == "its worker asks again"]
+    started += again
+    plans = [(item, plan) for item, plan in plans if item not in again]
+"""
 PULLING = (
     Mutant(
         "a worker's claim is written before its watch is sent",
@@ -69,5 +79,40 @@ PULLING = (
         "domain/lifecycle/attempts.py",
         ((" and stored.attempt == release.attempt and stored.claimant == claim.claimant:", ":"),),
         "P8",
+    ),
+    Mutant(
+        "a heartbeat is answered with a longer lease than there is",
+        "edge/responses/workers.py",
+        ((_LEASE, _LEASE.replace("- now", "- now + 60_000")),),
+        "P1",
+    ),
+    Mutant(
+        "a watch comes a minute late",
+        "domain/lifecycle/awaiting.py",
+        ((_WATCHED_AT, _WATCHED_AT.replace("CLAIM_GRACE_MS", "CLAIM_GRACE_MS + 60_000")),),
+        "P4",
+    ),
+    Mutant(
+        "a worker starts as soon as it is answered",
+        "flows/pools/claim.py",
+        ((_WAIT, "        return 0\n"),),
+        "P6",
+    ),
+    Mutant(
+        "an attempt of a worker that was cancelled is followed by another",
+        "domain/lifecycle/attempts.py",
+        (
+            (
+                _CANCELLED,
+                _CANCELLED.replace("is not None:", "is not None and not (running.awaited and running.awaited.pool):"),
+            ),
+        ),
+        "P7",
+    ),
+    Mutant(
+        "a repeat is answered without a write",
+        "flows/deliver/claim.py",
+        ((_SAVED, _REPEATED + _SAVED),),
+        "I4",
     ),
 )

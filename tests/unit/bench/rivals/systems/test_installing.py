@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,20 @@ def test_an_environment_is_made_once_for_its_pins_and_anew_after_a_failure(monke
     (installing.PINS / "empty.txt").write_text("other==1\n")
     installing.python_environment("empty")
     assert len(called) == 6
+
+
+def test_turns_that_begin_at_the_same_time_find_what_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[list[str]] = []
+
+    def call(command: list[str]) -> None:
+        called.append(command)
+        (installing.FOLDER / "empty").mkdir(parents=True, exist_ok=True)
+
+    monkeypatch.setattr(installing, "_call", call)
+    with ThreadPoolExecutor(8) as threads:
+        for found in [threads.submit(installing.python_environment, "empty") for _ in range(400)]:
+            assert found.result() == installing.FOLDER / "empty/bin"
+    assert len(called) == 2
 
 
 def test_without_npm_packages_of_node_are_not_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ class ClaimAnswer(AnswerBody, kw_only=True):
 
 def _of_start(start: Start) -> dict[str, Any]:
     release, record = start.release, start.claimed
-    assert record.awaited is not None and record.claim_until is not None, "it runs under its worker's claim"
+    assert record.awaited is not None, "it runs under its worker's claim"
     return {
         "execution_id": release.execution_id,
         "job_id": release.job_id,
@@ -64,8 +64,8 @@ def _of_start(start: Start) -> dict[str, Any]:
         "token": start.token,
         "handler": start.target.handler,
         "payload": shown_payload(release.occurrence.payload),
-        "start_in_ms": max(0, release.run_at - start.now),
-        "lease_in_ms": max(0, record.claim_until - start.now),
+        "start_in_ms": start.start_in_ms,
+        "lease_in_ms": start.lease_in_ms,
         "deadline_in_ms": max(0, record.awaited.deadline_at - start.now),
         "checkpoint": start.checkpoint and _kept(start.checkpoint),
     }
