@@ -33,13 +33,14 @@ CALLS_WEBHOOKS = ("deliverer", "private_deliverer")
 #: The ticker narrows the lookahead by the backlog; the api shows it to admins.
 COUNTS = ("ticker", "api")
 INVOKES_POLLER = ("api", "ingester", "ticker", "sweeper")
-#: AWS checks `SendMessage` and `DeleteMessage` for single messages and batches alike; the emulator checks
-#: `SendMessageBatch` and `DeleteMessageBatch` for a batch.
+#: AWS checks `SendMessage`, `DeleteMessage` and `ChangeMessageVisibility` for single messages and batches alike; the
+#: emulator checks actions of their own for a batch.
 _SEND = ("sqs:SendMessage", "sqs:SendMessageBatch")
 _DELETE = ("sqs:DeleteMessage", "sqs:DeleteMessageBatch")
 #: https://docs.aws.amazon.com/kms/latest/developerguide/services-dynamodb.html
 _OWN_KEY = ("kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*")
-_HIDE = ("sqs:ChangeMessageVisibilityBatch",)
+_HIDE_BATCH = "sqs:ChangeMessageVisibilityBatch"
+_HIDE = ("sqs:ChangeMessageVisibility", _HIDE_BATCH)
 _CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes")
 
 
@@ -74,7 +75,7 @@ def grant(
             _allow(function, ["lambda:InvokeFunction"], f"{functions['poller'].function_arn}:{LIVE}")
     for moment, pair in queues.pairs.items():
         _allow(functions[moment], _CONSUME, pair.release.queue_arn)
-        _allow(functions[moment], (*_CONSUME, *_HIDE), queues.ordered[moment].release.queue_arn)
+        _allow(functions[moment], (*_CONSUME, _HIDE_BATCH), queues.ordered[moment].release.queue_arn)
     _allow(functions["deliverer"], _CONSUME, further)
     counted = [*(pair.release for pair in queues.pairs.values()), *queues.further.values()]
     for moment in COUNTS:
@@ -133,7 +134,7 @@ def _allow_pools(functions: Mapping[str, lambda_.Function], queues: Queues) -> N
     No Lambda of ours receives a ticket but the sweeper, of those that were received too often.
     """
     if queues.pools:
-        _allow(functions["workers"], [*_DELETE, "sqs:GetQueueAttributes"], _pool_queues(queues))
+        _allow(functions["workers"], [*_DELETE, *_HIDE, "sqs:GetQueueAttributes"], _pool_queues(queues))
         _allow(functions["api"], ["sqs:GetQueueAttributes"], _pool_queues(queues))
         _allow(functions["sweeper"], _CONSUME, *(pool.dead_letters.queue_arn for pool in queues.pools.values()))
 

@@ -73,6 +73,18 @@ def test_what_was_received_is_deleted_by_its_receipt_as_often_as_one_likes(world
         world.pool_queues.delete("gone", "normal", [received["a"]])
 
 
+def test_only_a_message_in_hand_is_held(world: World) -> None:
+    world.pool_queues.send([message("a"), message("b"), message("c", priority="low")], NOW)
+    received = dict(world.receive_tickets("normal"))
+    world.pool_queues.delete("etl", "normal", [received["b"]])
+    asked = [received["a"], received["b"], "no receipt"]
+    assert list(world.pool_queues.hold("etl", "normal", asked, 60)) == [True, False, False]
+    assert list(world.pool_queues.hold("etl", "normal", [received["a"]] * 11, 60)) == [True] * 11
+    assert list(world.pool_queues.hold("etl", "normal", [], 60)) == []
+    with pytest.raises(Unavailable):
+        world.pool_queues.hold("gone", "normal", [received["a"]], 60)
+
+
 def test_what_waits_is_counted_by_priority(world: World) -> None:
     before = world.pool_queues.waiting("etl")
     assert before["normal"] == 0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from moto.sqs.models import Message as MotoMessage
 
 from clockwork.memory.clock import MemoryClock
-from tests.crash_points.services import QUEUES, Services
+from tests.crash_points.services import POOL_QUEUES, QUEUES, Services
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class MotoQueue:
     def __init__(self, services: Services, name: str, clock: MemoryClock) -> None:
         self._services = services
         self._name = name
+        self._dead = {**QUEUES, **POOL_QUEUES}[name]
         self._clock = clock
         self._receipts: dict[str, str] = {}
         #: Called with each instant (ms) at which a message may be received.
@@ -46,7 +47,7 @@ class MotoQueue:
     @property
     def dead(self) -> Mapping[str, MotoMessage]:
         """The dead letters, by id."""
-        return {message.id: message for message in self._services.queue(QUEUES[self._name])._messages}
+        return {message.id: message for message in self._services.queue(self._dead)._messages}
 
     def receive(self, limit: int = 10) -> Sequence[Received]:
         """Receives up to `limit` visible messages."""
@@ -91,3 +92,35 @@ class MotoQueue:
         """
         queue = self._services.queue(self._name)
         queue._pending_messages = {message for message in queue._pending_messages if not message.visible}
+
+
+class MotoPoolQueue(MotoQueue):
+    """A queue of a pool, as its workers use it. They know a message by its receipt, which is its id here."""
+
+    def __init__(self, services: Services, name: str, clock: MemoryClock) -> None:
+        super().__init__(services, name, clock)
+        #: The bodies of the messages that were received, by their receipts.
+        self.received: dict[str, str] = {}
+
+    def receive(self, limit: int = 10) -> Sequence[Received]:
+        """Receives up to `limit` visible messages."""
+        found = [replace(one, message_id=one.receipt) for one in super().receive(limit)]
+        self.received |= {one.receipt: one.body for one in found}
+        return found
+
+
+class MotoPoolQueues:
+    """The queues of the pool, as the simulated workers and the verdict see them."""
+
+    def __init__(self, services: Services, names: Sequence[str], clock: MemoryClock) -> None:
+        self._queues = {name: MotoPoolQueue(services, name, clock) for name in names}
+        #: Told the release in each ticket that was deleted.
+        self.on_deleted: Callable[[str], None] = lambda _: None
+
+    def all(self) -> Sequence[MotoPoolQueue]:
+        """All queues."""
+        return list(self._queues.values())
+
+    def of(self, name: str) -> MotoPoolQueue | None:
+        """The queue of this name, if it is one of the pool's."""
+        return self._queues.get(name)

@@ -35,6 +35,9 @@ ACCOUNT = "123456789012"
 REGION = "us-east-1"
 #: Each queue's name, with the name of its dead-letter queue.
 QUEUES = {"release": "release-dead", "ordered.fifo": "ordered-dead.fifo"}
+#: The same of a pool.
+POOL_QUEUES = {"pool-normal": "pool-dead"}
+POOL_VISIBILITY_SECONDS = 60
 Invoked = Callable[[Mapping[str, Any]], None]
 
 
@@ -83,6 +86,9 @@ class Services:
             redrive = json.dumps({"deadLetterTargetArn": target, "maxReceiveCount": receives})
             self._create_queue(dead)
             self._create_queue(name, VisibilityTimeout=str(settings.visibility_seconds), RedrivePolicy=redrive)
+        for name, dead in POOL_QUEUES.items():
+            self._create_queue(dead)
+            self._create_queue(name, VisibilityTimeout=str(POOL_VISIBILITY_SECONDS))
 
     @staticmethod
     def url(queue: str) -> str:

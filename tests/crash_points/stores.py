@@ -10,6 +10,7 @@ from clockwork.aws.queues.dead_letters import AwsDeadLetters
 from clockwork.aws.queues.ordered_queue import AwsInHand, AwsOrderedQueue
 from clockwork.aws.queues.pool_queues import AwsPoolQueues
 from clockwork.aws.queues.release_queue import AwsReleaseQueue
+from clockwork.aws.stores.checkpoints import PREFIX as CHECKPOINTS
 from clockwork.aws.stores.checkpoints import AwsCheckpoints
 from clockwork.aws.stores.clients import AwsClients, CachedClients
 from clockwork.aws.stores.executions import AwsExecutions
@@ -33,10 +34,10 @@ from clockwork.domain.timeline import NEVER, Row, Shard
 from clockwork.memory.clock import MemoryClock
 from clockwork.ports.routing import Routed, by_order
 from clockwork.settings import Settings
-from tests.crash_points.queues import MotoQueue
-from tests.crash_points.services import QUEUES, Services
+from tests.crash_points.queues import MotoPoolQueues, MotoQueue
+from tests.crash_points.services import POOL_QUEUES, QUEUES, Services
 from tests.simulation.faults import Adversary
-from tests.simulation.stores import Stores
+from tests.simulation.stores import Stores, carried
 from tests.simulation.watcher import Watcher
 
 
@@ -56,6 +57,13 @@ class AwsStores(Stores):
         self._queues = {name: MotoQueue(services, name, clock) for name in QUEUES}
         self.queue, self.ordered_queue = self._queues.values()  # type: ignore[assignment]
 
+        pooled = tuple(POOL_QUEUES) if settings.pools else ()
+        self._pool_queues = MotoPoolQueues(services, pooled, clock)
+        self.pool_queues = self._pool_queues  # type: ignore[assignment]
+        self.ticket_keys = AwsTicketKeys(aws, "clients")  # type: ignore[assignment]
+        urls = {pool: {one: url(f"pool-{one}") for one in of} for pool, of in settings.pool_queue_urls.items()}
+        letters = [*QUEUES.values(), *(POOL_QUEUES[name] for name in pooled)]
+
         def elapsed() -> float:
             return clock.at / 1000
 
@@ -71,7 +79,7 @@ class AwsStores(Stores):
                 )
             ),
             "backlog": lambda: AwsBacklog(aws, [url("release")]),
-            "dead_letters": lambda: AwsDeadLetters(aws, [url(dead) for dead in QUEUES.values()]),
+            "dead_letters": lambda: AwsDeadLetters(aws, [url(dead) for dead in letters]),
             "notices": lambda: AwsNotices(aws),
             "in_hand": lambda: AwsInHand(aws, url("ordered.fifo")),
             "clients": lambda: CachedClients(AwsClients(aws, "clients"), clock, settings.client_cache_seconds),
@@ -82,7 +90,7 @@ class AwsStores(Stores):
             "regulation": lambda: AwsRegulation(aws, "clients", clock),
             "trail": lambda: AwsTrail(aws, "executions"),
             "signing_secrets": lambda: AwsSigningSecrets(aws),
-            "pool_queues": lambda: AwsPoolQueues(aws, {}, elapsed_seconds=elapsed),
+            "pool_queues": lambda: AwsPoolQueues(aws, urls, elapsed_seconds=elapsed),
             "ticket_keys": lambda: AwsTicketKeys(aws, "clients"),
         }
 
@@ -96,6 +104,8 @@ class AwsStores(Stores):
             self._mirror_send(asked, answer)
         elif call == "sqs.ChangeMessageVisibilityBatch":
             self._queue_of(asked).tell()
+        elif call == "sqs.DeleteMessageBatch":
+            self._mirror_deletes(asked)
         elif call == "dynamodb.BatchWriteItem":
             for request in asked["RequestItems"]["timeline"]:
                 self._mirror_timeline(request)
@@ -108,11 +118,21 @@ class AwsStores(Stores):
         failed = {entry["Id"] for entry in answer.get("Failed", ())}
         for entry in asked["Entries"]:
             if entry["Id"] not in failed:
-                self._watcher.sent(decode_message(entry["MessageBody"]))
+                self._watcher.sent(decode_message(carried(entry["MessageBody"])))
         self._queue_of(asked).tell()
 
+    def _mirror_deletes(self, asked: Mapping[str, Any]) -> None:
+        """Tells of each ticket that was deleted."""
+        queue = self._pool_queues.of(asked["QueueUrl"].rpartition("/")[2])
+        if queue is None:
+            return
+        for entry in asked["Entries"]:
+            if (body := queue.received.pop(entry["ReceiptHandle"], None)) is not None:
+                self.pool_queues.on_deleted(carried(body))
+
     def _queue_of(self, asked: Mapping[str, Any]) -> MotoQueue:
-        return self._queues[asked["QueueUrl"].rpartition("/")[2]]
+        name = asked["QueueUrl"].rpartition("/")[2]
+        return self._pool_queues.of(name) or self._queues[name]
 
     def _mirror_timeline(self, request: Mapping[str, Any]) -> None:
         if "PutRequest" in request:
@@ -136,6 +156,8 @@ class AwsStores(Stores):
         self.timeline.cancel(asked["Key"]["partitionId"]["S"], asked["Key"]["scheduleTime"]["S"], int(element))
 
     def _mirror_execution(self, asked: Mapping[str, Any], _: object) -> None:
+        if asked["Item"]["jobId"]["S"].startswith(CHECKPOINTS):
+            return  # The workers judge checkpoints by what they are told.
         after = decode(asked["Item"]["record"]["B"], Execution)
         (saved,) = self.executions.save([(self.executions.find(after.job_id, after.execution_id), after)])
         assert saved.ok, f"{after.execution_id} is {saved.actual} where memory is asked"

@@ -53,6 +53,9 @@ def test_the_scenes_make_every_kind_of_call(aws: Services) -> None:
         ("sweeper", "sqs.DeleteMessage"),
         ("sweeper", "dynamodb.BatchWriteItem"),
         ("sweeper", "dynamodb.Scan"),
+        ("workers", "dynamodb.PutItem"),
+        ("workers", "sqs.SendMessageBatch"),
+        ("workers", "sqs.DeleteMessageBatch"),
     }
 
 

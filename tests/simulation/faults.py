@@ -212,6 +212,11 @@ class Adversary:
         """Whether faults may still strike."""
         return not self._stopped and self._left > 0
 
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing goes wrong any more."""
+        return not self.is_active
+
     def strikes(self, fault: Fault, rate: float) -> bool:
         """Whether this fault strikes here; counts it if so."""
         if self.is_active and self.rng.random() < rate:

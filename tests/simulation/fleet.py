@@ -29,7 +29,7 @@ from clockwork.flows.requests.reporting import Reported
 from clockwork.flows.world import World
 from tests.simulation.faults import Adversary
 from tests.simulation.labour import ENDED_WITHIN_MS
-from tests.simulation.receivers import DONE, FAULTLESS, SOON, CallApi, Manner, acts
+from tests.simulation.receivers import DONE, FAULTLESS, SAYS, SOON, CallApi, Manner, acts
 from tests.simulation.scheduler import Actor, Scheduler
 from tests.simulation.watcher import CLAIMING, REPORTING_WORKER, Watcher
 
@@ -37,6 +37,8 @@ NAME: Final = "etl"
 HANDLERS: Final = ("work", "toil")
 POOL: Final = Pool(name=NAME, revision=1, principals=("worker",), handlers=HANDLERS, lease_seconds=60)
 HANDED_BACK: Final = Reported(State.HANDED_BACK)
+#: The payload of a job whose first attempt is handed back.
+HANDS_BACK: Final = b"handback"
 #: A call that got no answer is repeated so often at the most.
 TRIES = 4
 #: Of so many workers that get no answer, or have something to start, one dies of it.
@@ -159,7 +161,11 @@ class Fleet:
         manners = (tuple(Manner) if goes_wrong else FAULTLESS) if self._adversary.is_active else SOON
         rng = random.Random(f"{delivery.execution_id} {delivery.attempt} worker")
         token = decode_token(start.token)
-        if not self._adversary.is_active and delivery.attempt == 1 and rng.random() < SILENT:
+        asks = delivery.occurrence.payload.body
+        if asks == HANDS_BACK and delivery.attempt == 1:
+            self._scheduler.after(5_000, partial(self._report, delivery, token, HANDED_BACK))
+            return
+        if self._adversary.is_done and delivery.attempt == 1 and rng.random() < SILENT:
             at_end = partial(self._is_noticed, start, delivery)
             self._scheduler.after(lease_until + ENDED_WITHIN_MS - now, at_end)
             return
@@ -170,7 +176,10 @@ class Fleet:
                 hands_back_at + 5_000, partial(self._report, delivery, token, rng.choice((HANDED_BACK, DONE)))
             )
             return
-        planned = acts(rng.choice(manners), rng, POOL.lease_seconds * 1000)
+        manner = rng.choice(manners)
+        if asks.startswith(SAYS) and delivery.attempt == 1:
+            manner = Manner[asks.removeprefix(SAYS).decode()]
+        planned = acts(manner, rng, POOL.lease_seconds * 1000)
         if self._is_troubled and rng.random() < 0.15:
             del planned[1:]  # It dies behind its first sign of life, which may be its report.
         for after_ms, said in planned:

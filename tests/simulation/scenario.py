@@ -37,6 +37,7 @@ BRIEF = {
     "retimed": _FEW_POLLS,
     "held_back": _FEW_POLLS,
     "deleted_behind_circuit": SETTINGS.with_(circuit_least_outcomes=2),
+    "pulled": SETTINGS.with_(pools=(SPEC,), release_queue_url="https://sqs.us-east-1.amazonaws.com/1/Release"),
     "pools_written": SETTINGS.with_(pools=(SPEC,), release_queue_url="https://sqs.us-east-1.amazonaws.com/1/Release"),
     "shut": SETTINGS.with_(circuit_least_outcomes=3),
 }
@@ -58,6 +59,11 @@ class OnePoint(Adversary):
         """False: no client loses patience, and no repeat leaves jobs out."""
         return False
 
+    @property
+    def is_done(self) -> bool:
+        """False: its one fault may be to come."""
+        return False
+
     def on_call(self, actor: str, call: str, kinds: tuple[Fault, ...], *, surely: bool = False) -> Fault | None:
         self.calls.append(f"{actor} {call.split()[0]}")
         self.kinds.append(kinds)
@@ -68,6 +74,8 @@ def play(adversary: Adversary, scene: str, make_stage: Callable[[Settings, Adver
     """Plays a scene from beginning to end, under an adversary."""
     settings = BRIEF.get(scene, SETTINGS)
     stage = make_stage(settings, adversary) if make_stage is not None else Stage(0, settings, adversary)
+    if scene == "pulled":
+        stage.stores.ticket_keys.make("key of the scene")
     steps = {**SCENES, **FURTHER_SCENES, **CORNERS}[scene]()
     for number, (at, work) in enumerate(steps):
         step = Step(at, f"{scene} {number}", CLIENTS[0], number)

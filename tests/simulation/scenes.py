@@ -10,7 +10,7 @@ import msgspec
 
 from clockwork.domain.clients import Client
 from clockwork.domain.ids import NamedJobId
-from clockwork.domain.jobs import Completion, HttpTarget, Payload, RecordLevel, RetryPolicy
+from clockwork.domain.jobs import Completion, HttpTarget, Payload, PoolTarget, RecordLevel, RetryPolicy
 from clockwork.domain.named import changes
 from clockwork.domain.named_jobs import Definition
 from clockwork.domain.recurrence import Every, Recurrence
@@ -20,10 +20,11 @@ from clockwork.flows.access import get_named
 from clockwork.flows.named import write
 from clockwork.flows.world import World
 from tests.simulation.clients import Visit, ask_again, cancel_one, create_asked, get_one
+from tests.simulation.fleet import HANDS_BACK
 from tests.simulation.named_clients import answered
 from tests.simulation.receivers import SAYS, Manner
 from tests.simulation.regulated import delete_client, pause_client, resume_client
-from tests.simulation.requests import CALLED_BACK, CLIENTS, REGULATED, KeyedRequest
+from tests.simulation.requests import CALLED_BACK, CLIENTS, POOL, REGULATED, KeyedRequest
 from tests.simulation.stage import BEGAN_AT
 from tests.simulation.stores import NEVER_SENDABLE, POISON
 from tests.simulation.targets import FAILS_ONCE, REJECTING_HOST
@@ -91,6 +92,16 @@ def completed() -> Steps:
     brief = Completion(heartbeat_seconds=10, timeout_seconds=60)
     asked = [msgspec.structs.replace(job, completion=brief) for job in jobs]
     return [(1_000, _ask("completed", asked))]
+
+
+def pulled() -> Steps:
+    """Jobs of a pool: after heartbeats and checkpoints, after a failure, handed back, and one whose worker dies."""
+    asks = (*(SAYS + one.name.encode() for one in (Manner.STEADY, Manner.FAILS, Manner.SILENT)), HANDS_BACK)
+    jobs = [
+        msgspec.structs.replace(job_of(ask, 1_000 + 500 * number), target=PoolTarget(POOL, "work", 300))
+        for number, ask in enumerate(asks)
+    ]
+    return [(1_000, _ask("pulled", jobs))]
 
 
 def stopped() -> Steps:
@@ -221,7 +232,7 @@ def held_back() -> Steps:
 SCENES: dict[str, Callable[[], Steps]] = {
     scene.__name__: scene
     for scene in (
-        *(created, far, retried, poisoned, called_back, completed, cancelled),
+        *(created, far, retried, poisoned, called_back, completed, pulled, cancelled),
         *(changed, recurring, packed, ordered, parked, deleted),
     )
 }

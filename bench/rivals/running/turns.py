@@ -113,8 +113,11 @@ def killed(system: System, receiver: Receiving, load: Load, first: int, clock: C
     system.kill(workers_alone=workers_alone)
     system.restart(workers_alone=workers_alone)
     restarted_at = clock.now()
-    # All are watched for as long, since a duplicate may come with a time-out.
-    clock.sleep(max(0.0, killed_at / 1_000 + load.watch_seconds - clock.now() / 1_000))
+    # All are watched for as long, since a duplicate may come with a time-out; and never so briefly that a job that was
+    # not due yet counts as lost.
+    last_at = waiting[-1].due_at if waiting else due
+    ends_at = max(killed_at + load.watch_seconds * 1_000, last_at + load.straggler_seconds * 1_000)
+    clock.sleep(max(0, ends_at - clock.now()) / 1_000)
     runs = receiver.runs()
     return Killed(
         workers_alone=workers_alone,

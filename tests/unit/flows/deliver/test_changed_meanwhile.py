@@ -234,3 +234,24 @@ def test_what_is_redriven_in_order_and_changed_to_kafka_meanwhile_is_not_dropped
     clockwork.deliver_ordered()
     clockwork.deliver_ordered()
     assert [one.occurrence.target for one in clockwork.targets.delivered] == [KafkaTarget("orders")]
+
+
+def test_what_is_to_end_by_its_answer_by_then_has_no_token_and_ends_by_it_in_its_place() -> None:
+    named = Named(every_ms=600_000, ordering_key="k", sequence=0)
+    clockwork = named.clockwork
+    clockwork.clock.advance(600_000)
+    clockwork.poll_all()
+    (message,) = clockwork.ordered_queue.messages.values()
+    (sent,) = codec.decode_message(message.body)
+    # As it was released while its job ended by callback, for a time.
+    by_callback = msgspec.structs.replace(sent.occurrence, completion=Completion())
+    clockwork.ordered_queue.delete(message.message_id)
+    clockwork.ordered_queue.send(
+        [msgspec.structs.replace(sent, occurrence=by_callback, revision=2)], clockwork.clock.at
+    )
+    named.change(replaced(named.definition(every_ms=600_000, ordering_key="k", sequence=0), b'"y"'))
+    clockwork.deliver_ordered()
+    (delivery,) = clockwork.targets.delivered
+    (stored,) = named.executions()
+    assert (delivery.token, stored.state, stored.attempt) == (None, State.SUCCEEDED, 1)
+    assert not clockwork.ordered_queue.messages

@@ -55,6 +55,14 @@ class MemoryReleaseQueue(MemoryQueue):
         visible = [m for m in self.messages.values() if m.visible_at <= self._world.at]
         return self._hand_out(sorted(visible, key=lambda m: m.visible_at), limit)
 
+    def hold(self, message_id: str, seconds: int) -> bool:
+        """Hide a message that is in hand for `seconds` from now; whether it is."""
+        message = self.messages.get(message_id)
+        if message is None or message.receive_count == 0 or message.visible_at <= self._world.at:
+            return False
+        message.visible_at = self._world.at + seconds * 1000
+        return True
+
     def waiting(self) -> int:
         """`ports.Backlog`: how many messages are visible or in hand."""
         return sum(m.visible_at <= self._world.at or m.receive_count > 0 for m in self.messages.values())
@@ -113,3 +121,9 @@ class MemoryPoolQueues:
             raise Unavailable(f"the deployment has no queue of pool {pool} for the priority {priority}")
         for receipt in receipts:
             queue.delete(receipt)
+
+    def hold(self, pool: str, priority: str, receipts: Sequence[str], seconds: int) -> Sequence[bool]:
+        queue = self._queues.get((pool, priority))
+        if queue is None:
+            raise Unavailable(f"the deployment has no queue of pool {pool} for the priority {priority}")
+        return [queue.hold(receipt, seconds) for receipt in receipts]

@@ -55,6 +55,13 @@ class PoolQueues(Protocol):
         What is no receipt of the queue changes nothing, or raises Unavailable.
         """
 
+    def hold(self, pool: str, priority: str, receipts: Sequence[str], seconds: int) -> Sequence[bool]:
+        """Hide messages that a worker has received, for `seconds` from now; of each, whether it was still in hand.
+
+        One that was deleted or became visible again is not, and stays as it is; nor is what is no receipt. One that is
+        in the hands of somebody else by now may count as in hand. Raises Unavailable.
+        """
+
     def waiting(self, pool: str) -> Mapping[str, int]:
         """How many tickets wait to be received, by priority; approximate. Raises Unavailable."""
 

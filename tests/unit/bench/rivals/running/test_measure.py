@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from bench.rivals.judging.load import Load
 from bench.rivals.judging.report import as_json, page
 from bench.rivals.running.measure import Measurement
 from bench.rivals.systems.base import NotToBeHad
@@ -16,13 +18,13 @@ def kind(**told: Any) -> type[MadeUp]:
     return type("Told", (MadeUp,), told)
 
 
-def measured(*kinds: type[MadeUp]) -> dict[str, Any]:
-    return as_json(run(*kinds).results)
+def measured(*kinds: type[MadeUp], load: Load = LOAD) -> dict[str, Any]:
+    return as_json(run(*kinds, load=load).results)
 
 
-def run(*kinds: type[MadeUp]) -> Measurement:
+def run(*kinds: type[MadeUp], load: Load = LOAD) -> Measurement:
     MadeUp.world = World()
-    measurement = Measurement(kinds, MadeUp.world, LOAD, MadeUp.world, lambda _: None, at_once=1)
+    measurement = Measurement(kinds, MadeUp.world, load, MadeUp.world, lambda _: None, at_once=1)
     measurement.run()
     return measurement
 
@@ -60,6 +62,11 @@ def test_a_system_that_loses_jobs_in_a_kill_shows_it() -> None:
     figures = measured(kind(forgets_after_kill=4, has_own_store=False))["made_up"]
     assert figures["lostAfterKill"] == 2 * 4
     assert {one["jobs"]: one["lost"] for one in figures["killed"]} == {"in the middle": 6, "waiting": 2}
+
+
+def test_jobs_that_are_not_due_yet_are_waited_for_however_briefly_a_kill_is_watched() -> None:
+    figures = measured(kind(has_own_store=False), load=replace(LOAD, watch_seconds=0))["made_up"]
+    assert figures["lostAfterKill"] == 0
 
 
 def test_a_system_that_doubles_jobs_after_a_kill_shows_it() -> None:

@@ -57,6 +57,22 @@ class AwsPoolQueues:
             entries = [{"Id": str(index), "ReceiptHandle": receipt} for index, receipt in enumerate(batch)]
             ask(sqs.call, "DeleteMessageBatch", QueueUrl=url, Entries=entries)
 
+    def hold(self, pool: str, priority: str, receipts: Sequence[str], seconds: int) -> Sequence[bool]:
+        """Hide messages, as many in a call as SQS takes. It blames the sender for a receipt that holds no message."""
+        url, sqs, in_hand = self._url(pool, priority), self._aws.plane("sqs"), [True] * len(receipts)
+        if url is None:
+            raise Unavailable(f"the deployment has no queue of pool {pool} for the priority {priority}")
+        for batch in batches(range(len(receipts)), MESSAGES_PER_BATCH):
+            entries = [
+                {"Id": str(place), "ReceiptHandle": receipts[place], "VisibilityTimeout": seconds} for place in batch
+            ]
+            answer = ask(sqs.call, "ChangeMessageVisibilityBatch", QueueUrl=url, Entries=entries)
+            for failed in answer.get("Failed", []):
+                if not told(failed, "SenderFault"):
+                    raise Unavailable(f"SQS did not hide a ticket: {failed.get('Code')}")
+                in_hand[int(told(failed, "Id"))] = False
+        return in_hand
+
     def waiting(self, pool: str) -> Mapping[str, int]:
         """By SQS's own count, which becomes consistent within a minute. Delayed tickets do not wait yet."""
         sqs, found = self._aws.plane("sqs"), {}

@@ -173,8 +173,10 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
     if item.seen is None or (is_alike and not is_rerouted):
         return False
     if not is_rerouted and not batch.waiting.resends:
-        # An ordered item keeps its place, and asks here what admission asked of the target before.
+        # An ordered item keeps its place, and asks here what admission asked of the target before. What ends by a
+        # report was rerouted, so this one ends by its answer, whatever its claim foresaw.
         item.refusal = _refusal(batch.world, whole)
+        item.secret = None
         return False
     item.release = msgspec.structs.replace(item.release, occurrence=hint_of(whole), paced=False, checked=False)
     plan, _ = replace(batch.world, item.seen, partial(_plan_let_go, item), item.replans)

@@ -36,9 +36,9 @@ from clockwork.flows.deliver.deliver import claimable, is_refused, record_refuse
 from clockwork.flows.deliver.inform import LOST_CLAIM
 from clockwork.flows.deliver.items import Item, is_still_ours
 from clockwork.flows.deliver.start import wanted
-from clockwork.flows.deliver.waiting import Resent
 from clockwork.flows.outages import tolerated
 from clockwork.flows.pools.checkpoints import last_checkpoint
+from clockwork.flows.pools.putting_off import Handed, PutOff
 from clockwork.flows.records import Planned, replace
 from clockwork.flows.timeline.retries import send_retries
 from clockwork.flows.world import World
@@ -121,15 +121,18 @@ def claim_for(
     `handlers`: those that the worker has. `deadline_at` (ms): the end of the invocation. Raises Unavailable if the keys
     of tickets cannot be read.
     """
-    batch = Batch(world, deadline_at, Resent(world), Worker(pool.name, worker_id, pool.lease_seconds * 1000))
+    waiting = PutOff(world)
+    batch = Batch(world, deadline_at, waiting, Worker(pool.name, worker_id, pool.lease_seconds * 1000))
     held = _opened(world, pool, asked)
     items = [one.item for one in held.values() if one.item is not None]
+    waiting.handed = {one.item.message_id: _handed(one, one.item) for one in held.values() if one.item is not None}
     started = _started(batch, _of_handlers(batch, items, handlers))
-    _finish(batch)
+    _finish(batch, waiting)
     failed = set(batch.report.failed_messages)
     idle = [item for item in items if id(item) not in started and item.message_id not in failed]
     give_back_permits(batch, idle)
-    done = [one for one in held.values() if one.item is not None and one.item.message_id not in failed]
+    kept = failed | waiting.staying
+    done = [one for one in held.values() if one.item is not None and one.item.message_id not in kept]
     _delete(world, done)
     now = world.clock.now()
     answers = []
@@ -157,6 +160,10 @@ def _opened(world: World, pool: Pool, asked: Sequence[Asked]) -> dict[int, _Held
             (release,) = decode_message(ticket.release)
             held[index].item = Item(str(index), release, secret=one.claim_id)
     return held
+
+
+def _handed(held: _Held, item: Item) -> Handed:
+    return Handed(held.ticket.pool, held.ticket.priority, held.asked.receipt, item.release.attempt)
 
 
 def _log_unread(pool: str, why_not: str) -> None:
@@ -223,12 +230,12 @@ def _plan_kept(item: Item, whole: Occurrence, stored: Execution | None) -> Plann
     return _Kept(stored.changed(occurrence=whole))
 
 
-def _finish(batch: Batch) -> None:
+def _finish(batch: Batch, waiting: PutOff) -> None:
     """Give permits back, tell of deaths, and send what follows: only then may messages be deleted."""
     give_back_all(batch)
     tell_of_deaths(batch)
-    waiting = batch.waiting
-    assert isinstance(waiting, Resent), "tickets are sent anew"
+    for item, why_not in waiting.settle():
+        batch.fail(item, why_not)
     for index, why_not in send_retries(batch.world, [release for _, release in waiting.following]).items():
         batch.fail(waiting.following[index][0], why_not)
 

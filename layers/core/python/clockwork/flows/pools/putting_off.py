@@ -1,0 +1,84 @@
+"""Put tickets off: only whoever has a ticket's message in hand sends it again for later.
+
+A ticket that waits, as for a permit, for others of its job or for a worker with its handler, is sent anew for a later
+instant, and its message is deleted. A claim that is repeated since its answer was lost, a worker that was slow, and one
+that shows an old ticket again would each make a second copy of it, and each copy more of them.
+
+How it fails. The queue gives no answer: the ticket is left, and comes back. The message is in nobody's hands any more:
+it is in the queue still, or whoever deleted it has sent it anew, or the check of the ticket makes it again; so it is
+neither sent nor deleted here. Dies between the send and the delete: there are two copies, and the claim absorbs one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import msgspec
+
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.releases import Release
+from clockwork.flows.deliver.items import Item
+from clockwork.flows.deliver.waiting import Failing, Resent
+from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
+
+#: A message is hidden for so long (s) until it is deleted: longer than the call that holds it may take.
+HELD_SECONDS = 60
+
+
+class Handed(msgspec.Struct, frozen=True):
+    """Where the message of a ticket lies, its receipt, and which attempt the ticket is for."""
+
+    pool: str
+    priority: str
+    receipt: str
+    attempt: int
+
+
+class PutOff(Resent):
+    """`Waiting` of tickets. `staying`: the messages, by their ids, that are not deleted, since others see to them."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.handed: dict[str, Handed] = {}
+        self.staying: set[str] = set()
+
+    def later(self, items: Sequence[Item]) -> Failing:
+        """Send those anew whose messages are in hand. Leave the others to whoever has them."""
+        failing, held = self._held([(item, item.release) for item in items])
+        return [*failing, *super().later([item for item, _ in held])]
+
+    def settle(self) -> Failing:
+        """Leave out of what follows what is put off and is not in hand. The next attempt of a ticket always follows."""
+        again = [pair for pair in self.following if pair[1].attempt == self.handed[pair[0].message_id].attempt]
+        failing, held = self._held(again)
+        kept = {id(release) for _, release in held}
+        again_ids = {id(release) for _, release in again}
+        self.following = [pair for pair in self.following if id(pair[1]) in kept or id(pair[1]) not in again_ids]
+        return failing
+
+    def _held(self, waiting: Sequence[tuple[Item, Release]]) -> tuple[Failing, list[tuple[Item, Release]]]:
+        """Those whose messages are in hand, and those that nobody could tell of, with the reason."""
+        queues: dict[tuple[str, str], list[tuple[Item, Release]]] = {}
+        for item, release in waiting:
+            handed = self.handed[item.message_id]
+            queues.setdefault((handed.pool, handed.priority), []).append((item, release))
+        failing: list[tuple[Item, str]] = []
+        held: list[tuple[Item, Release]] = []
+        for (pool, priority), some in queues.items():
+            receipts = [self.handed[item.message_id].receipt for item, _ in some]
+            try:
+                in_hand = self._world.pool_queues.hold(pool, priority, receipts, HELD_SECONDS)
+            except Unavailable as error:
+                failing += [(item, str(error)) for item, _ in some]
+                continue
+            held += [pair for pair, is_held in zip(some, in_hand, strict=True) if is_held]
+            self._stay([item for (item, _), is_held in zip(some, in_hand, strict=True) if not is_held])
+        return failing, held
+
+    def _stay(self, items: Sequence[Item]) -> None:
+        self.staying |= {item.message_id for item in items}
+        if items:
+            log.info("tickets stay with whoever has them", extra={"action": "tickets_stay", "count": len(items)})
