@@ -6,5 +6,5 @@ https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
 from __future__ import annotations
 
 MEMORY_MB = 512
-POLLER_MEMORY_MB = 512
-DELIVERER_MEMORY_MB = 512
+POLLER_MEMORY_MB = 384
+DELIVERER_MEMORY_MB = 384

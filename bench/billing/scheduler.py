@@ -82,6 +82,7 @@ class Scheduler:
         clock: MemoryClock,
         targets: MemoryTargets,
         source: EventSource,
+        as_one_of: int | None = None,
     ) -> None:
         self.clock = clock
         self.invocations: Counter[str] = Counter()
@@ -96,6 +97,8 @@ class Scheduler:
         app = _Quiet(world=world, meter=meter)
         self.lines = app.lines
         self._handlers: dict[str, Handler] = {name: make(app) for name, make in _MAKERS.items()}
+        alike = replace(app, world=replace(world, settings=settings.with_(shards=as_one_of or settings.shards)))
+        self._handlers["poller"] = _MAKERS["poller"](alike)
         self._source = source
         self._aws = aws
 
@@ -216,11 +219,13 @@ def scheduler(
     answer: Callable[[Delivery, MemoryClock], Outcome] | None = None,
     client: Mapping[str, Any] = MappingProxyType({}),
     admin: bool = False,
+    as_one_of: int | None = None,
 ) -> Iterator[tuple[Scheduler, Meter]]:
     """A scheduler in an empty account of the emulator, and the meter of all its calls from now on.
 
     `answer`: the outcome of a delivery; without it every delivery succeeds. `client`: fields that its one client has
-    besides its name, principal and queue. `admin`: its principal is an admin's, too.
+    besides its name, principal and queue. `admin`: its principal is an admin's, too. `as_one_of`: of how many shards
+    pollers take each to be one, where they judge the load of all by that of one; None: of `shards`.
     """
     # Where minutes end decides which jobs share a row. The clock starts on a whole minute, so that the figures do
     # not depend on the time of day; jobs that are due within one minute then take the fewest rows.
@@ -236,7 +241,7 @@ def scheduler(
     try:
         targets = MemoryTargets(clock, answer and (lambda delivery: answer(delivery, clock)))
         source = EventSource(unmetered, settings.release_queue_url)
-        yield Scheduler(aws, settings, meter, clock, targets, source), meter
+        yield Scheduler(aws, settings, meter, clock, targets, source, as_one_of), meter
     finally:
         aws.close()
         unmetered.close()

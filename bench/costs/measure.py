@@ -79,7 +79,7 @@ def meter_all(size: int, shapes: ByPath[Shape]) -> ByPath[Units]:
         paths = Paths(running)
         return {
             way.name: {
-                rate: paths.units(way, size, RATES[rate], shape.visit, shape.batch)
+                rate: paths.units(way, size, RATES[rate], shape.visit, shape.batch, shape.shards)
                 for rate, shape in shapes[way.name].items()
             }
             for way in WAYS

@@ -32,7 +32,7 @@ MOST_SECONDS = 170
 #: More jobs of one visit cost as much each: a poller reads pages of 500, and commits every 500.
 MOST_IN_VISIT = 500
 #: A few jobs may be due at one phase of the second or at several, so visits are metered until so many jobs are found.
-LEAST_IN_VISITS = 60
+LEAST_IN_VISITS = 200
 #: DynamoDB stores so much more for each item: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 ITEM_OVERHEAD = 100
 
@@ -111,17 +111,17 @@ class Paths:
     def __init__(self, running: Emulator, first_account: int = 1) -> None:
         self._running = running
         self._accounts = (Credentials.root(f"{number:012d}") for number in count(first_account))
-        self._visits: dict[tuple[int, int, int], Usage] = {}
+        self._visits: dict[tuple[int, int, int, int], Usage] = {}
         self._stations: dict[tuple[str, int, float, float], Units] = {}
 
-    def units(self, way: Way, size: int, per_second: float, visit: int, batch: float) -> Units:
+    def units(self, way: Way, size: int, per_second: float, visit: int, batch: float, shards: int) -> Units:
         """Meter jobs that come at a rate: `visit` in a visit and `batch` in a deliverer's batch, on the mean."""
         each = way.jobs_per_request
         apart_ms = round(1_000 / per_second, 1) if each == 1 else 0.0
         requests = max(1, round(min(visit, MOST_IN_VISIT) / each))
-        visited, stations = (each, size, requests), (way.name, size, apart_ms, round(batch, 1))
+        visited, stations = (each, size, requests, shards), (way.name, size, apart_ms, round(batch, 1))
         if visited not in self._visits:
-            self._visits[visited] = self._meter_visit(way, size, requests)
+            self._visits[visited] = self._meter_visit(way, size, requests, shards)
         if stations not in self._stations:
             self._stations[stations] = self._meter_stations(way, size, apart_ms, round(batch, 1))
         return replace(self._stations[stations], visit=self._visits[visited])
@@ -152,10 +152,14 @@ class Paths:
             record_bytes=record_bytes / jobs,
         )
 
-    def _meter_visit(self, way: Way, size: int, requests: int) -> Usage:
-        """The units per job of a visit that finds so many requests' jobs, beyond those of a visit that finds none."""
+    def _meter_visit(self, way: Way, size: int, requests: int, shards: int) -> Usage:
+        """The units per job of a visit to one of so many shards that finds so many requests' jobs.
+
+        They count beyond those of a visit that finds none.
+        """
         jobs = requests * way.jobs_per_request
-        with scheduler(self._running, next(self._accounts), shards=1) as (scheduled, meter):
+        asked = scheduler(self._running, next(self._accounts), shards=1, as_one_of=shards)
+        with asked as (scheduled, meter):
             scene = _Scene(scheduled, meter, way, size, TICK_MS / requests)
             scene.tick()
             idle = scene.tick()

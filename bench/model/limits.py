@@ -87,8 +87,8 @@ AWS = Limits(
     environments_burst=1_000,
     environments_per_second=100,
     cold_start=Latency(450, 900),
-    first_start_ms=2.3,
-    next_start_ms=0.58,
+    first_start_ms=1.0,
+    next_start_ms=0.5,
     target=Latency(40, 250),
     poller_ms_per_job=_CPU_US["poll_release"] / 1_000,
     # A claim and an outcome are a delivery's calls.

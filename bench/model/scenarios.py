@@ -113,6 +113,13 @@ SCENARIOS = (
         compares="herd_1m",
     ),
     Scenario(
+        name="herd_1m_three_queues",
+        says="the default settings, but for three release queues",
+        deployment=_with(DEFAULT, release_queues=3),
+        run=herd,
+        compares="herd_1m_default",
+    ),
+    Scenario(
         name="lost_poller",
         says="200 jobs/s; a poller dies between two commits",
         deployment=DEFAULT,

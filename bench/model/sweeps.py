@@ -8,7 +8,7 @@ from bench.model.rows import TimelineRow
 from bench.model.world import World
 from clockwork.aws.queues.sender import MESSAGES_PER_BATCH
 from clockwork.aws.session import THREADS
-from clockwork.domain.messages.alignment import Aligned, Bin, Grid, plan_sweep
+from clockwork.domain.messages.alignment import Aligned, Bin, grid_of_shard, plan_sweep
 from clockwork.flows.poll.sending import AT_ONCE, MOST_POOLED, SETTLE_MS, Waits
 
 #: Sends so many messages that are due at an instant; their delay counts from the instant that is given last, or now.
@@ -22,7 +22,9 @@ class Pool:
     def __init__(self, world: World, send: SendRow, later: Later, waits: Waits) -> None:
         settings = world.settings
         self._world, self._send, self._later, self._waits = world, send, later, waits
-        self._grid = Grid(settings.send_margin_ms, settings.send_grid_ms)
+        self._grid = grid_of_shard(
+            settings.send_margin_ms, settings.send_grid_ms, settings.shards, settings.tick_seconds
+        )
         self.rows: list[TimelineRow] = []
 
     def takes(self, rows: Sequence[TimelineRow]) -> bool:

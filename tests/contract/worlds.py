@@ -29,13 +29,14 @@ from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
 from clockwork.aws.stores.ticket_keys import AwsTicketKeys
 from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.aws.stores.trail import AwsTrail
+from clockwork.aws.stores.workers import AwsWorkers
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.pools.pool import PRIORITIES
 from clockwork.domain.storage.codec import decode
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows, MemoryPools, MemoryTicketKeys
 from clockwork.memory.clock import MemoryClock
-from clockwork.memory.executions import MemoryCheckpoints, MemoryExecutions
+from clockwork.memory.executions import MemoryCheckpoints, MemoryExecutions, MemoryWorkers
 from clockwork.memory.jobs import MemoryJobs
 from clockwork.memory.regulation import MemoryRegulation
 from clockwork.memory.release_queue import MemoryPoolQueues, MemoryReleaseQueue
@@ -59,6 +60,7 @@ from clockwork.ports import (
     TicketKeys,
     Timeline,
     Trail,
+    Workers,
 )
 from tests.contract.schema import create_table
 from tests.contract.strictness import enforce
@@ -90,6 +92,9 @@ class World(Protocol):
 
     @property
     def checkpoints(self) -> Checkpoints: ...
+
+    @property
+    def workers(self) -> Workers: ...
 
     @property
     def key_rows(self) -> KeyRows: ...
@@ -146,6 +151,7 @@ class MemoryWorld:
         self.clients = MemoryClients()
         self.pools = MemoryPools()
         self.checkpoints = MemoryCheckpoints()
+        self.workers = MemoryWorkers()
         self.key_rows = MemoryKeyRows()
         self.regulation = MemoryRegulation()
         self.trail = MemoryTrail()
@@ -239,6 +245,10 @@ class AwsWorld:
     @cached_property
     def checkpoints(self) -> Checkpoints:
         return AwsCheckpoints(self.aws, self.table("executions"))
+
+    @cached_property
+    def workers(self) -> Workers:
+        return AwsWorkers(self.aws, self.table("executions"))
 
     @cached_property
     def key_rows(self) -> KeyRows:

@@ -114,14 +114,14 @@ def test_what_changes_something_is_its_write_and_an_entry_in_the_trail(
 
 def test_the_stations_of_the_curve_add_up_to_what_a_whole_run_uses(emulator: Emulator) -> None:
     """The curve is put together from creates, visits and batches; a run of the same rate has all of them at once."""
-    # With ten jobs in a visit it hardly depends on chance how many phases of the second they have.
+    # In so many visits it hardly depends on chance how many phases of the second their jobs have.
     shards, minutes, jobs = 4, 10, 400
     path = replace(PATHS["none_spread"], shards=shards, within_seconds=minutes * 60)
     whole = path.run(emulator, Credentials.root("333333333333"), jobs)
     per_second = jobs / minutes / 60
     batch = (whole.sqs_consumed / 2) ** -1
     way = Way(name="none_single", says="", record="none", jobs_per_request=1)
-    units = Paths(emulator, first_account=444_444_444_444).units(way, 200, per_second, 10, batch)
+    units = Paths(emulator, first_account=444_444_444_444).units(way, 200, per_second, 10, batch, shards)
     visits = shards * minutes / jobs  # each is a lease, a commit and a read, whatever it finds
     stations = (units.create, units.visit, units.deliver)
     assert sum(one.write_units for one in stations) + 2 * visits == pytest.approx(whole.write_units, rel=0.03)

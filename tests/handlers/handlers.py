@@ -29,6 +29,7 @@ READS = frozenset(
         "pools": ("get",),
         "pool_queues": ("waiting",),
         "checkpoints": ("get",),
+        "workers": ("list",),
         "regulation": ("circuits", "created"),
         "jobs": ("get", "list"),
         "signing_secrets": ("exists",),

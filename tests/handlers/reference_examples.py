@@ -186,6 +186,7 @@ STEPS = (
         ids=_batch,
     ),
     Step("GET /v1/pools/{pool}", ids=_batch),
+    Step("GET /v1/pools/{pool}/executions", ids=_batch),
     Step("GET /v1/pools"),
     Step(
         "POST /v1/pools/{pool}/claims",

@@ -38,7 +38,7 @@ def test_a_pool_is_shown_as_it_was_written_with_its_queues(api: Api) -> None:
     shown = {"name": "batch-etl", "revision": 1, **BODY, "leaseSeconds": 90, "queueUrls": URLS}
     assert (written.status, written.body) == (200, shown)
     waiting = [{"priority": one, "tickets": 0} for one in ("high", "normal", "low")]
-    assert get(api).body == {**shown, "waiting": waiting}
+    assert get(api).body == {**shown, "waiting": waiting, "running": 0, "workers": []}
 
 
 def test_a_pool_tells_how_many_tickets_wait_by_priority(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution
 from clockwork.flows.sweep.dead_letters import sweep_dead_letters
 from clockwork.flows.sweep.unpark import unpark
@@ -516,3 +517,75 @@ def test_checkpoints_that_are_none(api: Api) -> None:
         assert worker.post("checkpoints", {"token": first["token"], **body}).status == 422
     assert worker.tell(first["token"], "complete") == "ok"
     assert checkpoint(worker, first["token"], 2, 1) == "stale"
+
+
+def pool_of(api: Api, caller: str = ADMIN) -> dict[str, Any]:
+    answer = api.call("GET", f"/v1/pools/{POOL}", caller=caller)
+    assert answer.status == 200, answer.text
+    return dict(answer.body)
+
+
+def running(api: Api, query: dict[str, str] | None = None) -> list[dict[str, Any]]:
+    answer = api.call("GET", f"/v1/pools/{POOL}/executions", caller=ADMIN, query=query or {"state": "RUNNING"})
+    assert answer.status == 200, answer.text
+    return list(answer.body["items"])
+
+
+def test_a_pool_tells_what_its_workers_have_in_hand(api: Api) -> None:
+    assert (pool_of(api)["running"], pool_of(api)["workers"], running(api)) == (0, [], [])
+    ids = [created(api) for _ in range(3)]
+    worker = Worker(api)
+    starts = worker.take()
+    assert len(starts) == 3
+    shown = pool_of(api, ROLE)
+    (seen,) = shown["workers"]
+    assert (shown["running"], seen["workerId"], seen["running"]) == (3, "host-1", 3)
+    assert 0 <= seen["startedLateMs"] < 1_000
+    later(api, 61)
+    worker.beat({"token": starts[0]["token"], "progress": 0.5, "message": "half"})
+    worker.beat(*({"token": one["token"]} for one in starts[1:]))
+    assert worker.tell(starts[1]["token"], "complete") == "ok"
+    found = {one["jobId"]: one for one in running(api)}
+    assert set(found) == {start["jobId"] for start in starts} - {starts[1]["jobId"]} <= set(ids)
+    one = found[starts[0]["jobId"]]
+    assert (one["clientId"], one["attempt"], one["workerId"], one["progress"]) == ("acme", 1, "host-1", 0.5)
+    assert pool_of(api)["running"] == 2
+    answer = api.call("GET", f"/v1/pools/{POOL}/executions", caller=ADMIN, query={"limit": "1"})
+    assert (len(answer.body["items"]), answer.body["more"]) == (1, True)
+
+
+def test_what_is_claimed_and_not_noted_yet_is_told_a_minute_later(api: Api) -> None:
+    created(api)
+    worker = Worker(api)
+    worker.take()
+    created(api)
+    (second,) = worker.take()
+    (first,) = running(api)
+    assert first["executionId"] != second["executionId"]
+    later(api, 61)
+    worker.beat({"token": second["token"]})
+    assert {one["executionId"] for one in running(api)} == {first["executionId"], second["executionId"]}
+
+
+def test_only_admins_list_what_runs_and_nothing_else_is_listed(api: Api) -> None:
+    for caller in (ALICE, BOB, ROLE):
+        assert api.call("GET", f"/v1/pools/{POOL}/executions", caller=caller).status == 403
+    answer = api.call("GET", f"/v1/pools/{POOL}/executions", caller=ADMIN, query={"state": "DEAD"})
+    assert answer.status == 422
+    assert api.call("GET", "/v1/pools/none/executions", caller=ADMIN).status == 404
+
+
+def test_a_worker_that_cannot_be_noted_gets_its_answer(api: Api) -> None:
+    created(api)
+
+    def note(_: object) -> None:
+        raise Unavailable("no answer")
+
+    api.clockwork.workers.note = note  # type: ignore[assignment,method-assign]
+    worker = Worker(api)
+    (start,) = worker.take()
+    assert worker.beat({"token": start["token"]})[0]["outcome"] == "ok"
+    api.clockwork.workers.list = note  # type: ignore[assignment,method-assign]
+    shown = pool_of(api)
+    assert "workers" not in shown
+    assert "running" not in shown

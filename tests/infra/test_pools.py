@@ -24,6 +24,11 @@ NAMES = {
 }
 DEAD = {"Clockwork-PoolDead-batch-etl", "Clockwork-PoolDead-gpu"}
 SEND = {"sqs:SendMessage", "sqs:SendMessageBatch"}
+#: What the workers Lambda does with tickets that it has answered, or puts off; AWS has no rights of batches.
+ANSWERED = (
+    *("DeleteMessage", "DeleteMessageBatch", "GetQueueAttributes"),
+    *("ChangeMessageVisibility", "ChangeMessageVisibilityBatch"),
+)
 RECEIVE = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"}
 
 
@@ -119,7 +124,7 @@ def test_tickets_are_sent_by_who_releases_and_received_by_none_of_ours(pooled: T
         "Poller": SEND,
         "Deliverer": SEND,
         "Sweeper": SEND,
-        "Workers": SEND | {"sqs:DeleteMessage", "sqs:DeleteMessageBatch", "sqs:GetQueueAttributes"},
+        "Workers": SEND | {f"sqs:{call}" for call in ANSWERED},
     }
 
 

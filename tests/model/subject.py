@@ -126,6 +126,7 @@ class Subject:
             clients=stores.clients,
             pools=rest.pools,
             checkpoints=rest.checkpoints,
+            workers=rest.workers,
             key_rows=stores.key_rows,
             regulation=stores.regulation,
             trail=rest.trail,

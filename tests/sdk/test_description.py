@@ -174,6 +174,7 @@ CALLS: dict[str, Call] = {
     "listPools": lambda cw: cw.pools.list(),
     "putPool": lambda cw: cw.pools.put("p", principals=["arn"], handlers=["h"], lease_seconds=60, if_revision=3),
     "getPool": lambda cw: cw.pools.get("p"),
+    "listRunning": lambda cw: cw.pools.running("p", limit=5),
     "getUsage": lambda cw: cw.clients.usage("c"),
     "getHealth": lambda cw: cw.health(),
     "getOpenapi": lambda cw: cw.description(),
@@ -212,6 +213,8 @@ ANSWERS: dict[type[Answer], set[str]] = {
     results.Client: {"ShownClient"},
     pools.PoolState: {"ShownPool"},
     pools.WaitingTickets: {"WaitingTickets"},
+    pools.SeenWorker: {"SeenWorker"},
+    pools.RunningAttempt: {"RunningAttempt"},
     overview.WhoAmI: {"WhoAmI"},
     overview.Counted: {"Counted"},
     overview.OpenCircuit: {"OpenCircuit"},
@@ -229,7 +232,7 @@ ANSWERS: dict[type[Answer], set[str]] = {
 AROUND = {"index", "status"}
 #: Shapes that become no object of their own: pages, choices, a batch, what is read as a plain dict.
 OTHERWISE = {"JobPage", "ExecutionPage", "Job", "Created", "CreatedBatch", "RefusedElement", "Problem", "Fault"}
-OTHERWISE |= {"Health", "ClientPage", "ShardList", "UpcomingPage", "AuditPage", "PoolList"}
+OTHERWISE |= {"Health", "ClientPage", "ShardList", "UpcomingPage", "AuditPage", "PoolList", "RunningList"}
 
 
 class Answered(Exception):

@@ -51,6 +51,8 @@ NEEDS: Mapping[str, Needs] = {
     "ticket_keys.make": _needs("clients", "PutItem"),
     "checkpoints.get": _needs("executions", "GetItem"),
     "checkpoints.put": _needs("executions", "PutItem"),
+    "workers.note": _needs("executions", "PutItem"),
+    "workers.list": _needs("executions", "Query"),
     "trail.note": _needs("executions", "PutItem"),
     "trail.list": _needs("executions", "Query"),
     "regulation.count_created": _needs("clients", "UpdateItem"),

@@ -251,15 +251,27 @@ def test_an_attempt_has_one_place() -> None:
         (NOW - 300_000, NOW + 100_000 + 226_000, False),
         (NOW - 9_000_000, NOW + 100_000 + 995_000, True),
         (NOW - 9_000_000, NOW + 100_000 + 996_000, False),
-        (NOW + 496_000, NOW + 900_000, True),  # wanted when they had passed
+        (NOW + 1_496_000, NOW + 1_900_000, True),  # wanted when they had passed
     ],
 )
 def test_who_waits_while_slots_pass_unused_starts_soon(wanted_at: int, started_at: int, *, is_right: bool) -> None:
     lines = Lines(60_000)
     lines.reserved(CLIENT, NOW + 60_000, 40, 1_000.0, NOW)
-    lines.reserved(CLIENT, NOW + 500_000, 1, 1_000.0, NOW + 500_000)
+    lines.reserved(CLIENT, NOW + 1_500_000, 1, 1_000.0, NOW + 1_500_000)
     assert (lines.start_objection(CLIENT, wanted_at, started_at) is None) == is_right
     assert lines.start_objection("other", wanted_at, started_at) is None
+
+
+def test_the_time_in_which_others_have_the_slots_is_no_time_in_which_they_pass_unused() -> None:
+    lines = Lines(60_000)
+    lines.reserved(CLIENT, NOW + 60_000, 1, 1_000.0, NOW + 60_000)
+    lines.reserved(CLIENT, NOW + 101_000, 59, 1_000.0, NOW + 101_000)  # 40 s have passed, then others have a minute
+    assert lines.start_objection(CLIENT, NOW, NOW + 160_000) is None
+    lines.reserved(CLIENT, NOW + 200_000, 1, 1_000.0, NOW + 200_000)  # 40 s more
+    assert lines.start_objection(CLIENT, NOW, NOW + 191_000) is None
+    assert lines.start_objection(CLIENT, NOW, NOW + 192_000) == (
+        "slots passed unused for 72000 ms while it waited, 192000 ms in all"
+    )
 
 
 def test_a_run_drains_for_as_long_as_a_job_may_honestly_take() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 
 from clockwork_client import requests
 from clockwork_client.answers import Answer
@@ -17,10 +18,38 @@ class WaitingTickets(Answer):
     tickets: int
 
 
+class SeenWorker(Answer):
+    """A worker that the pool has heard of within a day; of the attempts that it claimed last, how late the latest was.
+
+    `seen_at` is when it was noted last, which may be a minute ago, or hours if nothing has changed.
+    """
+
+    worker_id: str
+    seen_at: datetime
+    running: int
+    started_late_ms: int | None
+
+
+class RunningAttempt(Answer):
+    """An attempt that a worker of a pool has in hand."""
+
+    execution_id: str
+    job_id: str
+    client_id: str
+    attempt: int
+    worker_id: str | None
+    started_at: datetime | None
+    lease_until: datetime
+    deadline_at: datetime
+    cancel_requested: bool
+    progress: float | None
+    message: str | None
+
+
 class PoolState(Answer):
     """A pool as an admin wrote it, with the URLs of its queues by priority. At revision 0 nobody has written it.
 
-    `waiting` is told by `get`, unless SQS gives no answer.
+    `waiting`, `running` and `workers` are told by `get`, unless what tells them gives no answer.
     """
 
     name: str
@@ -30,6 +59,8 @@ class PoolState(Answer):
     lease_seconds: int
     queue_urls: Mapping[str, str]
     waiting: tuple[WaitingTickets, ...] | None
+    running: int | None
+    workers: tuple[SeenWorker, ...] | None
 
 
 class Pools(Resource):
@@ -45,6 +76,15 @@ class Pools(Resource):
     def get(self, name: str) -> PoolState:
         """Read a pool."""
         return PoolState(self._call("GET", f"/v1/pools/{segment(name)}"))
+
+    def running(self, name: str, *, limit: int | None = None) -> Sequence[RunningAttempt]:
+        """What the workers of a pool have in hand, up to `limit` (100 unless given), for admins.
+
+        An attempt may be missing in its first minute or two.
+        """
+        query = {"state": "RUNNING", **requests.fields(limit=limit)}
+        answer = self._call("GET", f"/v1/pools/{segment(name)}/executions", query=query)
+        return [RunningAttempt(one) for one in answer["items"]]
 
     def put(
         self,

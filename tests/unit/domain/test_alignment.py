@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from clockwork.domain.messages.alignment import Aligned, Grid, Sweep, plan_sweep
+from clockwork.domain.messages.alignment import SOON_AWAY, Aligned, Grid, Sweep, grid_of_shard, plan_sweep
 from clockwork.domain.releases import delay_seconds
 from tests.support.examples import NOW
 
@@ -91,6 +91,34 @@ def test_those_that_may_least_come_late_are_sent_first() -> None:
     run_ats = [NOW + 10_000 + 150 + offset for offset in (249, 0, 100)]
     (one,) = plan_sweep(run_ats, NOW, GRID).bins
     assert one.indexes == (1, 2, 0)
+
+
+def test_of_few_messages_those_that_come_alone_come_at_a_finer_grid_and_the_others_share_theirs() -> None:
+    second = NOW // 1_000 * 1_000 + 10_000 + GRID.margin_ms
+    run_ats = [second + 249, second + 1_010, second + 1_240]
+    sweep = plan_sweep(run_ats, NOW, Grid(150, 250, few_below=4))
+    come = {index: early_ms(run_ats[index], at, at) for index, at in instants(sweep).items()}
+    assert come == {0: 150 + 49, 1: 150 + 10, 2: 150 + 240}
+    many = plan_sweep(run_ats, NOW, Grid(150, 250, few_below=3))
+    assert {index: early_ms(run_ats[index], at, at) for index, at in instants(many).items()} == {**come, 0: 150 + 249}
+
+
+@pytest.mark.parametrize(("shards", "grid_ms", "few_below"), [(1, 250, 240), (16, 250, 15), (600, 250, 0), (16, 0, 0)])
+def test_messages_are_few_if_all_shards_together_have_fewer_than_one_for_each_instant(
+    shards: int, grid_ms: int, few_below: int
+) -> None:
+    assert grid_of_shard(150, grid_ms, shards, tick_seconds=60).few_below == few_below
+
+
+def test_what_comes_at_one_instant_leaves_in_one_call_and_of_many_those_first_that_may_least_come_late() -> None:
+    second = NOW // 1_000 * 1_000 + 10_000 + GRID.margin_ms
+    run_ats = [second + 1_000 * (number % 30) + 240 - number for number in range(SOON_AWAY + 1)]
+    for count, first in ((SOON_AWAY, second), (SOON_AWAY + 1, None)):
+        (one,) = plan_sweep(run_ats[:count], NOW, GRID).bins
+        comes = [run_ats[index] // 1_000 for index in one.indexes]
+        phases = [run_ats[index] % 1_000 for index in one.indexes]
+        assert (comes == sorted(comes)) == (first is not None)
+        assert (phases == sorted(phases)) == (first is None)
 
 
 def test_without_a_grid_all_is_sent_at_once() -> None:

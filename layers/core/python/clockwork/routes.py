@@ -78,6 +78,7 @@ ROUTES = (
     Route("GET", "/v1/pools", "list_pools", admin=True),
     Route("PUT", "/v1/pools/{pool}", "put_pool", admin=True),
     Route("GET", "/v1/pools/{pool}", "get_pool", worker=True),
+    Route("GET", "/v1/pools/{pool}/executions", "list_running", admin=True),
     Route("POST", "/v1/pools/{pool}/claims", "claim_tickets", worker=True),
     Route("POST", "/v1/pools/{pool}/heartbeats", "beat_attempts", worker=True),
     Route("POST", "/v1/pools/{pool}/outcomes", "report_outcomes", worker=True),

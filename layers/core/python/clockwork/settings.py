@@ -58,7 +58,7 @@ class Settings:
     #: How far ahead pollers release then: from one poll to the next but one, and never more than `lookahead_seconds`.
     backpressure_lookahead_seconds: int = 130
     #: How many quiet shards share one invocation of a poller.
-    shards_together: int = 8
+    shards_together: int = 16
     lease_seconds: int = 20
     #: A poller commits its cursor after this many occurrences or seconds, whichever comes first.
     commit_occurrences: int = 500

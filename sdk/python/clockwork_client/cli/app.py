@@ -87,6 +87,12 @@ def _client() -> click.Group:
     return client
 
 
+def _pools() -> click.Group:
+    from clockwork_client.cli.pools import pools
+
+    return pools
+
+
 def _cron() -> click.Group:
     from clockwork_client.cli.cron import cron
 
@@ -129,6 +135,7 @@ GROUPS = {
     "exec": (_exec, "Executions of jobs: list, get, cancel, redrive, complete, fail."),
     "dead": (_dead, "DEAD executions of a client: list, redrive, discard."),
     "client": (_client, "Clients, who may act within which bounds: list, get, usage, put, pause, resume, delete."),
+    "pools": (_pools, "Pools of workers: list, show, running."),
     "cron": (_cron, "Cron expressions: explain, next."),
 }
 #: The same for commands that stand alone.

@@ -27,12 +27,12 @@ USAGE = Usage(
 def test_a_price_is_the_sum_over_what_is_billed() -> None:
     stored = prices.WRITE_UNIT + 2 * prices.READ_UNIT
     asked = 7 * prices.SQS_REQUEST + 5 * prices.LAMBDA_REQUEST + 7 * prices.HTTP_API_REQUEST
-    held = 6 * 0.5 * 0.5 * prices.GB_SECOND * 1_000_000
+    held = 6 * 0.5 * 0.375 * prices.GB_SECOND * 1_000_000
     assert USAGE.dollars_per_million == pytest.approx(stored + asked + held)
 
 
 def test_a_batch_is_held_for_half_a_second_at_the_deliverers_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert ON_DEMAND.dollars_per_million({"heldBatches": 0.1}) == pytest.approx(0.333, abs=0.001)
+    assert ON_DEMAND.dollars_per_million({"heldBatches": 0.1}) == pytest.approx(0.250, abs=0.001)
     monkeypatch.setattr(prices, "DELIVERER_MEMORY_MB", 2_048)
     assert ON_DEMAND.dollars_per_million({"heldBatches": 0.1}) == pytest.approx(1.333, abs=0.001)
 

@@ -106,7 +106,7 @@ class TestParts:
 class TestShapes:
     def test_a_smaller_deliverer_is_held_for_less_money(self, monkeypatch: pytest.MonkeyPatch) -> None:
         before = shape_of(SINGLE, "1")
-        monkeypatch.setattr(shapes, "deployment_for", lambda _: replace(DEFAULT, deliverer_gb=0.25))
+        monkeypatch.setattr(shapes, "deployment_for", lambda _: replace(DEFAULT, deliverer_gb=DEFAULT.deliverer_gb / 2))
         assert shape_of(SINGLE, "1").deliverer_gb_seconds < 0.6 * before.deliverer_gb_seconds
 
     def test_messages_that_come_closer_to_their_instant_are_held_for_less_money(

@@ -72,11 +72,11 @@ def waiting(clockwork: MemoryClockwork) -> int:
     return len(clockwork.queue.messages)
 
 
-def test_a_tick_starts_one_poller_for_eight_quiet_shards() -> None:
-    clockwork = ready(16)
-    assert tick(clockwork.world).started == 16
-    expected = keys.plain_partitions(16)
-    assert clockwork.invoker.together == [expected[:8], expected[8:]]
+def test_a_tick_starts_one_poller_for_sixteen_quiet_shards() -> None:
+    clockwork = ready(32)
+    assert tick(clockwork.world).started == 32
+    expected = keys.plain_partitions(32)
+    assert clockwork.invoker.together == [expected[:16], expected[16:]]
 
 
 def test_a_shard_in_which_little_happens_is_done_within_its_share() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.pools.checkpoint import Checkpoint
+from clockwork.domain.pools.presence import Present
 from clockwork.ports import Saved
 
 
@@ -67,3 +68,16 @@ class MemoryCheckpoints:
             return False
         self._checkpoints[after.execution_id] = after
         return True
+
+
+class MemoryWorkers:
+    """`ports.Workers` in plain Python. Nothing expires."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, str], Present] = {}
+
+    def note(self, seen: Present) -> None:
+        self._seen[seen.pool, seen.worker_id] = seen
+
+    def list(self, pool: str, limit: int) -> Sequence[Present]:
+        return [self._seen[key] for key in sorted(self._seen) if key[0] == pool][:limit]

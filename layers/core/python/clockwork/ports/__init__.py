@@ -12,7 +12,7 @@ from clockwork.domain.releases import Refused
 from clockwork.domain.requests.create import KeyRow
 from clockwork.domain.timeline import Lease
 from clockwork.ports.machine import Clock, Invoker, Random, SigningSecrets, Targets
-from clockwork.ports.pools import Checkpoints, Pools
+from clockwork.ports.pools import Checkpoints, Pools, Workers
 from clockwork.ports.queues import (
     Backlog,
     DeadLetter,
@@ -67,4 +67,5 @@ __all__ = [
     "TicketKeys",
     "Timeline",
     "Trail",
+    "Workers",
 ]

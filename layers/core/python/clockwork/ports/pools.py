@@ -1,11 +1,13 @@
-"""The ports of what pools keep: what admins say of them, and the checkpoints of their jobs."""
+"""The ports of what pools keep: what admins say of them, the checkpoints of their jobs, and their workers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from clockwork.domain.pools.checkpoint import Checkpoint
 from clockwork.domain.pools.pool import Pool
+from clockwork.domain.pools.presence import Present
 
 
 class Pools(Protocol):
@@ -33,3 +35,13 @@ class Checkpoints(Protocol):
 
         One that is stored as it is to be counts as replaced.
         """
+
+
+class Workers(Protocol):
+    """What each pool has heard of its workers, until it expires."""
+
+    def note(self, seen: Present) -> None:
+        """Keep this of a worker, in place of what was kept of it before."""
+
+    def list(self, pool: str, limit: int) -> Sequence[Present]:
+        """Up to `limit` workers of the pool, by their names. Some may have expired."""

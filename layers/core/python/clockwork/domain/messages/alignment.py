@@ -4,7 +4,8 @@ SQS delays whole seconds. A message that is sent at any instant comes up to a se
 while it waits. A poller works minutes ahead, so it can choose the instant: sent a whole number of seconds before
 (due - margin), a message comes at just that margin before it is due. The second is cut into a grid, so that messages
 come in batches: each is sent at the last grid instant before its own. Where so many come at one instant that batches
-are full anyway, their grid is five times as fine.
+are full anyway, their grid is five times as fine. So it is where so few come that they would be alone in any case: the
+grid would only let their deliverers wait.
 
 A delay is counted from the nominal grid instant and never from the clock, which shows some milliseconds more: of a
 message whose own instant lies within these, a whole second would be missing.
@@ -25,6 +26,8 @@ LEAST_WAITING = 3
 #: a full batch of ten for each.
 FINER = 5
 DENSE = 10 * FINER
+#: So many messages leave in two calls, which are made within a third of the margin: none of them comes late by that.
+SOON_AWAY = 200
 
 
 class Aligned(msgspec.Struct, frozen=True):
@@ -41,11 +44,12 @@ class Aligned(msgspec.Struct, frozen=True):
 class Grid(msgspec.Struct, frozen=True):
     """The margin of messages, and the grid of instants at which they are sent (ms). A grid of 0: all are sent at once.
 
-    `grid_ms` divides a second, and five divides it.
+    `grid_ms` divides a second, and five divides it. A sweep of fewer messages than `few_below` has few of them.
     """
 
     margin_ms: int
     grid_ms: int
+    few_below: int = 0
 
     @property
     def is_on(self) -> bool:
@@ -78,8 +82,17 @@ class Grid(msgspec.Struct, frozen=True):
         return now - over if over <= self.margin_ms // 3 else now
 
 
+def grid_of_shard(margin_ms: int, grid_ms: int, shards: int, tick_seconds: int) -> Grid:
+    """The grid of one of so many shards, each of which has a sweep in each tick.
+
+    Messages are few if all shards, having as many each, have fewer than there are instants of the grid in a tick.
+    """
+    instants = tick_seconds * SECOND_MS // grid_ms if grid_ms else 0
+    return Grid(margin_ms, grid_ms, instants // shards)
+
+
 class Bin(msgspec.Struct, frozen=True):
-    """Messages by their index that are sent at one grid instant (ms), those first that may least come late."""
+    """Messages by their index that are sent at one grid instant (ms), in this order."""
 
     at: int
     indexes: tuple[int, ...]
@@ -108,16 +121,27 @@ def plan_sweep(run_ats: Sequence[int], now: int, grid: Grid) -> Sweep:
     bins: dict[int, list[int]] = {}
     near: list[int] = []
     fine, coming = grid.finer(), Counter(map(grid.comes_at, run_ats))
+    alone = 1 if len(run_ats) < grid.few_below else 0
     for index, run_at in enumerate(run_ats):
         if grid.is_near(run_at, now):
             near.append(index)
         else:
-            its = fine if coming[grid.comes_at(run_at)] >= DENSE else grid
+            beside = coming[grid.comes_at(run_at)]
+            its = fine if beside >= DENSE or beside == alone else grid
             bins.setdefault(its.sent_at(run_at, now), []).append(index)
     for at, indexes in bins.items():
-        # What is sent last of its bin leaves a little late. That costs least what comes last.
-        indexes.sort(key=lambda index: (run_ats[index] - grid.margin_ms - at) % SECOND_MS)
+        _order(indexes, run_ats, at + grid.margin_ms)
     return Sweep(tuple(near), tuple(Bin(at, tuple(bins[at])) for at in sorted(bins)), "aligned" if bins else "near")
+
+
+def _order(indexes: list[int], run_ats: Sequence[int], after: int) -> None:
+    """Bring what is sent at one instant into the order in which it leaves."""
+    if len(indexes) <= SOON_AWAY:
+        # What comes at one instant leaves in one call, as in the other shards: so it shares batches.
+        indexes.sort(key=lambda index: run_ats[index])
+    else:
+        # What is sent last leaves a little late. That costs least what comes last.
+        indexes.sort(key=lambda index: (run_ats[index] - after) % SECOND_MS)
 
 
 def all_at_once(count: int, reason: str) -> Sweep:

@@ -245,7 +245,12 @@ OPERATIONS = {
         examples=(examples.POOL,),
         parameters=("If-Match",),
     ),
-    "get_pool": Operation("Read a pool and the URLs of its queues, as an admin or one of its workers", pools.ShownPool),
+    "get_pool": Operation(
+        "Read a pool, what waits and runs there, and its workers, as an admin or one of these", pools.ShownPool
+    ),
+    "list_running": Operation(
+        "List what the workers of a pool have in hand", pools.RunningList, parameters=("stateOfRunning", "limit")
+    ),
     "claim_tickets": Operation(
         "Claim jobs whose tickets a worker has received from its pool's queue",
         workers.ClaimAnswers,

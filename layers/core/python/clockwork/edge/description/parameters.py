@@ -38,6 +38,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "clientIdOf": {"name": "clientId", **_text("query", "Whose jobs; the caller's only client unless given.")},
     "prefix": _text("query", "Of the jobKey."),
     "state": {"in": "query", "schema": {"enum": list(JobState)}},
+    "stateOfRunning": {"name": "state", "in": "query", "schema": {"enum": ["RUNNING"], "default": "RUNNING"}},
     "tag": _text("query", "`name`, or `name=value`."),
     "dueFrom": {"name": "from", **_text("query", "Due at this instant or later."), "schema": _INSTANT},
     "dueTo": {"name": "to", **_text("query", "Due at this instant or earlier."), "schema": _INSTANT},

@@ -6,15 +6,19 @@ import logging
 from collections.abc import Mapping
 from http import HTTPStatus
 
+from clockwork.domain.errors import InvalidRequest, Problem
+from clockwork.domain.executions import State
 from clockwork.domain.pools.pool import Pool
 from clockwork.edge.http.body import SINGLE_BYTES, read_body
+from clockwork.edge.http.pages import in_query
 from clockwork.edge.http.request import Request
 from clockwork.edge.http.validation import validate
 from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.requests.pools import PoolBody
-from clockwork.edge.responses.pools import PoolList, ShownPool
+from clockwork.edge.responses.pools import PoolList, RunningAttempt, RunningList, ShownPool
 from clockwork.flows.outages import tolerated
-from clockwork.flows.requests.pools import change_pool, list_pools, pool_for, require_queues
+from clockwork.flows.pools.presence import Hands, in_hand
+from clockwork.flows.requests.pools import change_pool, get_pool, list_pools, pool_for, require_queues
 
 log = logging.getLogger(__name__)
 
@@ -37,11 +41,22 @@ class PoolApi(Operations):
 
     def get_pool(self, request: Request) -> Answer:
         """GET /v1/pools/{pool}, for admins and the pool's workers."""
-        pool, waiting = pool_for(self.world, request.caller, request.path["pool"]), None
+        pool, waiting, hands = pool_for(self.world, request.caller, request.path["pool"]), None, None
         # A pool is looked at above all when something is wrong: a queue that gives no answer hides nothing.
         with tolerated(self.world, log, "tickets are not counted: %s", {"action": "tickets_not_counted"}):
             waiting = self.world.pool_queues.waiting(pool.name)
-        return HTTPStatus.OK, self._shown(pool, waiting)
+        with tolerated(self.world, log, "workers are not told: %s", {"action": "workers_not_told"}):
+            hands = in_hand(self.world, pool)
+        return HTTPStatus.OK, self._shown(pool, waiting, hands)
 
-    def _shown(self, pool: Pool, waiting: Mapping[str, int] | None = None) -> ShownPool:
-        return ShownPool.of(pool, self.world.settings.pool_queue_urls[pool.name], waiting)
+    def list_running(self, request: Request) -> Answer:
+        """GET /v1/pools/{pool}/executions, for admins."""
+        state, limit = request.query.get("state", State.RUNNING), request.limit()
+        if state != State.RUNNING:
+            raise InvalidRequest([Problem(in_query("state"), "the query parameter state must be RUNNING")])
+        hands = in_hand(self.world, get_pool(self.world, request.path["pool"]))
+        running = [RunningAttempt.of(one) for one in hands.running[:limit]]
+        return HTTPStatus.OK, RunningList(running, hands.more or len(hands.running) > limit)
+
+    def _shown(self, pool: Pool, waiting: Mapping[str, int] | None = None, hands: Hands | None = None) -> ShownPool:
+        return ShownPool.of(pool, self.world.settings.pool_queue_urls[pool.name], waiting, hands)

@@ -22,6 +22,7 @@ from clockwork.edge.responses.workers import (
 from clockwork.flows.pools.access import worked_by
 from clockwork.flows.pools.checkpoints import keep_checkpoint
 from clockwork.flows.pools.claim import claim_for
+from clockwork.flows.pools.presence import forget_ended, note_beats, note_claims
 from clockwork.flows.pools.reports import beat_all, report_all
 
 
@@ -35,6 +36,7 @@ class WorkerApi(Operations):
         deadline_at = self.world.clock.now() + self.world.settings.api_timeout_seconds * 1000
         asked = [one.to_asked() for one in body.claims]
         claimed = claim_for(self.world, pool, body.worker_id, body.handlers, asked, deadline_at)
+        note_claims(self.world, pool, body.worker_id, claimed)
         return HTTPStatus.OK, ClaimAnswers([ClaimAnswer.of(one) for one in claimed])
 
     def beat_attempts(self, request: Request) -> Answer:
@@ -42,6 +44,7 @@ class WorkerApi(Operations):
         pool = self._pool(request)
         body = validate(BeatsBody, read_body(request.event, SINGLE_BYTES), self._checks(request))
         taken = beat_all(self.world, pool, [one.to_beat() for one in body.heartbeats])
+        note_beats(self.world, pool, taken)
         now = self.world.clock.now()
         return HTTPStatus.OK, BeatAnswers([BeatAnswer.of(one, now) for one in taken])
 
@@ -50,6 +53,7 @@ class WorkerApi(Operations):
         pool = self._pool(request)
         body = validate(OutcomesBody, read_body(request.event, SINGLE_BYTES), self._checks(request))
         taken = report_all(self.world, pool, [one.to_ended() for one in body.outcomes])
+        forget_ended(self.world, pool, taken)
         return HTTPStatus.OK, OutcomeAnswers([OutcomeAnswer.of(one) for one in taken])
 
     def keep_checkpoint(self, request: Request) -> Answer:

@@ -7,8 +7,11 @@ from typing import Annotated, Self
 
 from msgspec import Meta
 
+from clockwork.domain.executions import Execution
+from clockwork.domain.instants import to_text
 from clockwork.domain.pools.pool import Pool
-from clockwork.edge.http.answer import AnswerBody
+from clockwork.edge.http.answer import AnswerBody, Instant, instant
+from clockwork.flows.pools.presence import Hands
 
 
 class WaitingTickets(AnswerBody):
@@ -16,6 +19,55 @@ class WaitingTickets(AnswerBody):
 
     priority: str
     tickets: int
+
+
+class SeenWorker(AnswerBody, kw_only=True):
+    """A worker that the pool has heard of within a day."""
+
+    worker_id: Annotated[str, Meta(description="as it names itself")]
+    seen_at: Annotated[Instant, Meta(description="when it claimed or sent a heartbeat, as was noted last")]
+    running: Annotated[int, Meta(description="attempts that it has in hand")]
+    started_late_ms: Annotated[
+        int | None, Meta(description="how late the tickets were claimed that it got last, the latest of them")
+    ] = None
+
+
+class RunningAttempt(AnswerBody, kw_only=True):
+    """An attempt that a worker of the pool has in hand."""
+
+    execution_id: str
+    job_id: str
+    client_id: str
+    attempt: int
+    worker_id: str | None = None
+    started_at: Instant | None = None
+    lease_until: Annotated[Instant, Meta(description="without a heartbeat its worker is taken for lost then")]
+    deadline_at: Instant
+    cancel_requested: bool
+    progress: float | None = None
+    message: str | None = None
+
+    @classmethod
+    def of(cls, record: Execution) -> Self:
+        """The attempt under way of a record."""
+        assert record.awaited is not None and record.claim_until is not None, "it runs under a claim"
+        return cls.like(
+            record.awaited,
+            execution_id=record.execution_id,
+            job_id=record.job_id,
+            client_id=record.client_id,
+            attempt=record.attempt,
+            started_at=instant(record.started_at),
+            lease_until=to_text(record.claim_until),
+            cancel_requested=record.cancel_noted_at is not None,
+        )
+
+
+class RunningList(AnswerBody):
+    """What the workers of a pool have in hand, those first whose workers were heard of last."""
+
+    items: list[RunningAttempt]
+    more: Annotated[bool, Meta(description="there are more than are listed, or than were looked at")]
 
 
 class ShownPool(AnswerBody):
@@ -31,12 +83,36 @@ class ShownPool(AnswerBody):
     waiting: Annotated[
         list[WaitingTickets] | None, Meta(description="unless a list shows the pool, or SQS gives no answer")
     ] = None
+    running: Annotated[
+        int | None, Meta(description="attempts that its workers have in hand, of a thousand that were looked at")
+    ] = None
+    workers: Annotated[list[SeenWorker] | None, Meta(description="heard of within a day, up to 200")] = None
 
     @classmethod
-    def of(cls, pool: Pool, queue_urls: Mapping[str, str], waiting: Mapping[str, int] | None = None) -> Self:
-        """The pool as it is kept, the URLs of its queues by priority, and how many tickets wait in them."""
+    def of(
+        cls,
+        pool: Pool,
+        queue_urls: Mapping[str, str],
+        waiting: Mapping[str, int] | None = None,
+        hands: Hands | None = None,
+    ) -> Self:
+        """The pool as it is kept, the URLs of its queues by priority, how many tickets wait there, and its workers."""
         told = None if waiting is None else [WaitingTickets(priority, count) for priority, count in waiting.items()]
-        return cls.like(pool, queue_urls=dict(queue_urls), waiting=told)
+        running, workers = (None, None) if hands is None else (len(hands.running), _workers(hands))
+        return cls.like(pool, queue_urls=dict(queue_urls), waiting=told, running=running, workers=workers)
+
+
+def _workers(hands: Hands) -> list[SeenWorker]:
+    running = hands.running_of
+    return [
+        SeenWorker(
+            worker_id=one.worker_id,
+            seen_at=to_text(one.seen_at),
+            running=running[one.worker_id],
+            started_late_ms=one.started_late_ms,
+        )
+        for one in hands.workers
+    ]
 
 
 class PoolList(AnswerBody):

@@ -15,7 +15,7 @@ from clockwork.domain import keys
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.lifecycle.owed import Untold
 from clockwork.domain.limits.herds import Herds
-from clockwork.domain.messages.alignment import Grid
+from clockwork.domain.messages.alignment import grid_of_shard
 from clockwork.domain.timeline import Page
 from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.owe import look_again
@@ -72,7 +72,8 @@ class Visit:
         self.is_among_others = waits is not None
         #: When messages are sent. Those of an ordered shard are due when they are read.
         settings = world.settings
-        self.grid = Grid(settings.send_margin_ms, 0 if keys.is_ordered(lease.partition_id) else settings.send_grid_ms)
+        grid_ms = 0 if keys.is_ordered(lease.partition_id) else settings.send_grid_ms
+        self.grid = grid_of_shard(settings.send_margin_ms, grid_ms, settings.shards, settings.tick_seconds)
         self.pool = Pool(self.grid)
         self.lookahead_ms = lookahead_ms
         self.lease = lease

@@ -1,0 +1,28 @@
+"""What pools have heard of their workers, in the executions table: an item for each, in a partition of its pool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from clockwork.aws.session import Aws
+from clockwork.aws.stores.table import Table, seconds, written
+from clockwork.domain.pools.presence import Present
+from clockwork.domain.storage.codec import decode, encode
+
+#: Prefix of the partition, in place of a jobId. No jobId holds a slash, so no record lies there.
+PREFIX = "workers/"
+
+
+class AwsWorkers:
+    """`ports.Workers` on a table with the key `jobId` / `executionId` and TTL on `expiresAt`."""
+
+    def __init__(self, aws: Aws, table: str) -> None:
+        self._table = Table(aws, table, "jobId", "executionId")
+
+    def note(self, seen: Present) -> None:
+        expires_at = seconds(seen.expires_at)
+        item = written(jobId=PREFIX + seen.pool, executionId=seen.worker_id, seen=encode(seen), expiresAt=expires_at)
+        self._table.store(item)
+
+    def list(self, pool: str, limit: int) -> Sequence[Present]:
+        return [decode(item["seen"]["B"], Present) for item in self._table.query_all(PREFIX + pool, limit)]

@@ -1,0 +1,70 @@
+"""`clockwork pools`: the pools of workers, what waits and runs there, and who works."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from clockwork_client.cli import show
+
+if TYPE_CHECKING:
+    from clockwork_client.cli.app import State
+
+
+@click.group()
+def pools() -> None:
+    """Pools of workers: list, show, running."""
+
+
+@pools.command("list")
+@click.pass_obj
+def list_(state: State) -> None:
+    """All pools of the deployment (admins)."""
+    found = state.cw.pools.list()
+    if state.is_json:
+        show.as_json([one.raw for one in found])
+        return
+    rows = [[one.name, ", ".join(one.queue_urls), f"{one.lease_seconds} s", ", ".join(one.handlers)] for one in found]
+    show.table(("pool", "priorities", "lease", "handlers"), rows)
+
+
+@pools.command("show")
+@click.argument("name")
+@click.pass_obj
+def show_(state: State, name: str) -> None:
+    """What waits and runs in a pool, and the workers that it has heard of (admins, and its workers)."""
+    found = state.cw.pools.get(name)
+    if state.is_json:
+        show.as_json(found.raw)
+        return
+    waiting = ", ".join(f"{one.tickets} {one.priority}" for one in found.waiting or ())
+    show.said(f"About {waiting or 'an unknown number of'} tickets wait, and {_count(found.running)} attempts run.")
+    rows = [
+        [one.worker_id, show.when(one.seen_at, state.now), str(one.running),
+         "" if one.started_late_ms is None else f"{one.started_late_ms / 1000:.1f} s"]
+        for one in found.workers or ()
+    ]  # fmt: skip
+    show.table(("worker", "noted", "in hand", "claimed late"), rows)
+
+
+@pools.command()
+@click.argument("name")
+@click.option("--limit", type=click.IntRange(1, 1_000), default=100, help="At most so many (100).")
+@click.pass_obj
+def running(state: State, name: str, limit: int) -> None:
+    """What the workers of a pool have in hand (admins)."""
+    found = state.cw.pools.running(name, limit=limit)
+    if state.is_json:
+        show.as_json([one.raw for one in found])
+        return
+    rows = [
+        [one.worker_id or "", "" if one.progress is None else f"{one.progress:.0%}", one.message or "",
+         show.when(one.lease_until, state.now), str(one.attempt), one.execution_id]
+        for one in found
+    ]  # fmt: skip
+    show.table(("worker", "done", "says", "lease until", "attempt", "execution"), rows)
+
+
+def _count(number: int | None) -> str:
+    return "an unknown number of" if number is None else str(number)
