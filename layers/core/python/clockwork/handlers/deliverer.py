@@ -10,7 +10,8 @@ from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.flows.deliver.items import DeliverReport
 from clockwork.flows.deliver.ordered import OrderedMessage, deliver_ordered
 
-_WAITED = {f"Waited{cause.capitalize()}Ms": cause for cause in ("cap", "permit", "pause", "circuit", "ordered")}
+_WAITED = {"WaitedCapMs": "cap", "WaitedPermitMs": "permit", "WaitedPauseMs": "pause"}
+_WAITED |= {"WaitedCircuitMs": "circuit", "WaitedOrderedMs": "ordered"}
 
 
 def make_handler(app: bootstrap.App) -> bootstrap.Handler:
@@ -22,7 +23,7 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
             {
                 "LatenessMs": report.lateness_ms,
                 "OwnLatenessMs": report.own_lateness_ms,
-                "Early": report.early,
+                "Early": report.early, "WorkersLost": report.workers_lost, "ForcedCancels": report.forced_cancels,
                 "Delivered": report.succeeded,
                 "Failed": report.failed,
                 "Dead": report.dead,
@@ -30,7 +31,6 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
                 "DuplicatesAbsorbed": report.absorbed,
                 "Deferred": report.deferred,
                 "Parked": report.parked,
-                **{"WorkersLost": report.workers_lost, "ForcedCancels": report.forced_cancels},
                 "MessagesFailed": len(report.failed_messages),
                 "DelayErrorMs": app.delay_errors_ms(event["Records"]),
                 **{name: report.waited_ms[cause] for name, cause in _WAITED.items() if cause in report.waited_ms},
