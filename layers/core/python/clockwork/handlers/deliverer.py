@@ -23,7 +23,9 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
             {
                 "LatenessMs": report.lateness_ms,
                 "OwnLatenessMs": report.own_lateness_ms,
-                "Early": report.early, "WorkersLost": report.workers_lost, "ForcedCancels": report.forced_cancels,
+                "Early": report.early,
+                "WorkersLost": report.workers_lost,
+                "ForcedCancels": report.forced_cancels,
                 "Delivered": report.succeeded,
                 "Failed": report.failed,
                 "Dead": report.dead,
