@@ -16,6 +16,7 @@ from clockwork.domain.executions import Outcome, State
 from clockwork.domain.instants import to_text
 from clockwork.domain.releases import Delivery
 from clockwork.memory.clock import MemoryClock
+from clockwork.settings import Settings
 from local.emulator import Credentials, Emulator
 
 #: How far ahead the first job is due: too far for a create to start a poller, but within a poller's lookahead.
@@ -62,7 +63,11 @@ class Path:
     def run(self, running: Emulator, account: Credentials, jobs: int) -> Usage:
         """Take so many jobs along this path; the usage of each. Raises Unexpected if one does not arrive as planned."""
         jobs = self.herd or jobs
-        asked = scheduler(running, account, shards=self.shards, answer=self._answer, client=self.client)
+        # The only shard of a path is one of a usual deployment, all of which have as much.
+        alike = Settings.for_account().shards if self.shards == 1 else self.shards
+        asked = scheduler(
+            running, account, shards=self.shards, answer=self._answer, client=self.client, as_one_of=alike
+        )
         with asked as (scheduled, meter):
             before, created_at = meter.usage(), scheduled.clock.at
             job_ids = [answer["jobId"] for answer in self._create(scheduled, jobs)]

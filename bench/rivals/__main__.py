@@ -9,7 +9,7 @@ and others wait; they are started again at once. Everything is counted at the re
 Systems are installed into .venv-rivals of this project, at pinned versions. What cannot be installed is printed as not
 to be had. All servers listen on 127.0.0.1 and end with this process. Linux only: it reads /proc. The tables go to
 standard error, with --docs also into docs/performance.md; the last line of standard output is one JSON object. About
-forty minutes; `--rounds 1 --pending 2000` takes ten.
+half an hour; `--rounds 1 --pending 2000` takes ten minutes.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bench.rivals.judging.account import Punctuality, Runs, Survival, missing, punctuality, survival
+from bench.rivals.judging.account import Punctuality, Runs, Survival, is_complete, missing, punctuality, survival
 from bench.rivals.judging.load import Job, Load, due_at
 from bench.rivals.systems.base import System
 
@@ -51,8 +51,8 @@ class Receiving(Protocol):
     def url(self, job: Job) -> str:
         """Where a job is to be posted."""
 
-    def runs(self) -> Runs:
-        """By number of the job, all runs so far."""
+    def runs(self, numbers: Iterable[int]) -> Runs:
+        """By number of the job, the runs of these jobs so far; jobs without a run are left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ def punctual(system: System, receiver: Receiving, load: Load, first: int, clock:
     seconds = _create(system, receiver, counted)
     _await(receiver, clock, due_at(counted), load.straggler_seconds)
     clock.sleep(STRAY_SECONDS)
-    usage, runs = system.usage(), receiver.runs()
+    usage, runs = system.usage(), receiver.runs(due_at(counted))
     return Turn(
         creates_per_second=len(counted) / seconds,
         cpu_seconds_per_1000=(usage.cpu_seconds - used) * 1_000 / len(counted),
@@ -118,11 +118,14 @@ def killed(system: System, receiver: Receiving, load: Load, first: int, clock: C
     last_at = waiting[-1].due_at if waiting else due
     ends_at = max(killed_at + load.watch_seconds * 1_000, last_at + load.straggler_seconds * 1_000)
     clock.sleep(max(0, ends_at - clock.now()) / 1_000)
-    runs = receiver.runs()
+    # What the kill really found in the middle; a job that it found before or after that stands with the others.
+    runs = receiver.runs(due_at([*running, *waiting]))
+    middle = [job for job in running if not all(is_complete(run, killed_at) for run in runs.get(job.number, ()))]
+    others = [job for job in (*running, *waiting) if job not in middle]
     return Killed(
         workers_alone=workers_alone,
-        running=survival(due_at(running), runs, killed_at),
-        waiting=survival(due_at(waiting), runs, killed_at),
+        running=survival(due_at(middle), runs, killed_at),
+        waiting=survival(due_at(others), runs, killed_at),
         restart_seconds=(restarted_at - killed_at) / 1_000,
     )
 
@@ -135,12 +138,13 @@ def _await(receiver: Receiving, clock: Clock, due: Mapping[int, int], straggler_
     """Wait until all jobs have come, but no longer than so many seconds after the last was due."""
     last_at = max(due.values())
     clock.sleep(max(0, last_at - clock.now()) / 1_000)
-    while missing(due, receiver.runs()) and clock.now() < last_at + straggler_seconds * 1_000:
+    while missing(due, receiver.runs(due)) and clock.now() < last_at + straggler_seconds * 1_000:
         clock.sleep(0.2)
 
 
 def _await_begun(receiver: Receiving, clock: Clock, jobs: Sequence[Job], due: int) -> None:
     """Wait until all of these jobs are under way, but no longer than 15 s after they were due."""
     clock.sleep(max(0, due - clock.now()) / 1_000)
-    while any(not receiver.runs().get(job.number) for job in jobs) and clock.now() < due + BEGIN_SECONDS * 1_000:
+    numbers = [job.number for job in jobs]
+    while len(receiver.runs(numbers)) < len(numbers) and clock.now() < due + BEGIN_SECONDS * 1_000:
         clock.sleep(0.1)

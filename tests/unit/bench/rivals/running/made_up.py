@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -40,8 +40,8 @@ class World:
     def url(self, job: Job) -> str:
         return f"{'long' if job.is_long else 'short'}/{job.number}"
 
-    def runs(self) -> Runs:
-        return self._runs
+    def runs(self, numbers: Iterable[int]) -> Runs:
+        return {number: self._runs[number] for number in numbers if number in self._runs}
 
     def _post(self, at: float, url: str) -> None:
         length, number = url.split("/")
