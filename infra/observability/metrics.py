@@ -49,6 +49,8 @@ STATISTICS = {
     "ChainsAudited": "Sum",
     "ChainsRepaired": "Sum",
     "ChainsLeft": "Sum",
+    "WorkersLost": "Sum",
+    "ForcedCancels": "Sum",
     "ParkedReleased": "Sum",
     "ParkedDiscarded": "Sum",
     "ParkedLeft": "Sum",

@@ -82,6 +82,8 @@ def test_each_invocation_writes_one_line_however_many_jobs_it_had(capsys: pytest
         "LatenessMs": [1_500] * 7,
         "OwnLatenessMs": [1_500] * 7,
         "DelayErrorMs": [],
+        "WorkersLost": 0,
+        "ForcedCancels": 0,
         "Early": 0,
         "Delivered": 7,
         "Failed": 0,

@@ -298,7 +298,8 @@ def test_what_is_early_comes_again_in_time(api: Api) -> None:
     queue = api.clockwork.pool_queues.of(POOL)
     later(api, 1)
     (message,) = queue.messages.values()
-    (answer,) = Worker(api).claim(claim_of(message))
+    message.visible_at = api.clockwork.clock.at  # SQS shows it too soon
+    (answer,) = Worker(api).take()
     assert answer["outcome"] == "gone"
     (again,) = queue.messages.values()
     assert again.message_id != message.message_id

@@ -50,7 +50,9 @@ class Slots:
         if not release.paced:
             return None
         key = release.execution_id, release.attempt, release.parkings
-        if self._names(actor, release.occurrence.client_id, key, release.run_at):
+        # The slot may have been free before it was due.
+        least = 0 if release.run_at == release.occurrence.due_at else release.run_at - ROUNDING_MS
+        if self._names(actor, release.occurrence.client_id, key, least, release.run_at):
             return None
         return f"attempt {release.attempt} is sent as if it had a slot, parked {release.parkings} times"
 
@@ -58,7 +60,7 @@ class Slots:
         """Notes the record of an ordered execution, whose message cannot tell its slot."""
         if record.paced and record.next_attempt_at is not None:
             key = record.execution_id, record.attempt + 1, 0
-            self._names(actor, record.client_id, key, record.next_attempt_at)
+            self._names(actor, record.client_id, key, record.next_attempt_at - ROUNDING_MS, record.next_attempt_at)
 
     def objection(self, actor: Actor, client_id: str, attempt: tuple[str, int], now: int) -> str | None:
         """The reason why an attempt must not begin at `now` (ms, true time), or None."""
@@ -69,14 +71,15 @@ class Slots:
             return f"attempt {attempt[1]} begins {self._earliest[attempt] - now} ms before its slot"
         return f"attempt {attempt[1]} begins, and no slot was taken for it"
 
-    def _names(self, actor: Actor | None, client_id: str, key: Key, until: int) -> bool:
+    def _names(self, actor: Actor | None, client_id: str, key: Key, least: int, until: int) -> bool:
         """Whether the attempt has a slot already, or gets one.
 
-        An attempt that has one gets another if its invocation took that for it, for another message of it.
+        An attempt that has one gets another if its invocation took that for it, for another message of it: one from
+        `least` to `until` (ms).
         """
         mine = self._unnamed[client_id, actor]
         place = bisect_right(mine, until)
-        has_another = place > 0 and mine[place - 1] >= until - ROUNDING_MS
+        has_another = place > 0 and mine[place - 1] >= least
         return self._takes(actor, client_id, key, until) if key not in self._named or has_another else True
 
     def _takes(self, actor: Actor | None, client_id: str, key: Key, until: int) -> bool:

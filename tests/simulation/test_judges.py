@@ -80,6 +80,16 @@ def test_an_attempt_uses_the_slot_that_its_release_or_its_record_tells(caps: Cap
     assert [objection(caps, other, attempt, NOW + 500) is None for attempt in (1, 2, 3)] == [True, True, False]
 
 
+def test_a_second_message_of_an_attempt_may_tell_an_earlier_slot_that_was_free_before_it_was_due(caps: Caps) -> None:
+    one, other = an_actor(), an_actor()
+    caps.reserved(one, CLIENT, NOW - 9_000, 1, INTERVAL_MS)
+    caps.reserved(other, CLIENT, NOW + 9_000, 1, INTERVAL_MS)
+    assert caps.sent(other, msgspec.structs.replace(PACED, run_at=NOW + 9_000)) is None
+    assert objection(caps, an_actor(), 1, PACED.occurrence.due_at) is not None
+    assert caps.sent(one, msgspec.structs.replace(PACED, run_at=PACED.occurrence.due_at)) is None
+    assert objection(caps, an_actor(), 1, PACED.occurrence.due_at) is None
+
+
 def test_an_attempt_does_not_begin_before_its_slot(caps: Caps) -> None:
     actor = an_actor()
     caps.reserved(actor, CLIENT, NOW, 1, INTERVAL_MS)

@@ -17,6 +17,7 @@ USUAL_METRICS = ("Polls", "CursorLagMs", "LatenessMs", "OwnLatenessMs", "Release
 FAULT_METRICS = (
     *("Early", "FaultsContained", "Stuck", "SetAside", "SettingsRefused", "PollersNotStarted", "LookaheadNarrowed"),
     *("MessagesFailed", "MessagesRejected", "DeadLettersReleased", "DeadLettersLeft", "ChainsRepaired", "ChainsLeft"),
+    *("WorkersLost", "ForcedCancels"),
 )
 #: The own metrics that are written unless the deployment asks for others: alarms and dashboard look at each.
 FEW_METRICS = (*USUAL_METRICS, *FAULT_METRICS)
@@ -47,8 +48,7 @@ class Settings:
     #: A poller sends a message so many whole seconds before its due instant, less this margin (ms). It has to cover the
     #: way of a message through its queue to the deliverer, and its claim.
     send_margin_ms: int = 150
-    #: ... at the instants of this grid within the second (ms), which divides 1,000. 0: at once. Then a message comes up
-    #: to a second early, and its deliverer waits for half a second on average.
+    #: ... at the instants of this grid within the second (ms), which divides 1,000. 0: at once, up to a second early.
     send_grid_ms: int = 250
     #: A message that is sent at once may come so late (ms): its delay is rounded up then, not down. 0: never. With
     #: `delaySeconds: 30` some milliseconds less than thirty seconds are left when it is sent, and it would come at 29.

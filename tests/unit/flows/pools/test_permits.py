@@ -125,8 +125,21 @@ def test_a_dead_worker_keeps_its_permit_until_its_claim_has_ended_and_no_longer(
     assert taken(clockwork) == LIMIT
     clockwork.clock.advance(5_000)
     assert taken(clockwork) == 0
-    clockwork.deliver_visible()
+    report = clockwork.deliver_visible()
+    assert (report.workers_lost, report.forced_cancels) == (LIMIT, 0)
     assert len(started(clockwork)) == LIMIT
+
+
+def test_an_attempt_that_goes_on_though_a_cancel_was_noted_is_counted(clockwork: MemoryClockwork) -> None:
+    (sent,) = send(clockwork, 1)
+    assert len(started(clockwork)) == 1
+    running = clockwork.executions.find(sent.job_id, sent.execution_id)
+    assert running is not None
+    noted = running.changed(cancel_noted_at=clockwork.clock.at)
+    assert clockwork.world.executions.save([(running, noted)])[0].ok
+    clockwork.clock.advance(65_000)
+    report = clockwork.deliver_visible()
+    assert (report.workers_lost, report.forced_cancels) == (0, 1)
 
 
 def test_what_no_worker_starts_takes_no_permit(clockwork: MemoryClockwork) -> None:

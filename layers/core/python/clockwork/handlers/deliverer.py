@@ -10,6 +10,9 @@ from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.flows.deliver.items import DeliverReport
 from clockwork.flows.deliver.ordered import OrderedMessage, deliver_ordered
 
+_COUNTS = {"Early": "early", "Delivered": "succeeded", "Failed": "failed", "Dead": "dead", "Expired": "expired"}
+_COUNTS |= {"DuplicatesAbsorbed": "absorbed", "Deferred": "deferred", "Parked": "parked"}
+_COUNTS |= {"WorkersLost": "workers_lost", "ForcedCancels": "forced_cancels"}
 _WAITED = {"WaitedCapMs": "cap", "WaitedPermitMs": "permit", "WaitedPauseMs": "pause"}
 _WAITED |= {"WaitedCircuitMs": "circuit", "WaitedOrderedMs": "ordered"}
 
@@ -23,14 +26,7 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
             {
                 "LatenessMs": report.lateness_ms,
                 "OwnLatenessMs": report.own_lateness_ms,
-                "Early": report.early,
-                "Delivered": report.succeeded,
-                "Failed": report.failed,
-                "Dead": report.dead,
-                "Expired": report.expired,
-                "DuplicatesAbsorbed": report.absorbed,
-                "Deferred": report.deferred,
-                "Parked": report.parked,
+                **{name: getattr(report, count) for name, count in _COUNTS.items()},
                 "MessagesFailed": len(report.failed_messages),
                 "DelayErrorMs": app.delay_errors_ms(event["Records"]),
                 **{name: report.waited_ms[cause] for name, cause in _WAITED.items() if cause in report.waited_ms},

@@ -144,6 +144,10 @@ class Batch:
         elif plan.action is Action.DEFER:
             self.report.deferred += 1
         elif plan.execution is not None:
+            if item.release.watches and plan.execution.attempts:
+                last = plan.execution.attempts[-1].state
+                self.report.workers_lost += last is State.WORKER_LOST
+                self.report.forced_cancels += last is State.CANCELLED
             if plan.execution.state is State.DEAD:
                 self.report.dead += 1
                 self.dead.append(plan.execution)

@@ -20,7 +20,8 @@ class DeliverReport(msgspec.Struct):
     `succeeded`: attempts that their targets have accepted. Those that end by callback are reported later.
     `lateness_ms` is that of first attempts, `waited_ms` by cause the waits in it, and `own_lateness_ms` the lateness
     that is not the wish or the doing of the client: neither its limits, a pause, its target, its order, nor the second
-    that it gave.
+    that it gave. `workers_lost`: attempts whose workers or receivers fell silent; `forced_cancels`: those that were
+    ended since they went on though a cancel was noted.
     """
 
     failed_messages: list[str] = []
@@ -35,6 +36,8 @@ class DeliverReport(msgspec.Struct):
     deferred: int = 0
     parked: int = 0
     early: int = 0
+    workers_lost: int = 0
+    forced_cancels: int = 0
 
     def fail_message(self, message_id: str) -> None:
         """Let a message come back, with all occurrences that it carries."""
