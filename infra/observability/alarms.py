@@ -65,6 +65,8 @@ class Alarms(Construct):
         if options.settings.own_metrics != "none":
             self._watch_time(options)
             self._watch_polls(options.settings)
+            if queues.pools:
+                self._watch_workers(options.settings)
         for moment, pair in queues.pairs.items():
             self._watch_queues(pair, construct_name(moment).removesuffix("Deliverer"))
         for number, queue in queues.further.items():
@@ -124,6 +126,11 @@ class Alarms(Construct):
         polls = metric(settings, "Polls", minutes=POLL_MINUTES)
         means = "There were fewer polls than there are shards: one of them is left alone"
         self._alarm("FewPolls", polls, below=settings.shards, of=2, missing=_BREACHING, means=means)
+
+    def _watch_workers(self, settings: Settings) -> None:
+        lost = metric(settings, "WorkersLost")
+        means = "Workers are lost minute by minute: their work is done again, from its last checkpoint if it has one"
+        self._alarm("WorkersLost", lost, above=0, of=5, means=means)
 
     def _watch_queues(self, pair: Pair, kind: str) -> None:
         self._watch_releases(pair.release, kind)

@@ -51,6 +51,8 @@ STATISTICS = {
     "ChainsLeft": "Sum",
     "WorkersLost": "Sum",
     "ForcedCancels": "Sum",
+    "StaleTokens": "Sum",
+    "TimeToStartMs": "p99",
     "ParkedReleased": "Sum",
     "ParkedDiscarded": "Sum",
     "ParkedLeft": "Sum",

@@ -590,3 +590,18 @@ def test_a_worker_that_cannot_be_noted_gets_its_answer(api: Api) -> None:
     shown = pool_of(api)
     assert "workers" not in shown
     assert "running" not in shown
+
+
+def test_how_long_tickets_waited_and_stale_tokens_are_counted_once_a_call(
+    api: Api, capsys: pytest.CaptureFixture[str]
+) -> None:
+    created(api)
+    later(api, 3)
+    worker = Worker(api)
+    (start,) = worker.take()
+    worker.tell(start["token"], "complete")
+    worker.tell(start["token"], "fail", error="e")
+    worker.beat({"token": start["token"]}, {"token": start["token"]})
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "_aws" in line]
+    told = [{name: line[name] for name in ("TimeToStartMs", "StaleTokens") if name in line} for line in lines]
+    assert [one for one in told if one] == [{"TimeToStartMs": [3_000]}, {"StaleTokens": 1}, {"StaleTokens": 2}]

@@ -46,7 +46,8 @@ def test_a_shard_that_nobody_polls_is_an_alarm_even_if_the_others_are_polled(acc
 
 def test_every_metric_that_is_watched_or_shown_is_written_by_a_lambda() -> None:
     core = ROOT / "layers/core/python/clockwork"
-    written = "".join(path.read_text() for path in (core / "bootstrap.py", *(core / "handlers").glob("*.py")))
+    writers = (core / "bootstrap.py", *(core / "handlers").glob("*.py"), *(core / "edge/operations").glob("*.py"))
+    written = "".join(path.read_text() for path in writers)
     assert [name for name in STATISTICS if f'"{name}":' not in written] == []
 
 

@@ -15,6 +15,7 @@ from clockwork.edge.http import problems
 from clockwork.edge.http.answer import PlainText, to_json
 from clockwork.edge.http.request import Request, caller_arn
 from clockwork.edge.http.router import Router
+from clockwork.edge.operations.base import Counts
 from clockwork.edge.operations.creates import CreateApi
 from clockwork.flows.access import NOBODY, identify, require_admin
 from clockwork.flows.timeline.shards import ensure_shards
@@ -29,14 +30,14 @@ log = logging.getLogger(__name__)
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 
-def make_api(world: World, count_accepted: Callable[[int], None]) -> Handler:
-    """The Lambda handler of the API. It tells `count_accepted` how many jobs each create request was promised."""
-    creates = CreateApi(world, count_accepted, cache(partial(ensure_shards, world)))
+def make_api(world: World, count: Counts) -> Handler:
+    """The Lambda handler of the API. It tells `count` its metrics, such as how many jobs a create was promised."""
+    creates = CreateApi(world, count, cache(partial(ensure_shards, world)))
     router = Router(ROUTES)
 
     @cache
     def others() -> Api:
-        return late.all_operations(world, count_accepted, creates.shards, creates.intake)
+        return late.all_operations(world, count, creates.shards, creates.intake)
 
     def handle(event: dict[str, Any], _: Any) -> dict[str, Any]:
         if (found := router.find(event)) is None:

@@ -12,16 +12,15 @@ from clockwork.flows.requests.quotas import Intake
 from clockwork.flows.world import World
 
 if TYPE_CHECKING:
+    from clockwork.edge.operations.base import Counts
     from clockwork.edge.operations.jobs import Api
 
 
-def all_operations(
-    world: World, count_accepted: Callable[[int], None], shards: Callable[[], Sequence[str]], intake: Intake
-) -> Api:
+def all_operations(world: World, count: Counts, shards: Callable[[], Sequence[str]], intake: Intake) -> Api:
     """All operations of one Lambda environment."""
     from clockwork.edge.operations.jobs import Api
 
-    return Api(world, count_accepted, shards, intake)
+    return Api(world, count, shards, intake)
 
 
 def check_query(operation: str, query: Mapping[str, str]) -> None:

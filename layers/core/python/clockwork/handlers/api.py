@@ -8,7 +8,7 @@ from clockwork.edge.app import make_api
 
 def make_handler(app: bootstrap.App) -> bootstrap.Handler:
     """The handler of one environment."""
-    return make_api(app.world, count_accepted=lambda jobs: app.emit({"Accepted": jobs}))
+    return make_api(app.world, count=app.emit)
 
 
 lambda_handler = bootstrap.entry_point(make_handler)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from http import HTTPStatus
@@ -25,12 +25,16 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 Answer = tuple[HTTPStatus, Any]
+#: Takes the metrics of a request, by name.
+Counts = Callable[[Mapping[str, int | Sequence[int]]], None]
 
 
 class Operations:
     """The operations of one Lambda environment."""
 
     world: World
+    #: Writes metrics.
+    count: Counts
     #: Counts what this environment has let in from clients with caps.
     intake: Intake
 

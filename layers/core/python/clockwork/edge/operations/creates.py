@@ -19,7 +19,7 @@ from clockwork.edge.http.checks import Checks
 from clockwork.edge.http.request import Request
 from clockwork.edge.http.validation import validate
 from clockwork.edge.operations import batches
-from clockwork.edge.operations.base import Answer, Operations
+from clockwork.edge.operations.base import Answer, Counts, Operations
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, JobBody, as_sent
 from clockwork.edge.requests.outlines import outlines_of
 from clockwork.edge.responses.jobs import CreatedBatch, CreatedJob, Health
@@ -38,11 +38,11 @@ MOST_FAULTS_OF_ELEMENT = 10
 class CreateApi(Operations):
     """The operations of one Lambda environment that create jobs, and what all its operations share.
 
-    `count_accepted` gets the number of jobs that a create request was promised; it counts a repeated request again.
+    A metric counts the jobs that a create request was promised; it counts a repeated request again.
     """
 
     world: World
-    count_accepted: Callable[[int], None]
+    count: Counts
     #: Gives the plain shards that new jobs may go to. The first call registers those that the settings ask for.
     shards: Callable[[], Sequence[str]]
     intake: Intake = field(default_factory=Intake)
@@ -111,7 +111,7 @@ class CreateApi(Operations):
         wanted = CreateRequest(client=client, jobs=tuple(jobs), outlines=outlines, idempotency_key=key, digest=digest)
         created = create.create_jobs(self.world, wanted, self.partitions)
         if created:
-            self.count_accepted(len(created))
+            self.count({"Accepted": len(created)})
         return created
 
     def _create_named(self, client: Client, body: JobBody, value: dict[str, Any], checks: Checks) -> Answer:
@@ -119,6 +119,6 @@ class CreateApi(Operations):
         definition = body.to_definition(checks, client)
         wanted = write.NamedRequest(client=client, job_key=body.job_key, as_sent=as_sent(value), definition=definition)
         written = write.create_named(self.world, wanted, self.partitions)
-        self.count_accepted(int(written.created))
+        self.count({"Accepted": int(written.created)})
         status = HTTPStatus.CREATED if written.created else HTTPStatus.OK
         return status, WrittenJob.of(written.job, checks.now)

@@ -47,7 +47,7 @@ class Api(CreateApi, NamedApi, BulkApi, ClientApi, DeadApi, OriginalApi, Overvie
         body = validate(OriginalScheduleBody, value, checks)
         self.intake.admit(self.world, client, 1)
         written = schedule(self.world, client, body, checks, self.partitions)
-        self.count_accepted(int(written.created))
+        self.count({"Accepted": int(written.created)})
         return HTTPStatus.OK, PlainText(body.ordering_key)
 
     def get_job(self, request: Request) -> Answer:

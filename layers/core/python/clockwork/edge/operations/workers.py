@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from http import HTTPStatus
 
 from clockwork.domain.pools.pool import Pool
@@ -23,7 +24,7 @@ from clockwork.flows.pools.access import worked_by
 from clockwork.flows.pools.checkpoints import keep_checkpoint
 from clockwork.flows.pools.claim import claim_for
 from clockwork.flows.pools.presence import forget_ended, note_beats, note_claims
-from clockwork.flows.pools.reports import beat_all, report_all
+from clockwork.flows.pools.reports import Taken, beat_all, report_all
 
 
 class WorkerApi(Operations):
@@ -37,6 +38,9 @@ class WorkerApi(Operations):
         asked = [one.to_asked() for one in body.claims]
         claimed = claim_for(self.world, pool, body.worker_id, body.handlers, asked, deadline_at)
         note_claims(self.world, pool, body.worker_id, claimed)
+        starts = [one.start for one in claimed if one.start is not None]
+        if starts:
+            self.count({"TimeToStartMs": [max(0, start.now - start.release.run_at) for start in starts]})
         return HTTPStatus.OK, ClaimAnswers([ClaimAnswer.of(one) for one in claimed])
 
     def beat_attempts(self, request: Request) -> Answer:
@@ -45,6 +49,7 @@ class WorkerApi(Operations):
         body = validate(BeatsBody, read_body(request.event, SINGLE_BYTES), self._checks(request))
         taken = beat_all(self.world, pool, [one.to_beat() for one in body.heartbeats])
         note_beats(self.world, pool, taken)
+        self._count_stale(taken)
         now = self.world.clock.now()
         return HTTPStatus.OK, BeatAnswers([BeatAnswer.of(one, now) for one in taken])
 
@@ -54,6 +59,7 @@ class WorkerApi(Operations):
         body = validate(OutcomesBody, read_body(request.event, SINGLE_BYTES), self._checks(request))
         taken = report_all(self.world, pool, [one.to_ended() for one in body.outcomes])
         forget_ended(self.world, pool, taken)
+        self._count_stale(taken)
         return HTTPStatus.OK, OutcomeAnswers([OutcomeAnswer.of(one) for one in taken])
 
     def keep_checkpoint(self, request: Request) -> Answer:
@@ -61,7 +67,12 @@ class WorkerApi(Operations):
         pool = self._pool(request)
         body = validate(CheckpointBody, read_body(request.event, SINGLE_BYTES), self._checks(request))
         taken = keep_checkpoint(self.world, pool, body.token, body.sequence, encoded(body.value))
+        self._count_stale([taken])
         return HTTPStatus.OK, OutcomeAnswer.of(taken)
+
+    def _count_stale(self, taken: Sequence[Taken]) -> None:
+        if stale := sum(one.is_stale for one in taken):
+            self.count({"StaleTokens": stale})
 
     def _pool(self, request: Request) -> Pool:
         return worked_by(self.world, request.caller, request.path["pool"])
