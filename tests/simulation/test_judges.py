@@ -14,7 +14,7 @@ import pytest
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import State
 from clockwork.domain.ids import AnonymousJob, NamedJobId
-from clockwork.domain.jobs import KafkaTarget
+from clockwork.domain.jobs import KafkaTarget, PoolTarget
 from clockwork.domain.keys import row_key
 from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.lifecycle.retries import backoff_seconds
@@ -249,6 +249,26 @@ def test_an_attempt_has_one_place() -> None:
     assert lines.place_objection() is None
     lines.sent(an_actor(), lined(NOW + 95_000))
     assert lines.place_objection() == f"attempt 1 of {RELEASE.execution_id} was given 2 places"
+
+
+def test_a_ticket_that_its_check_makes_again_has_a_place_of_its_own() -> None:
+    lines, deliverer, worker = Lines(60_000), an_actor(), an_actor()
+    deliverer.name, worker.name = "deliverer", "workers<claim"
+    target = PoolTarget("etl", "work", timeout_seconds=60)
+    first, again, third = (pulled(lined(at), target) for at in (NOW + 90_000, NOW + 150_000, NOW + 200_000))
+    lines.sent(worker, first)
+    lines.sent(deliverer, pulled(lined(None), target))
+    lines.sent(worker, again)
+    assert lines.place_objection() is not None, "it has a line, so it is no ticket made again"
+    lines.sent(deliverer, msgspec.structs.replace(first, line=None))
+    assert lines.place_objection() is None
+    lines.sent(worker, third)
+    assert lines.place_objection() is not None
+
+
+def pulled(release: Release, target: PoolTarget) -> Release:
+    occurrence = msgspec.structs.replace(release.occurrence, target=target)
+    return msgspec.structs.replace(release, occurrence=occurrence)
 
 
 @pytest.mark.parametrize(
