@@ -86,3 +86,9 @@ def test_a_queue_that_tells_nothing_leaves_the_ticket(
     assert copies(clockwork) == 1
     assert [one.is_left for one in claim(clockwork, asked)] == [False]
     assert copies(clockwork) == 1
+
+
+def test_one_message_that_a_call_shows_ten_times_makes_no_second_copy(clockwork: MemoryClockwork) -> None:
+    (one,) = received(clockwork)
+    claim(clockwork, [Asked(f"{number:c>22}", one.ticket, one.receipt) for number in range(10)])
+    assert copies(clockwork) == 1

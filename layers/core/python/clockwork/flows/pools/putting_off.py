@@ -44,6 +44,7 @@ class PutOff(Resent):
         super().__init__(world)
         self.handed: dict[str, Handed] = {}
         self.staying: set[str] = set()
+        self._used: set[str] = set()
 
     def later(self, items: Sequence[Item]) -> Failing:
         """Send those anew whose messages are in hand. Leave the others to whoever has them."""
@@ -64,6 +65,10 @@ class PutOff(Resent):
         queues: dict[tuple[str, str], list[tuple[Item, Release]]] = {}
         for item, release in waiting:
             handed = self.handed[item.message_id]
+            if handed.receipt in self._used:
+                self._stay([item])  # One message stands for one ticket, however often a call shows it.
+                continue
+            self._used.add(handed.receipt)
             queues.setdefault((handed.pool, handed.priority), []).append((item, release))
         failing: list[tuple[Item, str]] = []
         held: list[tuple[Item, Release]] = []
