@@ -52,12 +52,20 @@ class PutOff(Resent):
         return [*failing, *super().later([item for item, _ in held])]
 
     def settle(self) -> Failing:
-        """Leave out of what follows what is put off and is not in hand. The next attempt of a ticket always follows."""
-        again = [pair for pair in self.following if pair[1].attempt == self.handed[pair[0].message_id].attempt]
+        """Leave out of what follows what is put off and is not in hand. The next attempt of a ticket always follows.
+
+        Called once, when all else of the claim is done: it also logs how many tickets stay, in one line.
+        """
+        again: list[tuple[Item, Release]] = []
+        onwards: list[tuple[Item, Release]] = []
+        for item, release in self.following:
+            is_next = release.attempt != self.handed[item.message_id].attempt
+            (onwards if is_next else again).append((item, release))
         failing, held = self._held(again)
-        kept = {id(release) for _, release in held}
-        again_ids = {id(release) for _, release in again}
-        self.following = [pair for pair in self.following if id(pair[1]) in kept or id(pair[1]) not in again_ids]
+        self.following = [*onwards, *held]
+        if self.staying:
+            extra = {"action": "tickets_stay", "count": len(self.staying)}
+            log.info("tickets stay with whoever has their messages", extra=extra)
         return failing
 
     def _held(self, waiting: Sequence[tuple[Item, Release]]) -> tuple[Failing, list[tuple[Item, Release]]]:
@@ -66,7 +74,7 @@ class PutOff(Resent):
         for item, release in waiting:
             handed = self.handed[item.message_id]
             if handed.receipt in self._used:
-                self._stay([item])  # One message stands for one ticket, however often a call shows it.
+                self.staying.add(item.message_id)  # One message stands for one ticket, however often a call shows it.
                 continue
             self._used.add(handed.receipt)
             queues.setdefault((handed.pool, handed.priority), []).append((item, release))
@@ -80,10 +88,5 @@ class PutOff(Resent):
                 failing += [(item, str(error)) for item, _ in some]
                 continue
             held += [pair for pair, is_held in zip(some, in_hand, strict=True) if is_held]
-            self._stay([item for (item, _), is_held in zip(some, in_hand, strict=True) if not is_held])
+            self.staying |= {item.message_id for (item, _), is_held in zip(some, in_hand, strict=True) if not is_held}
         return failing, held
-
-    def _stay(self, items: Sequence[Item]) -> None:
-        self.staying |= {item.message_id for item in items}
-        if items:
-            log.info("tickets stay with whoever has them", extra={"action": "tickets_stay", "count": len(items)})
