@@ -559,8 +559,13 @@ def test_a_worker_is_told_what_waits_and_costs_no_read_of_what_runs(api: Api, mo
     created(api)
     (start,) = Worker(api).take()
     asked: list[object] = []
-    monkeypatch.setattr(api.clockwork.workers, "list", lambda *some: asked.append(some) or [])
-    monkeypatch.setattr(api.clockwork.executions, "get", lambda some: asked.append(some) or [])
+
+    def listed(*some: object) -> list[object]:
+        asked.append(some)
+        return []
+
+    monkeypatch.setattr(api.clockwork.workers, "list", listed)
+    monkeypatch.setattr(api.clockwork.executions, "get", listed)
     shown = pool_of(api, ROLE)
     assert not asked
     assert shown["queueUrls"]
