@@ -43,6 +43,8 @@ ASKING = ("api", "ingester")
 REPORTING = "api<receiver"
 #: The names of the calls of workers: by which they claim, and by which they tell of their attempts.
 CLAIMING, REPORTING_WORKER = "workers<claim", "workers<report"
+#: The actors that tell what a pool has in hand.
+LOOKING_AT_POOL = "workers<look"
 #: For so long after a cancel was noted (ms) nobody but its receiver ends an attempt at work.
 RECEIVERS_GRACE_MS = 60_000
 #: States that only an attempt leads to.
