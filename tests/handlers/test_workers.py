@@ -551,7 +551,7 @@ def test_a_pool_tells_what_its_workers_have_in_hand(api: Api) -> None:
     worker = Worker(api)
     starts = worker.take()
     assert len(starts) == 3
-    shown = pool_of(api, ROLE)
+    shown = pool_of(api)
     (seen,) = shown["workers"]
     assert (shown["running"], seen["workerId"], seen["running"]) == (3, "host-1", 3)
     assert 0 <= seen["startedLateMs"] < 1_000
@@ -566,6 +566,44 @@ def test_a_pool_tells_what_its_workers_have_in_hand(api: Api) -> None:
     assert pool_of(api)["running"] == 2
     answer = api.call("GET", f"/v1/pools/{POOL}/executions", caller=ADMIN, query={"limit": "1"})
     assert (len(answer.body["items"]), answer.body["more"]) == (1, True)
+
+
+def test_a_worker_is_told_what_waits_and_costs_no_read_of_what_runs(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    created(api)
+    (start,) = Worker(api).take()
+    asked: list[object] = []
+
+    def listed(*some: object) -> list[object]:
+        asked.append(some)
+        return []
+
+    monkeypatch.setattr(api.clockwork.workers, "list", listed)
+    monkeypatch.setattr(api.clockwork.executions, "get", listed)
+    shown = pool_of(api, ROLE)
+    assert not asked
+    assert shown["queueUrls"]
+    assert [one["priority"] for one in shown["waiting"]] == ["high", "normal", "low"]
+    assert not {"running", "workers"} & set(shown)
+    assert start["executionId"] not in json.dumps(shown)
+    assert pool_of(api)["workers"] == []
+    assert asked
+
+
+def test_a_report_under_a_stale_token_hides_nothing_of_the_attempt_at_work(api: Api) -> None:
+    created(api)
+    worker = Worker(api)
+    (first,) = worker.take()
+    assert worker.tell(first["token"], "handback") == "ok"
+    later(api, 61)
+    (second,) = worker.take()
+    assert second["executionId"] == first["executionId"]
+    assert worker.tell(first["token"], "complete") == "stale"
+    assert worker.tell(first["token"] + "x", "complete") == "stale"
+    # The next note tells what it claims then beside what the environment knows that it has.
+    later(api, 61)
+    created(api)
+    (third,) = worker.take()
+    assert {one["executionId"] for one in running(api)} == {second["executionId"], third["executionId"]}
 
 
 def test_what_is_claimed_and_not_noted_yet_is_told_a_minute_later(api: Api) -> None:

@@ -36,7 +36,7 @@ from tests.simulation.gate import Gate
 from tests.simulation.history import History
 from tests.simulation.receivers import Receivers
 from tests.simulation.retention import expire_messages, expire_records
-from tests.simulation.scheduler import Actor, Scheduler
+from tests.simulation.scheduler import Actor, Killed, Scheduler
 from tests.simulation.stores import Stores, UnrulyQueue, carried
 from tests.simulation.targets import MoodyTargets, UnderWay
 from tests.simulation.thaw import freezes
@@ -57,6 +57,8 @@ class ApiEnvironment:
     intake: Intake = field(default_factory=Intake)
     #: Whether it carries out a request; another request then goes to another environment.
     is_busy: bool = False
+    #: What it remembers from one request to the next, as of the workers that it has heard of; None before the first.
+    machine: Machine | None = None
 
     def shards(self, world: World) -> Sequence[str]:
         """The registered shards; the environment reads them once."""
@@ -225,9 +227,14 @@ class Cloud:
                 self.environments += free
             environment = self._rng.choice(free)
             environment.is_busy = True
+            environment.machine = environment.machine or Machine(next(self._environments), environment.skew_ms)
             self.end_at_deadline(actor, environment.settings.api_timeout_seconds)
             try:
-                return work(self.world(actor, environment.settings, environment.skew_ms), environment)
+                world = self.world(actor, environment.settings, environment.skew_ms, environment.machine)
+                return work(world, environment)
+            except Killed:
+                environment.machine = None  # Another process takes its place.
+                raise
             finally:
                 environment.is_busy = False
 

@@ -15,15 +15,19 @@ from typing import Final
 
 import msgspec
 
-from clockwork.domain.errors import Unavailable
+from clockwork.domain.errors import NotAllowed, Unavailable
 from clockwork.domain.executions import State
+from clockwork.domain.ids import only_execution
 from clockwork.domain.lifecycle.tokens import Token, claimant_of, decode_token
 from clockwork.domain.pools.pool import PRIORITIES, Pool
 from clockwork.domain.releases import Delivery
 from clockwork.domain.storage.codec import decode_message, encode_release
 from clockwork.edge.responses.workers import BeatAnswer
+from clockwork.flows.access import Caller
+from clockwork.flows.pools.access import worked_by
 from clockwork.flows.pools.checkpoints import keep_checkpoint
 from clockwork.flows.pools.claim import Asked, Claimed, Start, claim_for
+from clockwork.flows.pools.presence import Hands, forget_ended, in_hand, note_beats, note_claims
 from clockwork.flows.pools.reports import Beat, Ended, Taken, beat_all, report_all
 from clockwork.flows.requests.reporting import Reported
 from clockwork.flows.world import World
@@ -31,11 +35,14 @@ from tests.simulation.faults import Adversary
 from tests.simulation.labour import ENDED_WITHIN_MS
 from tests.simulation.receivers import DONE, FAULTLESS, SAYS, SOON, CallApi, Manner, acts
 from tests.simulation.scheduler import Actor, Scheduler
-from tests.simulation.watcher import CLAIMING, REPORTING_WORKER, Watcher
+from tests.simulation.watcher import CLAIMING, LOOKING_AT_POOL, REPORTING_WORKER, Watcher
 
 NAME: Final = "etl"
 HANDLERS: Final = ("work", "toil")
-POOL: Final = Pool(name=NAME, revision=1, principals=("worker",), handlers=HANDLERS, lease_seconds=60)
+PRINCIPAL: Final = "worker"
+POOL: Final = Pool(name=NAME, revision=1, principals=(PRINCIPAL,), handlers=HANDLERS, lease_seconds=60)
+#: The names that workers give themselves.
+WORKERS: Final = ("one", "two", "three")
 HANDED_BACK: Final = Reported(State.HANDED_BACK)
 #: The payload of a job whose first attempt is handed back.
 HANDS_BACK: Final = b"handback"
@@ -49,6 +56,12 @@ SILENT = 0.3
 IMPATIENT = 0.25
 #: Of so many calls one is followed by one of a liar.
 HONEST = 6
+#: Behind so many of the starts somebody looks at what the pool has in hand.
+LOOKS = 0.1
+#: What is no token: a text, one that names no execution, and one of an execution that there never was.
+NO_TOKENS: Final = tuple(
+    str(Token(execution_id, 1, "a" * 22)) for execution_id in ("", "none", only_execution("none", 1_700_000_000_000))
+)
 
 
 Call = Callable[[World], list[Taken]]
@@ -65,8 +78,12 @@ class Fleet:
         self._rng = random.Random(adversary.rng.getrandbits(64))
         #: The last checkpoint of each execution that a worker was told is kept: its attempt, and its sequence.
         self._kept: dict[str, tuple[int, int]] = {}
+        #: When (ms) it was told so of the first one.
+        self._kept_since: dict[str, int] = {}
         #: The tickets that were seen by some worker, which a liar shows again.
         self._seen: list[str] = []
+        #: The claimant of each claimId that a worker made.
+        self._claimants: set[str] = set()
 
     @property
     def _is_troubled(self) -> bool:
@@ -96,13 +113,18 @@ class Fleet:
         return [Asked(self._claim_id(), old, "no receipt"), Asked("forged" + self._claim_id()[6:], made_up, "none")]
 
     def _claim(self, asked: Sequence[Asked], handlers: Sequence[str], tries: int) -> None:
-        sent_at = self._scheduler.now
+        sent_at, claimants = self._scheduler.now, {claimant_of(one.claim_id) for one in asked}
+        worker_id = self._rng.choice(WORKERS)
+        self._claimants |= claimants
 
         def work(world: World, _: object) -> list[Claimed]:
             assert self._scheduler.acting is not None
-            self._scheduler.acting.tokens |= {claimant_of(one.claim_id) for one in asked}
+            self._scheduler.acting.tokens |= claimants
             deadline_at = world.clock.now() + world.settings.api_timeout_seconds * 1000
-            return claim_for(world, POOL, "worker", handlers, asked, deadline_at)
+            pool = worked_by(world, Caller(PRINCIPAL), NAME)
+            claimed = claim_for(world, pool, worker_id, handlers, asked, deadline_at)
+            note_claims(world, pool, worker_id, claimed)
+            return claimed
 
         has_given_up = False
 
@@ -142,11 +164,11 @@ class Fleet:
         self._watcher.require(not forged, "P5", "a ticket that was made up starts something", start.release.job_id)
         # An answer may be late, and a worker may pause before it starts: its own count decides.
         lag_ms = self._rng.randrange(1, 90_000) if self._is_troubled and self._rng.random() < 0.05 else 1
-        begin = partial(self._begin, actor, start, sent_at + start.lease_in_ms, self._scheduler.now)
+        begin = partial(self._begin, actor, start, sent_at, self._scheduler.now)
         self._scheduler.after(start.start_in_ms + lag_ms, begin)
 
-    def _begin(self, actor: Actor, start: Start, lease_until: int, answered_at: int) -> None:
-        now, labour = self._scheduler.now, self._watcher.labour
+    def _begin(self, actor: Actor, start: Start, sent_at: int, answered_at: int) -> None:
+        now, labour, lease_until = self._scheduler.now, self._watcher.labour, sent_at + start.lease_in_ms
         if now >= lease_until:
             return  # Its own count is over.
         delivery = _delivery_of(start)
@@ -156,7 +178,9 @@ class Fleet:
         objection = labour.early_objection(wanted_at, start.now + now - answered_at)
         self._watcher.require(objection is None, "P6", str(objection), about)
         self._watcher.begun(actor, delivery, start.claimed)
-        self._goes_on(start)
+        self._goes_on(start, sent_at)
+        if self._rng.random() < LOOKS:
+            self._look()
         goes_wrong = self._adversary.profile.targets > 0
         manners = (tuple(Manner) if goes_wrong else FAULTLESS) if self._adversary.is_active else SOON
         rng = random.Random(f"{delivery.execution_id} {delivery.attempt} worker")
@@ -194,11 +218,15 @@ class Fleet:
         objection = self._watcher.labour.silence_objection(start.claimed, stored)
         self._watcher.require(objection is None, "P4", str(objection), delivery.job_id)
 
-    def _goes_on(self, start: Start) -> None:
-        """Requires that an attempt goes on from the last checkpoint that an earlier one was told is kept."""
+    def _goes_on(self, start: Start, sent_at: int) -> None:
+        """Requires that an attempt goes on from the last checkpoint that an earlier one was told is kept.
+
+        Where nothing had been kept when its claim was sent there is no fence yet: a first value may come behind it.
+        """
         found, kept = start.checkpoint, self._kept.get(start.release.execution_id)
         at = (0, 0) if found is None else (found.attempt, found.sequence)
-        is_last = kept is None or kept[0] >= start.release.attempt or at >= kept
+        had_none = self._kept_since.get(start.release.execution_id, sent_at) >= sent_at
+        is_last = kept is None or kept[0] >= start.release.attempt or at >= kept or had_none
         self._watcher.require(is_last, "P2", f"it goes on from {at}, and {kept} was kept", start.release.job_id)
         token = decode_token(start.token)
         for sequence in range(1, 3):
@@ -211,6 +239,7 @@ class Fleet:
 
         def note(taken: Taken) -> None:
             if not taken.is_stale and not taken.is_unavailable:
+                self._kept_since.setdefault(token.execution_id, self._scheduler.now)
                 kept = self._kept.get(token.execution_id, (0, 0))
                 self._kept[token.execution_id] = max(kept, (token.attempt, sequence))
 
@@ -221,6 +250,7 @@ class Fleet:
 
         def call(world: World) -> list[Taken]:
             (taken,) = beat_all(world, POOL, [Beat(str(token), 0.5)])
+            note_beats(world, POOL, [taken])
             told.append(BeatAnswer.of(taken, world.clock.now()).lease_in_ms or 0)
             if taken.record is not None and not taken.is_stale and taken.record.cancel_noted_at is not None:
                 stopped = Reported(State.CANCELLED)
@@ -245,7 +275,43 @@ class Fleet:
                 objection = labour.outcome_objection(delivery.execution_id, taken.record, said.state, sent_at)
                 self._watcher.require(objection is None, "P7", str(objection), delivery.job_id)
 
-        self._tell(token, lambda world: report_all(world, POOL, [Ended(str(token), said)]), tries=TRIES, note=note)
+        def call(world: World) -> list[Taken]:
+            taken = report_all(world, POOL, [Ended(str(token), said)])
+            forget_ended(world, POOL, taken)
+            return taken
+
+        self._tell(token, call, tries=TRIES, note=note)
+
+    def _look(self) -> None:
+        """A worker asks what the pool has in hand. A stranger asks, and says what is no token: nothing comes of it."""
+        stranger = Caller(f"{PRINCIPAL}'s neighbour")
+
+        def work(world: World, _: object) -> Hands:
+            taken = [keep_checkpoint(world, POOL, text, 1, b"1") for text in NO_TOKENS]
+            taken += beat_all(world, POOL, [Beat(text) for text in NO_TOKENS])
+            taken += report_all(world, POOL, [Ended(text, DONE) for text in NO_TOKENS])
+            counts = [one for one in taken if not (one.is_stale or one.is_unavailable)]
+            self._watcher.require(not counts, "P5", f"what is no token counts: {counts}")
+            try:
+                worked_by(world, stranger, NAME)
+                self._watcher.violated("I9", "a principal works for a pool that does not list it")
+            except NotAllowed:
+                pass
+            return in_hand(world, worked_by(world, Caller(PRINCIPAL), NAME))
+
+        def on_end(actor: Actor) -> None:
+            if isinstance(actor.result, Hands):
+                self._is_told(actor.result)
+
+        self._call_api(LOOKING_AT_POOL, work).on_end = on_end
+
+    def _is_told(self, hands: Hands) -> None:
+        """Requires that what is told of the pool is the work of its workers alone."""
+        strange = {one.worker_id for one in hands.workers} | {*hands.running_of}
+        self._watcher.require(strange <= {*WORKERS}, "P9", f"workers are told of that there are not: {strange}")
+        for one in hands.running:
+            is_ours = one.state is State.RUNNING and one.claimant in self._claimants
+            self._watcher.require(is_ours, "P9", f"{one.state} of {one.claimant} is in no worker's hand", one.job_id)
 
     def _tell(self, token: Token, call: Call, tries: int, note: Callable[[Taken], None] = lambda _: None) -> None:
         def work(world: World, _: object) -> list[Taken]:

@@ -16,6 +16,7 @@ POINTS: Mapping[str, Sequence[Fault]] = {
     "parked": (*OTHERS, Fault.ANSWER_LOST),
     "stopped": OTHERS,
     "completed": (Fault.THROTTLED,),
+    "pulled": (*OTHERS, Fault.ANSWER_LOST, Fault.SLOW),
     **dict.fromkeys(CORNERS, (*OTHERS, Fault.SLOW)),
     "shut": (),
 }

@@ -11,13 +11,15 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import partial
 
-from clockwork.domain.errors import NotAllowed, StaleToken, Unavailable
+import msgspec
+
+from clockwork.domain.errors import NotAllowed, StaleToken, Unavailable, UnknownToken
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.lifecycle.reports import Heartbeat
 from clockwork.domain.lifecycle.tokens import Token, decode_token
 from clockwork.domain.releases import Delivery
 from clockwork.flows import access
-from clockwork.flows.requests import reporting
+from clockwork.flows.requests import reporting, unsigned
 from clockwork.flows.requests.reporting import Reported
 from clockwork.flows.world import World
 from tests.simulation.scheduler import Actor, Scheduler
@@ -79,8 +81,7 @@ class Receivers:
 
     def _beat(self, delivery: Delivery, token: Token) -> None:
         def call(world: World) -> Execution:
-            said = Heartbeat(world.clock.now())
-            record = reporting.beat(world, _caller(world, delivery), delivery.execution_id, str(token), said)
+            record = self._said(world, delivery, token, Heartbeat(world.clock.now()))
             if record.cancel_noted_at is not None and delivery.attempt % 2:
                 # It stops as it was told. Others go on, and are stopped.
                 self._scheduler.after(1_000, partial(self._report, delivery, token, STOPPED))
@@ -91,12 +92,32 @@ class Receivers:
 
     def _report(self, delivery: Delivery, token: Token, said: Reported) -> None:
         def call(world: World) -> Execution:
-            return reporting.report(world, _caller(world, delivery), delivery.execution_id, str(token), said)
+            return self._said(world, delivery, token, said)
 
         if said.state is State.SUCCEEDED:
             self._watcher.succeeded(delivery)
             self._watcher.accepted(delivery)
         self._call(token, call, tries=TRIES)
+
+    def _said(self, world: World, delivery: Delivery, token: Token, said: Reported | Heartbeat) -> Execution:
+        """Says it unsigned where the token may come so, else as the client; returns the record."""
+        if token.check and delivery.attempt % 2:
+            self._forge(world, token)
+            return unsigned.report_unsigned(world, unsigned.checked_token(world, str(token)), said)
+        caller = _caller(world, delivery)
+        if isinstance(said, Heartbeat):
+            return reporting.beat(world, caller, delivery.execution_id, str(token), said)
+        return reporting.report(world, caller, delivery.execution_id, str(token), said)
+
+    def _forge(self, world: World, token: Token) -> None:
+        """Somebody makes tokens up, of this attempt and of nothing: all are refused."""
+        later = msgspec.structs.replace(token, attempt=token.attempt + 1)
+        for text in ("none", str(Token("none", 1, token.secret)), str(later)):
+            try:
+                unsigned.checked_token(world, text)
+                self._watcher.violated("P5", "a token that was made up counts", token.execution_id)
+            except UnknownToken:
+                continue
 
     def _call(self, token: Token, call: Call, tries: int) -> None:
         def work(world: World, _: object) -> Execution | None:
@@ -104,7 +125,7 @@ class Receivers:
             self._scheduler.acting.tokens.add(token.claimant)
             try:
                 return call(world)
-            except StaleToken:
+            except (StaleToken, UnknownToken):
                 return None
 
         def on_end(actor: Actor) -> None:

@@ -53,8 +53,8 @@ OUTAGE_BESIDE_DEFECTS_EVERY = 12 * DEFECTS_EVERY
 #: In every second calm seed so many operations in a row are creates of the client that has a low rate cap, and in the
 #: others of the client that has both caps.
 CREATES_FOR_LINE = {"create paced": 12, "create capped": 40}
-#: In one of so many seeds some jobs end by callback.
-COMPLETES_EVERY = 7
+#: In one of so many seeds some jobs end by callback; in every second one of these, reports may come unsigned.
+COMPLETES_EVERY, COMPLETES_AT = 7, 5
 #: In one of so many seeds workers pull some jobs.
 PULLS_EVERY = 6
 #: One of so many seeds keeps everything for a short time only.
@@ -96,7 +96,7 @@ class Run:
         self.rng = random.Random(seed)
         place = place_of_seed(seed)
         self.profile = profile_of(seed) if place is None else OUTAGES
-        self.settings = _settings(self.rng, self.profile)
+        self.settings = _settings(self.rng, self.profile, seed)
         if seed % ZONES_EVERY == 2:  # so that the new rules hold for everybody soon after they are deployed
             self.settings = self.settings.with_(poller_timeout_seconds=40, lookahead_seconds=240)
         self.script = _script(self.rng, seed)[:operations]
@@ -130,7 +130,7 @@ class Run:
         if place is not None:
             self.adversary.outage = Outage(place, BEGAN_AT, BUSY_MS, herd_at, random.Random(seed))
             self.stage.watcher.is_held_up = place.holds_up
-        self.stage.desk.some_complete = seed % COMPLETES_EVERY == 5
+        self.stage.desk.some_complete = seed % COMPLETES_EVERY == COMPLETES_AT
         if seed % PULLS_EVERY == 2 and self.profile is not SHORT_LIVES:
             self.stage.desk.some_pull = True
             self.stage.stores.ticket_keys.make("key of the run")
@@ -313,7 +313,7 @@ def profile_of(seed: int) -> Profile:
     return SHORT_LIVES if seed % SHORT_LIVES_EVERY == SHORT_LIVES_EVERY - 3 else PROFILES[seed % len(PROFILES)]
 
 
-def _settings(rng: random.Random, profile: Profile) -> Settings:
+def _settings(rng: random.Random, profile: Profile, seed: int) -> Settings:
     patient = profile.name == "slow puts"  # the longest timeout, so that much may happen within one call
     deliverer_timeout = 200 if patient else rng.choice((60, 60, 200))
     if profile.name == "overruns":  # so short that a sleeper wakes up after its claim, and before its end
@@ -323,6 +323,7 @@ def _settings(rng: random.Random, profile: Profile) -> Settings:
         **lives,
         ordered_shards=1,
         pools=(SPEC,),
+        takes_unsigned=seed % COMPLETES_EVERY == COMPLETES_AT and seed // COMPLETES_EVERY % 2 == 1,
         kafka_release_queue_url="of Kafka's deliverer",
         admin_principals=(ADMIN,),
         shards=rng.randint(1, 4),

@@ -11,6 +11,7 @@ from tests.simulation.administering import SPEC
 from tests.simulation.clients import Step
 from tests.simulation.corners import CORNERS
 from tests.simulation.faults import CALM, Adversary, Fault
+from tests.simulation.fleet import POOL
 from tests.simulation.requests import ADMIN, CLIENTS
 from tests.simulation.scenes import FURTHER_SCENES, SCENES
 from tests.simulation.stage import BEGAN_AT, Stage
@@ -76,6 +77,7 @@ def play(adversary: Adversary, scene: str, make_stage: Callable[[Settings, Adver
     stage = make_stage(settings, adversary) if make_stage is not None else Stage(0, settings, adversary)
     if scene == "pulled":
         stage.stores.ticket_keys.make("key of the scene")
+        stage.stores.pools.put(POOL, replaces=0)
     steps = {**SCENES, **FURTHER_SCENES, **CORNERS}[scene]()
     for number, (at, work) in enumerate(steps):
         step = Step(at, f"{scene} {number}", CLIENTS[0], number)

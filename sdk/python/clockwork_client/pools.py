@@ -49,7 +49,7 @@ class RunningAttempt(Answer):
 class PoolState(Answer):
     """A pool as an admin wrote it, with the URLs of its queues by priority. At revision 0 nobody has written it.
 
-    `waiting`, `running` and `workers` are told by `get`, unless what tells them gives no answer.
+    `get` tells `waiting`, and `running` and `workers` to admins alone, unless what tells them gives no answer.
     """
 
     name: str

@@ -71,7 +71,9 @@ def note_beats(world: World, pool: Pool, taken: Sequence[Taken]) -> None:
 
 def forget_ended(world: World, pool: Pool, taken: Sequence[Taken]) -> None:
     """Let this environment name no more what has ended. What is noted of it is let be: its record tells."""
-    ended = {one.execution_id for one in taken if one.execution_id is not None and not one.is_unavailable}
+    # Whose token is stale says nothing of the attempt that is at work now.
+    told = [one for one in taken if not one.is_stale and not one.is_unavailable]
+    ended = {one.execution_id for one in told}
     remembered = world.environment.present
     for key, seen in [*remembered.items()]:
         if key[0] == pool.name and not ended.isdisjoint(seen.running):
