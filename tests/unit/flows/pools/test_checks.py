@@ -21,11 +21,14 @@ from clockwork.domain.storage.codec import decode_message, decode_row
 from clockwork.flows.pools.claim import Asked, claim_for
 from clockwork.flows.requests.upcoming import Position, list_upcoming
 from clockwork.memory.world import MemoryClockwork
+from clockwork.ports import Refused
 from clockwork.settings import Settings
 from tests.support.examples import ACME, occurrence, release
 
 DAY_MS = 86_400_000
 CHECK_MS = 3 * DAY_MS
+#: The grain of their instants: a check is due up to two of them before that.
+HOUR_MS = 3_600_000
 SHARD = "p000"
 POOL = Pool(name="etl", revision=1, principals=("w",), handlers=("work",), lease_seconds=60)
 
@@ -121,7 +124,8 @@ def test_what_has_ended_is_let_be(clockwork: MemoryClockwork, state: State) -> N
 def test_a_claim_that_stands_and_another_attempt_that_waits_are_let_be(clockwork: MemoryClockwork) -> None:
     sent(clockwork)
     ((body, _),) = tickets(clockwork)
-    clockwork.clock.advance(CHECK_MS - 10_000)
+    (check,) = rows_of(clockwork)
+    clockwork.clock.advance(check.run_at - 10_000 - clockwork.clock.at)
     assert claimed(clockwork, body).start is not None
     clockwork.clock.advance(10_000)
     clockwork.poll(SHARD)
@@ -227,12 +231,12 @@ def test_rows_of_checks_are_bounded_and_small() -> None:
         ]
         return [msgspec.structs.replace(release(), occurrence=one, run_at=one.due_at) for one in made]
 
-    rows = check_rows(some(2 * MOST_IN_ROW + 1, 200), 10**12, 10**13)
+    rows = check_rows(some(2 * MOST_IN_ROW + 1, 200), 10**12, HOUR_MS, 10**13)
     assert [len(decode_row(row.blob)) for row in rows] == [MOST_IN_ROW, MOST_IN_ROW, 1]
     assert len(rows[0].blob) < 40 * MOST_IN_ROW
     assert len({row.key for row in rows}) == 3
-    assert check_rows(some(3, 9), 10**12, 10**13) == check_rows(some(3, 9), 10**12, 10**13)
-    large = check_rows(some(5, MOST_BYTES_IN_ROW // 2), 10**12, 10**13)
+    assert check_rows(some(3, 9), 10**12, HOUR_MS, 10**13) == check_rows(some(3, 9), 10**12, HOUR_MS, 10**13)
+    large = check_rows(some(5, MOST_BYTES_IN_ROW // 2), 10**12, HOUR_MS, 10**13)
     assert [len(decode_row(row.blob)) for row in large] == [2, 2, 1]
 
 
@@ -245,5 +249,46 @@ def test_a_claim_that_is_given_back_is_checked_for_again(clockwork: MemoryClockw
     ((_, sealed),) = tickets(clockwork)
     assert not clockwork.world.releases.send([sealed], clockwork.clock.at)
     assert len(rows_of(clockwork)) == 1
-    assert not clockwork.world.releases.send([msgspec.structs.replace(sealed, checked=False)], clockwork.clock.at + 1)
+    later = clockwork.clock.at + HOUR_MS
+    assert not clockwork.world.releases.send([msgspec.structs.replace(sealed, checked=False)], later)
     assert len(rows_of(clockwork)) == 2
+
+
+def test_whoever_sends_a_ticket_again_within_the_hour_puts_no_other_check(clockwork: MemoryClockwork) -> None:
+    made = sent(clockwork)
+    began_at = clockwork.clock.at - clockwork.clock.at % HOUR_MS + HOUR_MS
+    for minute in range(60):
+        assert not clockwork.world.releases.send([made], began_at + minute * 60_000)
+    assert len(rows_of(clockwork)) <= 2, "one of this hour, and one of the hour before"
+    assert not clockwork.world.releases.send([made], began_at + HOUR_MS)
+    assert len(rows_of(clockwork)) == 3
+
+
+def test_the_queue_of_a_pool_may_refuse_as_often_as_it_likes_for_one_check(
+    clockwork: MemoryClockwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(_: Any, messages: Sequence[Any], _now: int) -> Sequence[Refused]:
+        return [Refused(index, False, "no answer") for index, _ in enumerate(messages)]
+
+    clockwork.clock.advance(HOUR_MS - clockwork.clock.at % HOUR_MS)
+    due_at = clockwork.clock.at
+    target = PoolTarget("etl", "work", timeout_seconds=600)
+    many = [occurrence(target=target, due_at=due_at + n, created_at=due_at) for n in range(20)]
+    releases = [msgspec.structs.replace(release(), occurrence=one, run_at=due_at) for one in many]
+    monkeypatch.setattr(type(clockwork.pool_queues), "send", refusing)
+    for _ in range(10):
+        assert len(clockwork.world.releases.send(releases, clockwork.clock.at)) == 20
+        clockwork.clock.advance(30_000)
+    assert len(clockwork.timeline.read(SHARD, BEGINNING, END, 100).rows) == 1
+
+
+def test_checks_are_spread_and_come_about_when_they_should(clockwork: MemoryClockwork) -> None:
+    now = clockwork.clock.at
+    target = PoolTarget("etl", "work", timeout_seconds=600)
+    for number in range(50):
+        one = occurrence(target=target, due_at=now + number, created_at=now)
+        assert not clockwork.world.releases.send([msgspec.structs.replace(release(), occurrence=one, run_at=now)], now)
+    instants = [one.run_at for one in rows_of(clockwork)]
+    assert len(set(instants)) == 50
+    assert all(now + CHECK_MS - 2 * HOUR_MS < one <= now + CHECK_MS for one in instants)
+    assert max(instants) - min(instants) > HOUR_MS // 2

@@ -161,6 +161,12 @@ def derive(*parts: str | int) -> str:
     return encode_part(digest)[:22]
 
 
+def spread(below: int, *parts: str | int) -> int:
+    """A number that depends on `parts` alone, 0 <= number < `below`: different parts are spread evenly."""
+    digest = hashlib.sha256("\x00".join(map(str, parts)).encode()).digest()
+    return int.from_bytes(digest[:8], "big") % below
+
+
 def digest_of(raw: Iterable[bytes]) -> str:
     """The digest (SHA-256) of all of `raw`. Two requests with the same digest count as the same request."""
     sha = hashlib.sha256()

@@ -5,8 +5,8 @@ sent, and comes days later (`domain.storage.checks`).
 
 How it fails. Without a key nothing is sealed, and without a check nothing is sent: then each release is refused for
 now, and whoever sends it owes it, as where a release queue does not answer. The process dies between checks and
-tickets: whoever sends them repeats, under checks of its own; without a repeat the check finds the attempt waiting, and
-sends it. A row that is put or read twice makes a second ticket at the most, and the claim absorbs that.
+tickets: whoever sends them repeats, under the same checks within the hour; without a repeat the check finds the attempt
+waiting, and sends it. A row that is put or read twice makes a second ticket at the most, and the claim absorbs that.
 
 A ticket that is sent anew puts no row, since the checks of its attempt follow each other until somebody claims it. So
 a wait under a cap, which may take hundreds of hops, costs none. A claim that is given back might have ended the checks:
@@ -24,14 +24,14 @@ from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.messages.tickets import Ticket, sealed
 from clockwork.domain.releases import Refused, Release
-from clockwork.domain.storage.checks import check_rows
+from clockwork.domain.storage.checks import GRAINS_OF_WAIT, check_rows
 from clockwork.domain.storage.codec import encode_release
 from clockwork.ports import PoolMessage, PoolQueues, Shards, TicketKeys, Timeline
 from clockwork.ports.registry import polled
 
 
 class Checks:
-    """The checks of tickets, `after_ms` after each was sent, in rows that are kept for `rows_ms` past that."""
+    """The checks of tickets: `after_ms` after each was sent, or a little before, in rows kept for `rows_ms` more."""
 
     def __init__(self, timeline: Timeline, shards: Shards, after_ms: int, rows_ms: int) -> None:
         self._timeline = timeline
@@ -44,7 +44,7 @@ class Checks:
         at = now + self._after_ms
         unchecked = [release for release in releases if not release.checked]
         if unchecked:
-            rows = check_rows(unchecked, at, at + self._rows_ms)
+            rows = check_rows(unchecked, at, max(1, self._after_ms // GRAINS_OF_WAIT), self._rows_ms)
             self._timeline.put_new(rows)
             polled(self._shards, [rows[0].partition_id])
         return [msgspec.structs.replace(release, checked=True) for release in releases]

@@ -19,6 +19,8 @@ from clockwork.domain.timeline import Row
 #: A row holds so many checks, and payloads of so many bytes, at the most; one check may be more.
 MOST_IN_ROW = 100
 MOST_BYTES_IN_ROW = 200_000
+#: The instants of checks have a grain of so much of their wait (a 72nd): an hour of three days.
+GRAINS_OF_WAIT = 72
 
 
 def check_of(release: Release, at: int) -> Release:
@@ -27,16 +29,20 @@ def check_of(release: Release, at: int) -> Release:
     return msgspec.structs.replace(fresh, paced=False, waits=0, meets=0, waited=None, held=None, line=None)
 
 
-def check_rows(releases: Sequence[Release], at: int, expires_at: int) -> list[Row]:
+def check_rows(releases: Sequence[Release], at: int, grain_ms: int, kept_ms: int) -> list[Row]:
     """The rows of the checks of tickets that are sent together, all in the shard of the first one.
 
-    The key of a row is derived from what it holds: the same checks are the same row.
+    They are due by `at` (ms), up to twice `grain_ms` before it, and are kept for `kept_ms` past that. The instant of a
+    row is the same for all `at` of one grain, and its key is derived from what it holds: so whoever sends the same
+    tickets again within a grain writes the same rows. The instants of different rows are spread over a grain.
     """
     rows = []
     for some in _portions(releases):
-        blob = encode_pressed([check_of(release, at) for release in some])
-        key = keys.row_key(at, ids.derive("checks", ids.digest_of([blob])))
-        rows.append(Row(releases[0].shard, key, blob, expires_at))
+        first = some[0]
+        due_at = at - at % grain_ms - grain_ms + ids.spread(grain_ms, "checks", first.execution_id, first.attempt)
+        blob = encode_pressed([check_of(release, due_at) for release in some])
+        key = keys.row_key(due_at, ids.derive("checks", ids.digest_of([blob])))
+        rows.append(Row(releases[0].shard, key, blob, due_at + kept_ms))
     return rows
 
 

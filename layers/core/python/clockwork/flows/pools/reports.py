@@ -66,17 +66,26 @@ class _Open(msgspec.Struct):
 
 
 def beat_all(world: World, pool: Pool, beats: Sequence[Beat]) -> list[Taken]:
-    """Take the heartbeats of the pool's workers; one answer for each, in the same order."""
+    """Take the heartbeats of the pool's workers; one answer for each, in the same order.
+
+    Of several under one token the last one tells how far it is, and is answered in the place of all.
+    """
     now = world.clock.now()
-    said = [Heartbeat(now, beat.progress, beat.message) for beat in beats]
-    plans = [partial(_plan_beat, said=one) for one in said]
-    return _take(world, pool, [beat.token for beat in beats], plans)
+    last = {beat.token: Heartbeat(now, beat.progress, beat.message) for beat in beats}
+    taken = _take(world, pool, list(last), [partial(_plan_beat, said=said) for said in last.values()])
+    answers = dict(zip(last, taken, strict=True))
+    return [answers[beat.token] for beat in beats]
 
 
 def report_all(world: World, pool: Pool, ended: Sequence[Ended]) -> list[Taken]:
-    """Take how attempts of the pool's workers ended; one answer for each, in the same order."""
-    plans = [partial(_plan_end, at=world.clock.now(), said=one.said) for one in ended]
-    return _take(world, pool, [one.token for one in ended], plans)
+    """Take how attempts of the pool's workers ended; one answer for each, in the same order.
+
+    What is told twice is one report. Of two that differ under one token the first one counts.
+    """
+    now, once = world.clock.now(), list(dict.fromkeys(ended))
+    plans = [partial(_plan_end, at=now, said=one.said) for one in once]
+    answers = dict(zip(once, _take(world, pool, [one.token for one in once], plans), strict=True))
+    return [answers[one] for one in ended]
 
 
 def _plan_beat(token: Token, stored: Execution | None, *, said: Heartbeat) -> ReportPlan:
