@@ -429,6 +429,19 @@ def test_what_a_pool_cannot_do_is_refused(api: Api, fields: dict[str, Any], poin
     assert (answer.status, answer.pointers) == (422, [pointer]), answer.text
 
 
+def test_claims_whose_ids_or_receipts_are_equal_are_refused_with_each_fault_named(api: Api) -> None:
+    one = {"claimId": "a" * 22, "ticket": "{}", "receiptHandle": "r"}
+    told = {}
+    for number, other in enumerate(({}, {"claimId": "b" * 22}, {"receiptHandle": "s"})):
+        body = {"workerId": "w", "handlers": [HANDLER], "claims": [one, {**one, **other}]}
+        answer = Worker(api).post("claims", body)
+        assert answer.status == 422
+        told[number] = [name for name in ("claimIds", "receiptHandles") if name in answer.text]
+    assert told == {0: ["claimIds", "receiptHandles"], 1: ["receiptHandles"], 2: ["claimIds"]}
+    body = {"workerId": "w", "handlers": [HANDLER], "claims": [one, {**one, "claimId": "b" * 22, "receiptHandle": "s"}]}
+    assert Worker(api).post("claims", body).status == 200
+
+
 def test_without_pools_a_pool_is_refused() -> None:
     api = Api()
     answer = api.call("POST", "/v1/jobs", {"clientId": "acme", "schedule": {"delaySeconds": 0}, "target": TARGET})
