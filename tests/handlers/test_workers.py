@@ -10,6 +10,7 @@ import pytest
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution
+from clockwork.domain.pools.presence import HOUR_MS, MOST_REMEMBERED, Present
 from clockwork.flows.sweep.dead_letters import sweep_dead_letters
 from clockwork.flows.sweep.unpark import unpark
 from tests.handlers.fleet import HANDLER, POOL, ROLE, TARGET, Worker, claim_of, with_pool
@@ -428,6 +429,19 @@ def test_what_a_pool_cannot_do_is_refused(api: Api, fields: dict[str, Any], poin
     assert (answer.status, answer.pointers) == (422, [pointer]), answer.text
 
 
+def test_claims_whose_ids_or_receipts_are_equal_are_refused_with_each_fault_named(api: Api) -> None:
+    one = {"claimId": "a" * 22, "ticket": "{}", "receiptHandle": "r"}
+    told = {}
+    for number, other in enumerate(({}, {"claimId": "b" * 22}, {"receiptHandle": "s"})):
+        body = {"workerId": "w", "handlers": [HANDLER], "claims": [one, {**one, **other}]}
+        answer = Worker(api).post("claims", body)
+        assert answer.status == 422
+        told[number] = [name for name in ("claimIds", "receiptHandles") if name in answer.text]
+    assert told == {0: ["claimIds", "receiptHandles"], 1: ["receiptHandles"], 2: ["claimIds"]}
+    body = {"workerId": "w", "handlers": [HANDLER], "claims": [one, {**one, "claimId": "b" * 22, "receiptHandle": "s"}]}
+    assert Worker(api).post("claims", body).status == 200
+
+
 def test_without_pools_a_pool_is_refused() -> None:
     api = Api()
     answer = api.call("POST", "/v1/jobs", {"clientId": "acme", "schedule": {"delaySeconds": 0}, "target": TARGET})
@@ -538,7 +552,7 @@ def test_a_pool_tells_what_its_workers_have_in_hand(api: Api) -> None:
     worker = Worker(api)
     starts = worker.take()
     assert len(starts) == 3
-    shown = pool_of(api, ROLE)
+    shown = pool_of(api)
     (seen,) = shown["workers"]
     assert (shown["running"], seen["workerId"], seen["running"]) == (3, "host-1", 3)
     assert 0 <= seen["startedLateMs"] < 1_000
@@ -555,6 +569,44 @@ def test_a_pool_tells_what_its_workers_have_in_hand(api: Api) -> None:
     assert (len(answer.body["items"]), answer.body["more"]) == (1, True)
 
 
+def test_a_worker_is_told_what_waits_and_costs_no_read_of_what_runs(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    created(api)
+    (start,) = Worker(api).take()
+    asked: list[object] = []
+
+    def listed(*some: object) -> list[object]:
+        asked.append(some)
+        return []
+
+    monkeypatch.setattr(api.clockwork.workers, "list", listed)
+    monkeypatch.setattr(api.clockwork.executions, "get", listed)
+    shown = pool_of(api, ROLE)
+    assert not asked
+    assert shown["queueUrls"]
+    assert [one["priority"] for one in shown["waiting"]] == ["high", "normal", "low"]
+    assert not {"running", "workers"} & set(shown)
+    assert start["executionId"] not in json.dumps(shown)
+    assert pool_of(api)["workers"] == []
+    assert asked
+
+
+def test_a_report_under_a_stale_token_hides_nothing_of_the_attempt_at_work(api: Api) -> None:
+    created(api)
+    worker = Worker(api)
+    (first,) = worker.take()
+    assert worker.tell(first["token"], "handback") == "ok"
+    later(api, 61)
+    (second,) = worker.take()
+    assert second["executionId"] == first["executionId"]
+    assert worker.tell(first["token"], "complete") == "stale"
+    assert worker.tell(first["token"] + "x", "complete") == "stale"
+    # The next note tells what it claims then beside what the environment knows that it has.
+    later(api, 61)
+    created(api)
+    (third,) = worker.take()
+    assert {one["executionId"] for one in running(api)} == {second["executionId"], third["executionId"]}
+
+
 def test_what_is_claimed_and_not_noted_yet_is_told_a_minute_later(api: Api) -> None:
     created(api)
     worker = Worker(api)
@@ -566,6 +618,59 @@ def test_what_is_claimed_and_not_noted_yet_is_told_a_minute_later(api: Api) -> N
     later(api, 61)
     worker.beat({"token": second["token"]})
     assert {one["executionId"] for one in running(api)} == {first["executionId"], second["executionId"]}
+
+
+def test_a_claim_that_starts_nothing_notes_nobody(api: Api) -> None:
+    created(api)
+    worker = Worker(api)
+    (message,) = worker.receive()
+    claim = claim_of(message)
+    for number in range(3):
+        body = {"workerId": f"made-up-{number}", "handlers": [HANDLER], "claims": [{**claim, "ticket": "none"}]}
+        assert worker.post("claims", body).body["claims"][0]["outcome"] == "gone"
+    assert pool_of(api)["workers"] == []
+    assert worker.claim(claim)[0]["outcome"] == "start"
+    assert [one["workerId"] for one in pool_of(api)["workers"]] == ["host-1"]
+
+
+def test_who_asks_again_under_another_name_is_noted_under_the_first(api: Api) -> None:
+    created(api)
+    worker = Worker(api)
+    (message,) = worker.receive()
+    claim = claim_of(message)
+    for name in ("host-1", "made-up"):
+        body = {"workerId": name, "handlers": [HANDLER], "claims": [claim]}
+        assert worker.post("claims", body).body["claims"][0]["outcome"] == "start"
+    assert [one["workerId"] for one in pool_of(api)["workers"]] == ["host-1"]
+
+
+def test_the_workers_seen_last_are_told_however_many_there_were_before(api: Api) -> None:
+    now = api.clockwork.clock.at
+    for number in range(260):
+        early = Present(pool=POOL, worker_id=f"a-{number:03d}", seen_at=now - 2 * HOUR_MS + number)
+        api.clockwork.workers.note(early)
+    created(api)
+    (start,) = Worker(api).take()
+    told = [one["workerId"] for one in pool_of(api)["workers"]]
+    assert told == ["host-1", *(f"a-{number:03d}" for number in range(259, 60, -1))]
+    answer = api.call("GET", f"/v1/pools/{POOL}/executions", caller=ADMIN)
+    assert ([one["executionId"] for one in answer.body["items"]], answer.body["more"]) == ([start["executionId"]], True)
+    later(api, 23 * 3600)
+    assert pool_of(api)["workers"][0]["workerId"] == "host-1"
+    assert len(pool_of(api)["workers"]) == 1
+
+
+def test_names_that_one_pool_makes_up_take_no_note_of_another(api: Api) -> None:
+    created(api)
+    (start,) = Worker(api).take()
+    for number in range(MOST_REMEMBERED + 10):
+        seen = Present(pool="gpu", worker_id=str(number), seen_at=api.clockwork.clock.at)
+        api.clockwork.world.environment.present.keep(seen)
+    later(api, 61)
+    noted: list[Present] = []
+    api.clockwork.workers.note = noted.append  # type: ignore[assignment,method-assign]
+    Worker(api).beat({"token": start["token"]})
+    assert noted == []  # it is known still that nothing has changed
 
 
 def test_only_admins_list_what_runs_and_nothing_else_is_listed(api: Api) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
+from functools import lru_cache
 
 from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.ids import AnonymousJob, only_execution
+from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.releases import Release
@@ -30,7 +31,7 @@ def check_accounted(stores: Stores, watcher: Watcher) -> None:
             continue
         if kept is None:
             kept = set(_kept(stores))
-        record = watcher.executions.find(promise.job_id, only_execution(promise.job_id, promise.occurrence.due_at))
+        record = watcher.executions.find(promise.job_id, promise.execution_id)
         told = f"accepted, pending ({record and record.state}), and kept nowhere"
         is_listed = record is not None and record.state is State.PENDING and record.needs_attention
         watcher.require(promise.job_id in kept or is_listed, "I12", told, promise.job_id)
@@ -62,7 +63,7 @@ def _kept(stores: Stores) -> Iterator[str]:
     """The ids of all waiting jobs: in messages, in rows that no cursor has passed or that are owed, in parked rows."""
     for queue in (stores.queue, stores.ordered_queue, *stores.pool_queues.all()):
         for message in (*queue.messages.values(), *queue.dead.values()):
-            yield from _jobs_of_message(carried(message.body), stores.lost)
+            yield from (one.job_id for one in _releases_in(message.body) if _keeps(one, stores.lost))
     for partition_id, shard in stores.shards.get(stores.shards.list()).items():
         for row in (*every_row(stores.timeline, partition_id, shard.cursor), *owed_rows(stores.timeline, shard)):
             yield from _jobs_of_row(row, stores.lost)
@@ -76,11 +77,13 @@ def _keeps(release: Release, lost: Container[str]) -> bool:
     return not release.checks or release.job_id in lost
 
 
-def _jobs_of_message(body: str, lost: Container[str]) -> Iterator[str]:
+@lru_cache(maxsize=4_096)
+def _releases_in(body: str) -> Sequence[Release]:
+    """The releases in a message, or in the ticket that it is. One message is asked for hundreds of times in a run."""
     try:
-        yield from (release.job_id for release in decode_message(body) if _keeps(release, lost))
+        return decode_message(carried(body))
     except (Undecodable, NewerFormat):
-        return
+        return ()
 
 
 def _jobs_of_row(row: Row, lost: Container[str]) -> Iterator[str]:

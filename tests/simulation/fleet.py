@@ -129,7 +129,7 @@ class Fleet:
             deadline_at = world.clock.now() + world.settings.api_timeout_seconds * 1000
             pool = worked_by(world, Caller(PRINCIPAL), NAME)
             claimed = claim_for(world, pool, worker_id, handlers, asked, deadline_at)
-            note_claims(world, pool, worker_id, claimed)
+            note_claims(world, pool, claimed)
             return claimed
 
         has_given_up = False

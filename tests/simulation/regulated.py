@@ -9,7 +9,6 @@ import msgspec
 
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import KeyReused, Unavailable
-from clockwork.domain.ids import only_execution
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.flows import access
 from clockwork.flows.requests import cancel, clients, create, read, redrive
@@ -213,7 +212,7 @@ def redrive_any(visit: Visit) -> None:
     redriving(visit)
 
     def flow(world: World, _: Sequence[str]) -> None:
-        execution_id = only_execution(promise.job_id, promise.occurrence.due_at)
+        execution_id = promise.execution_id
         redrive.redrive(world, read.get_execution(world, visit.caller(world), execution_id))
 
     visit.call_until_answered(flow)
@@ -253,7 +252,7 @@ def cancel_execution(visit: Visit) -> None:
         create_once(visit, 1)
         return
     promise.cancel_asked |= visit.may_act
-    execution_id = only_execution(promise.job_id, promise.occurrence.due_at)
+    execution_id = promise.execution_id
     answer, _ = visit.call_until_answered(lambda w, _: cancel.cancel_execution(w, visit.caller(w), execution_id))
     note_cancel(visit, promise, answer)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from types import MappingProxyType
 
 from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.keys import BEGINNING, END
@@ -30,7 +32,12 @@ def owed_rows(timeline: Timeline, shard: Shard) -> list[Row]:
 
 def elements_of(row: Row) -> Mapping[int, Element]:
     """The elements of a row; none if the row is unreadable."""
+    return _elements_in(row.blob)
+
+
+@lru_cache(maxsize=4_096)
+def _elements_in(blob: bytes) -> Mapping[int, Element]:
     try:
-        return decode_row(row.blob)
+        return MappingProxyType(decode_row(blob))
     except (Undecodable, NewerFormat):
-        return {}
+        return MappingProxyType({})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 from clockwork.domain.executions import State
-from clockwork.domain.ids import only_execution
 from clockwork.domain.releases import Delivery
 from tests.simulation.callbacks import uncalled
 from tests.simulation.cloud import Cloud
@@ -24,7 +23,7 @@ WAITING_IDS = frozenset(client.client_id for client in (*CAPPED, DEPARTING, HALT
 
 def where_it_stands(watcher: Watcher, promise: Promise) -> str:
     """The one state of an acknowledged job: succeeded, dead, cancelled, expired, skipped, or pending."""
-    record = watcher.executions.find(promise.job_id, only_execution(promise.job_id, promise.occurrence.due_at))
+    record = watcher.executions.find(promise.job_id, promise.execution_id)
     if record is not None and record.is_final:
         return str(record.state).lower()
     if record is not None and promise.occurrence.payload.body.startswith(NEVER_SENDABLE) and record.reason:
@@ -79,7 +78,7 @@ def _check_promise(watcher: Watcher, promise: Promise) -> None:
     job_id, stands = promise.job_id, where_it_stands(watcher, promise)
     accepted = watcher.seen[job_id].accepted
     if stands == "pending":
-        record = watcher.executions.find(job_id, only_execution(job_id, promise.occurrence.due_at))
+        record = watcher.executions.find(job_id, promise.execution_id)
         watcher.violated("I1", f"acknowledged, and neither delivered nor ended: {record and record.state}", job_id)
     if stands == "succeeded":
         watcher.require(accepted > 0, "I1", "it succeeded, and its target never accepted it", job_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import msgspec
 
@@ -73,6 +74,11 @@ class Promise:
     cancel_asked: bool = False
     cancelled_at: int | None = None
     running_attempt: int | None = None
+
+    @cached_property
+    def execution_id(self) -> str:
+        """The executionId of its first run: asked for thousands of times in a run."""
+        return only_execution(self.job_id, self.occurrence.due_at)
 
 
 @dataclass
@@ -176,7 +182,7 @@ class Watcher:
         """Notes that a client was answered `cancelled`."""
         promise = self.promises[job_id]
         promise.cancelled_at = promise.cancelled_at or self._scheduler.now
-        is_redriven = only_execution(job_id, promise.occurrence.due_at) in self.named.redriven
+        is_redriven = promise.execution_id in self.named.redriven
         if promise.occurrence.record == "none" and not is_redriven:
             self.require(not self.seen[job_id].starts, "I5", "cancelled at level none, though an attempt began", job_id)
 
@@ -262,7 +268,7 @@ class Watcher:
     def _check_in_hands(self, job_id: str) -> None:
         promise = self.promises[job_id]
         if (job_id, 1) not in self._sent and not promise.cancel_asked:
-            execution_id = only_execution(job_id, promise.occurrence.due_at)
+            execution_id = promise.execution_id
             record = self.executions.find(job_id, execution_id)
             has_ended = record is not None and record.is_final
             self.require(

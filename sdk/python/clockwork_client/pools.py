@@ -21,7 +21,7 @@ class WaitingTickets(Answer):
 class SeenWorker(Answer):
     """A worker that the pool has heard of within a day; of the attempts that it claimed last, how late the latest was.
 
-    `seen_at` is when it was noted last, which may be a minute ago, or hours if nothing has changed.
+    `seen_at` is when it was noted last, which may be a minute ago, or an hour if nothing has changed.
     """
 
     worker_id: str
@@ -49,7 +49,7 @@ class RunningAttempt(Answer):
 class PoolState(Answer):
     """A pool as an admin wrote it, with the URLs of its queues by priority. At revision 0 nobody has written it.
 
-    `waiting`, `running` and `workers` are told by `get`, unless what tells them gives no answer.
+    `get` tells `waiting`, and `running` and `workers` to admins alone, unless what tells them gives no answer.
     """
 
     name: str

@@ -85,6 +85,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "lost_workers": 0,
         "sweeps": 0,
         "parkings": 0,
+        "came_back": False,
         "alone": False,
         "paced": False,
         "waits": 0,

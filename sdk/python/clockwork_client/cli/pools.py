@@ -33,17 +33,21 @@ def list_(state: State) -> None:
 @click.argument("name")
 @click.pass_obj
 def show_(state: State, name: str) -> None:
-    """What waits and runs in a pool, and the workers that it has heard of (admins, and its workers)."""
+    """What waits in a pool (admins, and its workers), what runs there, and its workers (admins)."""
     found = state.cw.pools.get(name)
     if state.is_json:
         show.as_json(found.raw)
         return
     waiting = ", ".join(f"{one.tickets} {one.priority}" for one in found.waiting or ())
-    show.said(f"About {waiting or 'an unknown number of'} tickets wait, and {_count(found.running)} attempts run.")
+    show.said(f"About {waiting or 'an unknown number of'} tickets wait.")
+    if found.running is None or found.workers is None:
+        show.said("What runs was not told: only admins are told, and only while the tables answer.")
+        return
+    show.said(f"{found.running} attempts run.")
     rows = [
         [one.worker_id, show.when(one.seen_at, state.now), str(one.running),
          "" if one.started_late_ms is None else f"{one.started_late_ms / 1000:.1f} s"]
-        for one in found.workers or ()
+        for one in found.workers
     ]  # fmt: skip
     show.table(("worker", "noted", "in hand", "claimed late"), rows)
 
@@ -64,7 +68,3 @@ def running(state: State, name: str, limit: int) -> None:
         for one in found
     ]  # fmt: skip
     show.table(("worker", "done", "says", "lease until", "attempt", "execution"), rows)
-
-
-def _count(number: int | None) -> str:
-    return "an unknown number of" if number is None else str(number)

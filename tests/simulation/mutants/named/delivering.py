@@ -155,7 +155,7 @@ DELIVERING = (
     Mutant(
         "of a bundle only the first is delivered",
         "flows/deliver/bundles.py",
-        (("for release in releases]\n        if bundled", "for release in releases[:1]]\n        if bundled"),),
+        (("for one in releases]\n        if bundled", "for one in releases[:1]]\n        if bundled"),),
         "I1",
     ),
     Mutant(

@@ -35,10 +35,11 @@ from clockwork.flows.apart import jobs_apart
 from clockwork.flows.deliver import start
 
 EARLIER: dict[int, dict] = {}
-start.jobs_apart = lambda world, refs: {ref: EARLIER[id(world)][ref] for ref in refs}
+_seen = lambda world: EARLIER.get(id(world), {})
+start.jobs_apart = lambda world, refs: {ref: _seen(world).get(ref) or jobs_apart(world, [ref])[ref] for ref in refs}
 """
 )
-_CLAIM = "    return claim(batch, _whole(batch, admitted))\n"
+_CLAIM = "    return claim(batch, admitted)\n"
 _LOOKS = (
     """    named = [ref for ref in (decode_job(one.release.job_id) for one in admitted) if isinstance(ref, NamedJobId)]
     EARLIER[id(batch.world)] = jobs_apart(batch.world, ((ref.client_id, ref.job_key) for ref in named)) if named else {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.keys import row_key
 from clockwork.domain.lifecycle.parking import FIRST_RATE
 from clockwork.domain.limits.circuits import Circuit, Passage, host_of, plan_passage, unprobed
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.requests.create import occurrence_of
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.access import Caller
@@ -207,6 +208,33 @@ def test_a_probe_that_cannot_be_given_back_costs_its_cooldown_and_nothing_else(m
     (circuit,) = regulated.clockwork.regulation.circuits("acme").values()
     assert circuit.cooldown_ms == 2 * COOLDOWN_MS
     assert not regulated.clockwork.queue.messages
+
+
+class _Killed(BaseException):
+    """The end of a deliverer's environment: no `except Exception` sees it."""
+
+
+def test_what_takes_each_deliverer_down_does_not_stay_the_probe_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    regulated = _behind_a_circuit()
+    (fatal,) = regulated.create(1, record="none")
+    good = set(regulated.create(3, delay_ms=6_000))
+    targets = regulated.clockwork.targets
+    begin = targets.begin
+
+    def begin_or_die(slot: int, delivery: Delivery) -> None:
+        if delivery.job_id == fatal:
+            raise _Killed
+        begin(slot, delivery)
+
+    monkeypatch.setattr(targets, "begin", begin_or_die)
+    for _ in range(20):
+        until = regulated.clockwork.clock.at + 60_000
+        while regulated.clockwork.clock.at < until:
+            with suppress(_Killed):
+                regulated.clockwork.run_until(until)
+        regulated.sweep()
+    assert {delivery.job_id for delivery in targets.delivered} == good
+    assert not regulated.clockwork.regulation.circuits("acme")
 
 
 def _behind_a_circuit(**client: Any) -> Regulated:

@@ -19,18 +19,19 @@ LONGEST_DELAY_SECONDS = 900
 class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_defaults=True):
     """Attempt number `attempt` of an occurrence. The deliverer does not start it before `run_at` (ms).
 
-    `watches`: it is the watch of an attempt that ends by callback. It comes when the claim ends, and starts nothing.
-    `checks`: it is the check of a ticket, and starts nothing either. `checked`: a check of its attempt is on its way.
-    `run` is the last part of the executionId. `revision` is that of the named job's row from which it was made; None
-    for an anonymous job. The occurrence of a named job is a hint: its row has the rest. `as_it_was`: a redrive that
-    asks nothing of its job, and whose occurrence is whole. `partition_id` is the shard of a named job. `history` holds
-    the last failed attempts if no record keeps them (level `none`). `sweeps` counts how often the sweeper took the
-    release out of the dead-letter queue, `parkings` how often it was parked and unparked. `alone`: it shares no message
-    with others, since a message that it shared came back. `waits` counts how often this attempt found no permit of its
-    client, `meets` how often it met the live claim of another copy. `line` is its place among those that found no slot.
-    `waited` are the waits of this attempt that are over, at level `none` those of all attempts so far, and `held` is
-    the one after which it runs at `run_at`. `version`: only version 0.1.0 set it, to the version of the named job whose
-    schedule asked for it.
+    `watches`: it is the watch of an attempt that ends by callback. It comes when the claim ends, and starts
+    nothing. `checks`: it is the check of a ticket, and starts nothing either. `checked`: a check of its attempt is
+    on its way. `run` is the last part of the executionId. `revision` is that of the named job's row from which it
+    was made; None for an anonymous job. The occurrence of a named job is a hint: its row has the rest. `as_it_was`:
+    a redrive that asks nothing of its job, and whose occurrence is whole. `partition_id` is the shard of a named
+    job. `history` holds the last failed attempts if no record keeps them (level `none`). `sweeps` counts how often
+    the sweeper took the release out of the dead-letter queue, `parkings` how often it was parked and unparked.
+    `came_back`: a message of this attempt was received again before it was parked, so it may be what takes its
+    deliverers down. `alone`: it shares no message with others, since a message that it shared came back. `waits`
+    counts how often this attempt found no permit of its client, `meets` how often it met the live claim of another
+    copy. `line` is its place among those that found no slot. `waited` are the waits of this attempt that are over,
+    at level `none` those of all attempts so far, and `held` is the one after which it runs at `run_at`. `version`:
+    only version 0.1.0 set it, to the version of the named job whose schedule asked for it.
     """
 
     job_id: str
@@ -46,6 +47,7 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     lost_workers: int = 0
     sweeps: int = 0
     parkings: int = 0
+    came_back: bool = False
     alone: bool = False
     #: `run_at` is its slot under the client's rate limit, so it takes no other slot.
     paced: bool = False
@@ -84,8 +86,9 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
 
     def for_attempt(self, attempt: int) -> Release:
         """The release of this attempt or of another one, which neither watches nor checks. Its check is for its own."""
-        checked = self.checked and attempt == self.attempt
-        return msgspec.structs.replace(self, attempt=attempt, watches=False, checks=False, checked=checked)
+        is_same = attempt == self.attempt
+        of_it = {"checked": self.checked and is_same, "came_back": self.came_back and is_same}
+        return msgspec.structs.replace(self, attempt=attempt, watches=False, checks=False, **of_it)
 
     def lateness_ms(self, started_at: int) -> int:
         """How late a first attempt began (ms): after its due instant, or its create or redrive if that came later."""

@@ -246,7 +246,8 @@ OPERATIONS = {
         parameters=("If-Match",),
     ),
     "get_pool": Operation(
-        "Read a pool, what waits and runs there, and its workers, as an admin or one of these", pools.ShownPool
+        "Read a pool and what waits there, as an admin or one of its workers; admins see what runs, too",
+        pools.ShownPool,
     ),
     "list_running": Operation(
         "List what the workers of a pool have in hand", pools.RunningList, parameters=("stateOfRunning", "limit")

@@ -52,8 +52,13 @@ class ClaimsBody(EdgeModel):
     @field_validator("claims")
     @classmethod
     def _differ(cls, claims: list[TicketBody]) -> list[TicketBody]:
-        if len({one.claim_id for one in claims}) < len(claims):
-            raise ValueError("must have claimIds that differ")
+        """A message that was received twice has two receipts. Its ticket may come twice in a body, as SQS may do so."""
+        told = {
+            "claimIds": {one.claim_id for one in claims},
+            "receiptHandles": {one.receipt_handle for one in claims},
+        }
+        if faults := [name for name, ones in told.items() if len(ones) < len(claims)]:
+            raise ValueError(f"must have {' and '.join(faults)} that differ")
         return claims
 
 

@@ -84,9 +84,10 @@ class ShownPool(AnswerBody):
         list[WaitingTickets] | None, Meta(description="unless a list shows the pool, or SQS gives no answer")
     ] = None
     running: Annotated[
-        int | None, Meta(description="attempts that its workers have in hand, of a thousand that were looked at")
+        int | None,
+        Meta(description="for admins: attempts that its workers have in hand, of a thousand that were looked at"),
     ] = None
-    workers: Annotated[list[SeenWorker] | None, Meta(description="heard of within a day, up to 200")] = None
+    workers: Annotated[list[SeenWorker] | None, Meta(description="for admins: the 200 seen last, within a day")] = None
 
     @classmethod
     def of(

@@ -47,8 +47,9 @@ def unbundled(batch: Batch, messages: Sequence[Message]) -> list[Item]:
             batch.report.fail_message(message.message_id)
             continue
         bundled = len(releases) > 1
-        found = [Item(message.message_id, release, bundled=bundled) for release in releases]
-        if bundled and message.receive_count > 1:
+        came_back = message.receive_count > 1
+        found = [Item(message.message_id, one, bundled=bundled, came_back=came_back) for one in releases]
+        if bundled and came_back:
             batch.report.deferred += len(found)
             batch.failed_of_bundles += found
         else:

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import islice
 
 from clockwork.domain.clients import Client
-from clockwork.domain.executions import Outcome, State
+from clockwork.domain.executions import Outcome
 from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS, Worker
 from clockwork.domain.lifecycle.tokens import claimant_of
 from clockwork.domain.limits.concurrency import (
@@ -92,10 +92,6 @@ def _in_hand(batch: Batch, worker: Worker, client: Client | None, items: Sequenc
     client_id = items[0].release.occurrence.client_id
     if client is None or client.max_concurrency is None:
         return _slotted(batch, client_id, client, items)
-    read_records(batch, items)
-    items = informed(batch, unended(batch, [item for item in items if not item.left]))
-    if not items:
-        return []
     now = batch.world.clock.now()
     free = free_permits(client.max_concurrency, batch.world.regulation.taken(client_id, now))
     ordered = sorted(items, key=lambda item: not item.release.paced)
@@ -109,21 +105,27 @@ def _in_hand(batch: Batch, worker: Worker, client: Client | None, items: Sequenc
 
 
 def _hold(batch: Batch, worker: Worker, free: list[int], now: int, item: Item) -> bool:
-    """Whether an item may go on: it got a permit, has one by a claim that it repeats, or will meet another's claim."""
+    """Whether an item got a permit."""
     assert item.secret is not None, "a worker's item has the secret of its token"
     holder, until = claimant_of(item.secret), now + worker.lease_ms + CLAIM_GRACE_MS
-    seen, client_id = item.seen, item.release.occurrence.client_id
-    if seen is not None and seen.state is State.RUNNING:
-        if seen.claimant == holder and seen.awaited is not None and seen.awaited.permit is not None:
-            item.permit = seen.awaited.permit
-            batch.world.regulation.lease(client_id, item.permit, holder, now, until)
-        return True
+    client_id = item.release.occurrence.client_id
     for _ in range(min(BLOCKS_TRIED, len(free))):
         number = free.pop(batch.world.random.below(len(free)))
         if batch.world.regulation.lease(client_id, number, holder, now, until):
             item.permit = number
             return True
     return False
+
+
+def keep_permit(batch: Batch, item: Item) -> None:
+    """Lease the permit anew that a worker holds by the claim that it repeats. It takes no other one."""
+    assert batch.worker is not None and item.secret is not None, "a worker's item has the secret of its token"
+    seen, holder, now = item.seen, claimant_of(item.secret), batch.world.clock.now()
+    if seen is None or seen.claimant != holder or seen.awaited is None or seen.awaited.permit is None:
+        return
+    item.permit = seen.awaited.permit
+    until = now + batch.worker.lease_ms + CLAIM_GRACE_MS
+    batch.world.regulation.lease(item.release.occurrence.client_id, item.permit, holder, now, until)
 
 
 def give_back_permits(batch: Batch, items: Sequence[Item]) -> None:

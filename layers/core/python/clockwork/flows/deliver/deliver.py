@@ -58,7 +58,7 @@ def deliver_batch(world: World, messages: Sequence[Message], deadline_at: int) -
 def attempt(batch: Batch, items: Sequence[Item]) -> None:
     """Make an attempt at each item that is due, and record its outcome. The others go back or are parked."""
     # 1. Claim: from here on no other deliverer starts these attempts.
-    claimed = claimable(batch, items)
+    claimed = _claimable(batch, items)
     # 2. Hold each item until it is due, check that its job still wants it, start it. None waits for another's answer.
     targets = batch.world.targets
     # An invocation that failed may have left attempts under way in this environment: their outcomes are not awaited.
@@ -79,7 +79,7 @@ def attempt(batch: Batch, items: Sequence[Item]) -> None:
     tell_of_deaths(batch)
 
 
-def claimable(batch: Batch, items: Sequence[Item]) -> list[Item]:
+def _claimable(batch: Batch, items: Sequence[Item]) -> list[Item]:
     """Claim the items that are due and may start, in the order of their `run_at`. The others go back or are parked."""
     # 1. Send back the items that are early, or cannot end in time, with the rest of their delay. The record of one that
     #    has waited for long may go before its next message does, so it is looked at first. Watches start nothing, and
@@ -89,11 +89,11 @@ def claimable(batch: Batch, items: Sequence[Item]) -> list[Item]:
         end_all(batch, watches)
     items = _in_time(batch, [item for item in items if not item.release.watches])
     # 2. End the items that are too late. Items that a cap, a pause or an open circuit holds back wait or are parked.
-    looked_at = {id(item): item for item in items if batch.worker is not None or needs_look(item)}
+    looked_at = {id(item): item for item in items if needs_look(item)}
     wanted = {id(item) for item in informed(batch, list(looked_at.values()))}
     items = [item for item in items if id(item) in wanted or id(item) not in looked_at]
-    admitted = admit(batch, items := unexpired(batch, items))
-    return claim(batch, _whole(batch, admitted))
+    admitted = admit(batch, unexpired(batch, items))
+    return claim(batch, admitted)
 
 
 def _missed(batch: Batch, items: Sequence[Item]) -> list[Item]:
@@ -125,14 +125,6 @@ def _is_missed(batch: Batch, item: Item) -> bool:
         return False
     item.release = ticket_of(item.release)
     return True
-
-
-def _whole(batch: Batch, items: Sequence[Item]) -> Sequence[Item]:
-    """The items as they are claimed: the record of a worker's claim keeps the occurrence, of a named job, too."""
-    for item in items:
-        if batch.worker is not None and item.whole is not None:
-            item.release = msgspec.structs.replace(item.release, occurrence=item.whole)
-    return items
 
 
 def is_refused(batch: Batch, item: Item) -> bool:
@@ -188,8 +180,6 @@ def _in_time(batch: Batch, items: Sequence[Item]) -> list[Item]:
 def _is_ready(batch: Batch, release: Release, now: int) -> bool:
     if not batch.takes(release):
         return False
-    if batch.worker is not None:
-        return release.run_at - now < LONGEST_HOLD_MS
     end_at = max(now, release.run_at) + int(_timeout_seconds(batch.world, release) * 1000)
     return release.run_at - now < LONGEST_HOLD_MS and end_at <= batch.deadline_at - RECORD_MARGIN_MS
 

@@ -50,6 +50,7 @@ class Item(msgspec.Struct):
 
     `probes`: if the item is a probe that tests whether its target has recovered, the circuit as saved for this probe.
     `is_started`: its target may have seen it. `bundled`: its message carries other items, too.
+    `came_back`: its message was received before.
     `is_informed`: it was asked whether it is still wanted, before the look. `is_read`: its record was looked for.
     `came_for`: the target for which it was sent to this queue, if it was told of another one since.
     `refusal`: why its client, as it is now, may not send to its target: then no attempt is made at the target.
@@ -68,6 +69,7 @@ class Item(msgspec.Struct):
     probes: Circuit | None = None
     is_started: bool = False
     bundled: bool = False
+    came_back: bool = False
     left: bool = False
     has_cap: bool = False
     refusal: str | None = None

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from msgspec.structs import replace as replaced
+
 from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_claim
 from clockwork.domain.lifecycle.awaited import goes_on, reopened
@@ -29,7 +31,8 @@ def park(batch: Batch, items: Sequence[Item], cause: Cause, reason: str) -> None
     """
     now = batch.world.clock.now()
     for item in items:
-        item.release = item.release.held_back(cause, now)
+        release = item.release.held_back(cause, now)
+        item.release = replaced(release, came_back=release.came_back or item.came_back)
     parked = [item for item, is_parked in batch.each(items, lambda item: _is_parked(batch, item, reason)) if is_parked]
     failing = batch.waiting.held(parked, behind_circuit=cause == "circuit") if parked else ()
     for item in parked:

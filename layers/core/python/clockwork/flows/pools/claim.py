@@ -22,7 +22,6 @@ from clockwork.domain.executions import Execution
 from clockwork.domain.ids import NamedJobId, decode_job
 from clockwork.domain.jobs import Occurrence, PoolTarget
 from clockwork.domain.lifecycle.awaiting import Worker
-from clockwork.domain.lifecycle.retries import meets_again_ms
 from clockwork.domain.lifecycle.tokens import Token
 from clockwork.domain.messages.tickets import InvalidTicket, Ticket, opened
 from clockwork.domain.pools.checkpoint import Checkpoint
@@ -32,21 +31,19 @@ from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.containment import contained
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.concurrency import give_back_all, give_back_permits
-from clockwork.flows.deliver.deliver import claimable, is_refused, record_refused, tell_of_deaths
+from clockwork.flows.deliver.deliver import is_refused, record_refused, tell_of_deaths
 from clockwork.flows.deliver.inform import LOST_CLAIM
 from clockwork.flows.deliver.items import Item, is_still_ours
 from clockwork.flows.deliver.start import wanted
 from clockwork.flows.outages import tolerated
 from clockwork.flows.pools.checkpoints import last_checkpoint
+from clockwork.flows.pools.claimable import claimable
 from clockwork.flows.pools.putting_off import Handed, PutOff
 from clockwork.flows.records import Planned, replace
 from clockwork.flows.timeline.retries import send_retries
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
-
-#: A ticket whose handler the worker lacks comes again after this long at the most (ms): another worker may have it.
-LONGEST_LACK_MS = 60_000
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -106,11 +103,18 @@ class Claimed(msgspec.Struct, frozen=True):
 
 
 class _Held(msgspec.Struct):
-    """A ticket that is in hand, with its item; None if it cannot be read now."""
+    """A ticket that is in hand, with its item; None if it cannot be read now.
+
+    Copies of one release that a call shows share the item of the first one, and its fate.
+    """
 
     asked: Asked
     ticket: Ticket
     item: Item | None = None
+
+    def is_first(self, index: int) -> bool:
+        """Whether it is the ticket, at its place `index`, of which the others are copies."""
+        return self.item is not None and self.item.message_id == str(index)
 
 
 def claim_for(
@@ -124,9 +128,9 @@ def claim_for(
     waiting = PutOff(world)
     batch = Batch(world, deadline_at, waiting, Worker(pool.name, worker_id, pool.lease_seconds * 1000))
     held = _opened(world, pool, asked)
-    items = [one.item for one in held.values() if one.item is not None]
-    waiting.handed = {one.item.message_id: _handed(one, one.item) for one in held.values() if one.item is not None}
-    started = _started(batch, _of_handlers(batch, items, handlers))
+    items = [one.item for index, one in held.items() if one.item is not None and one.is_first(index)]
+    waiting.handed = {item.message_id: _handed(held[int(item.message_id)], item) for item in items}
+    started = _started(batch, claimable(batch, items, handlers))
     _finish(batch, waiting)
     failed = set(batch.report.failed_messages)
     idle = [item for item in items if id(item) not in started and item.message_id not in failed]
@@ -135,19 +139,20 @@ def claim_for(
     done = [one for one in held.values() if one.item is not None and one.item.message_id not in kept]
     _delete(world, done)
     now = world.clock.now()
+    starts = {item.message_id: _start(item, now, started[id(item)]) for item in items if id(item) in started}
     answers = []
     for index, one in enumerate(asked):
         item = held[index].item if index in held else None
         is_left = index in held and (item is None or item.message_id in failed)
-        start = None if item is None or is_left or id(item) not in started else _start(item, now, started[id(item)])
-        answers.append(Claimed(one.claim_id, start, is_left))
+        answers.append(Claimed(one.claim_id, None if is_left else starts.get(str(index)), is_left))
     return answers
 
 
 def _opened(world: World, pool: Pool, asked: Sequence[Asked]) -> dict[int, _Held]:
     """The tickets that count, by their place. The others are gone: they prove nothing, and tell nothing."""
     keys, now = world.ticket_keys.get(), world.clock.now()
-    held = {}
+    held: dict[int, _Held] = {}
+    items: dict[str, Item] = {}
     for index, one in enumerate(asked):
         try:
             ticket = opened(one.ticket, keys, now, pool.name)
@@ -158,7 +163,8 @@ def _opened(world: World, pool: Pool, asked: Sequence[Asked]) -> dict[int, _Held
         # What a newer version has written stays for that.
         with contained(world.environment.faults, partial(_log_unread, pool.name), pool.name):
             (release,) = decode_message(ticket.release)
-            held[index].item = Item(str(index), release, secret=one.claim_id)
+            item = Item(str(index), release, secret=one.claim_id)
+            held[index].item = items.setdefault(ticket.release, item)
     return held
 
 
@@ -170,30 +176,11 @@ def _log_unread(pool: str, why_not: str) -> None:
     log.error("undecodable ticket: %s", why_not, extra={"action": "undecodable_message", "pool": pool})
 
 
-def _of_handlers(batch: Batch, items: Sequence[Item], handlers: Sequence[str]) -> list[Item]:
-    """The items whose handlers the worker has. The others come again, to another worker with some luck."""
-    having = set(handlers)
-    lacking = [
-        item
-        for item in items
-        if isinstance(t := item.release.occurrence.target, PoolTarget) and t.handler not in having
-    ]
-    now = batch.world.clock.now()
-    for item in lacking:
-        run_at = max(item.release.run_at, now + min(meets_again_ms(item.release.meets), LONGEST_LACK_MS))
-        item.release = msgspec.structs.replace(item.release, run_at=run_at, meets=item.release.meets + 1)
-    if lacking:
-        batch.send_back(lacking)
-    lacks = {id(item) for item in lacking}
-    return [item for item in items if id(item) not in lacks]
-
-
-def _started(batch: Batch, items: Sequence[Item]) -> dict[int, Checkpoint | None]:
-    """The items (by identity) that their worker is to start: claimed, and then seen to be wanted still.
+def _started(batch: Batch, claimed: Sequence[Item]) -> dict[int, Checkpoint | None]:
+    """The claimed items (by identity) that their worker is to start: those that are seen to be wanted still.
 
     Each with the last checkpoint, which only the attempts behind the first one ask for.
     """
-    claimed = claimable(batch, items)
     going = [claimed[slot] for slot in wanted(batch, claimed, range(len(claimed)))]
     going = [item for item, refused in batch.each(going, partial(is_refused, batch)) if not refused]
     record_refused(batch)

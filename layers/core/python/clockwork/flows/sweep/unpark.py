@@ -117,8 +117,9 @@ def _unpark_rows(world: World, part: Part, ramp: _Ramp, reading: ParkedRows, unt
         report.discarded += discarded
         if circuits:
             # First attempts go first. A payload that the target never takes is retried for long; others show sooner
-            # that the target has recovered.
-            rows = sorted(rows, key=lambda row: row[1].attempt > 1)
+            # that the target has recovered. What has come back without an end goes last: as the probe it may take each
+            # deliverer down, and would be parked again before it is a dead letter, for ever.
+            rows = sorted(rows, key=lambda row: (row[1].came_back, row[1].attempt > 1))
         going: list[tuple[Row, Release, int]] = []
         for row, release in rows:
             with contained(world.environment.faults, partial(reading.leave, row), row.key):

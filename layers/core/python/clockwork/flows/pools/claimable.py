@@ -1,0 +1,85 @@
+"""Claim tickets by their records: what has ended is gone, what runs is its claim's, and the rest is asked about first.
+
+The records of all tickets of a call are read at once, before anything is sent or taken for any of them. So a ticket
+that was used sends no watch and takes no slot, however often it is shown, and one that waits for a worker with its
+handler goes once its execution has ended.
+
+How it fails. The records give no answer: the tickets stay, and come back. A record changes behind the read: the claim
+loses its compare-and-set, and is planned again with the record that is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import msgspec
+
+from clockwork.domain.executions import State
+from clockwork.domain.jobs import PoolTarget
+from clockwork.domain.lifecycle.retries import meets_again_ms
+from clockwork.domain.releases import Release
+from clockwork.flows.deliver.admission import admit
+from clockwork.flows.deliver.batch import LONGEST_HOLD_MS, Batch
+from clockwork.flows.deliver.claim import claim, look, read_records
+from clockwork.flows.deliver.concurrency import keep_permit
+from clockwork.flows.deliver.inform import informed, unended, unexpired
+from clockwork.flows.deliver.items import Item
+
+#: A ticket whose handler the worker lacks comes again after this long at the most (ms): another worker may have it.
+LONGEST_LACK_MS = 60_000
+
+
+def claimable(batch: Batch, items: Sequence[Item], handlers: Sequence[str]) -> list[Item]:
+    """Claim for the worker of the batch what is due, wanted and of its handlers, in the order of `run_at`.
+
+    The others have ended, are parked or sent anew, or fail.
+    """
+    # 1. Read all records in one call. What has ended is gone.
+    read_records(batch, items)
+    items = look(batch, unended(batch, [item for item in items if not item.left]))
+    # 2. What runs is for its claim to decide. It has started as far as pauses, caps and windows go: if it waited or was
+    #    parked now, a worker that asks again would get no answer, and its claim would end with nobody at work.
+    running = [item for item in items if item.seen is not None and item.seen.state is State.RUNNING]
+    waiting = [item for item in items if item.seen is None or item.seen.state is not State.RUNNING]
+    kept = [item for item, _ in batch.each(running, partial(keep_permit, batch))]
+    # 3. End what is not wanted or too late, whoever has its handler, before a worker that lacks it sends it on.
+    waiting = unexpired(batch, informed(batch, _in_time(batch, waiting)))
+    admitted = admit(batch, _of_handlers(batch, waiting, handlers))
+    return claim(batch, [*kept, *(_whole(item) for item in admitted)])
+
+
+def _in_time(batch: Batch, items: Sequence[Item]) -> list[Item]:
+    """The items that are due so soon that their worker may wait for it. The others are sent anew."""
+    now = batch.world.clock.now()
+    ready = {id(item) for item in items if _is_ready(batch, item.release, now)}
+    batch.send_back([item for item in items if id(item) not in ready])
+    return [item for item in items if id(item) in ready]
+
+
+def _is_ready(batch: Batch, release: Release, now: int) -> bool:
+    return batch.takes(release) and release.run_at - now < LONGEST_HOLD_MS
+
+
+def _of_handlers(batch: Batch, items: Sequence[Item], handlers: Sequence[str]) -> list[Item]:
+    """The items whose handlers the worker has. The others come again, to another worker with some luck."""
+    lacking = [item for item in items if _handler_of(item) not in handlers]
+    now = batch.world.clock.now()
+    for item in lacking:
+        run_at = max(item.release.run_at, now + min(meets_again_ms(item.release.meets), LONGEST_LACK_MS))
+        item.release = msgspec.structs.replace(item.release, run_at=run_at, meets=item.release.meets + 1)
+    batch.send_back(lacking)
+    return [item for item in items if not item.left]
+
+
+def _handler_of(item: Item) -> str:
+    target = item.release.occurrence.target
+    assert isinstance(target, PoolTarget), "whoever claims for a worker takes nothing else"
+    return target.handler
+
+
+def _whole(item: Item) -> Item:
+    """The item as it is claimed: the record of a worker's claim keeps the occurrence, of a named job, too."""
+    if item.whole is not None:
+        item.release = msgspec.structs.replace(item.release, occurrence=item.whole)
+    return item
