@@ -4,34 +4,28 @@ from __future__ import annotations
 
 import msgspec
 
-from clockwork.domain.pools.presence import (
-    NOTED_EVERY_MS,
-    RENEWED_EVERY_MS,
-    Present,
-    is_news,
-)
+from clockwork.domain.pools.presence import HOUR_MS, Present
 from tests.contract.worlds import World
 from tests.support.examples import NOW
 
 FIRST = Present(pool="etl", worker_id="host-1", seen_at=NOW, running=("a.1.0", "b.1.0"), started_late_ms=40)
 
 
-def test_a_worker_is_told_as_it_was_noted_last(world: World) -> None:
+def test_a_worker_is_told_as_it_was_noted_last_in_an_hour(world: World) -> None:
     later = msgspec.structs.replace(FIRST, seen_at=NOW + 1, running=())
     for seen in (FIRST, later, msgspec.structs.replace(FIRST, worker_id="host-0")):
         world.workers.note(seen)
     world.workers.note(msgspec.structs.replace(FIRST, pool="et"))
-    assert list(world.workers.list("etl", 10)) == [msgspec.structs.replace(FIRST, worker_id="host-0"), later]
-    assert [one.worker_id for one in world.workers.list("etl", 1)] == ["host-0"]
+    assert list(world.workers.list("etl", 10)) == [later, msgspec.structs.replace(FIRST, worker_id="host-0")]
     assert list(world.workers.list("et", 10)) == [msgspec.structs.replace(FIRST, pool="et")]
     assert list(world.workers.list("gone", 10)) == []
 
 
-def test_a_note_is_written_when_something_changed_once_a_minute_at_most_and_now_and_then() -> None:
-    same = msgspec.structs.replace(FIRST, running=("b.1.0", "a.1.0"), seen_at=NOW + RENEWED_EVERY_MS - 1)
-    other = msgspec.structs.replace(FIRST, running=("b.1.0",), seen_at=NOW + NOTED_EVERY_MS)
-    assert is_news(None, FIRST)
-    assert is_news(FIRST, other)
-    assert not is_news(FIRST, msgspec.structs.replace(other, seen_at=NOW + NOTED_EVERY_MS - 1))
-    assert not is_news(FIRST, same)
-    assert is_news(FIRST, msgspec.structs.replace(same, seen_at=NOW + RENEWED_EVERY_MS))
+def test_of_many_notes_those_of_the_latest_hours_are_listed_whatever_the_names(world: World) -> None:
+    ages = {"a": 0, "b": 2, "z": 1, "0": 3, "~": 4}
+    for worker_id, hours in ages.items():
+        world.workers.note(msgspec.structs.replace(FIRST, worker_id=worker_id, seen_at=NOW - hours * HOUR_MS))
+    assert [one.worker_id for one in world.workers.list("etl", 10)] == sorted(ages, key=lambda one: ages[one])
+    assert [one.worker_id for one in world.workers.list("etl", 2)] == ["a", "z"]
+    world.workers.note(msgspec.structs.replace(FIRST, worker_id="~"))
+    assert [one.worker_id for one in world.workers.list("etl", 10)] == ["~", "a", "z", "b", "0", "~"]

@@ -10,6 +10,7 @@ import pytest
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution
+from clockwork.domain.pools.presence import HOUR_MS, MOST_REMEMBERED, Present
 from clockwork.flows.sweep.dead_letters import sweep_dead_letters
 from clockwork.flows.sweep.unpark import unpark
 from tests.handlers.fleet import HANDLER, POOL, ROLE, TARGET, Worker, claim_of, with_pool
@@ -617,6 +618,59 @@ def test_what_is_claimed_and_not_noted_yet_is_told_a_minute_later(api: Api) -> N
     later(api, 61)
     worker.beat({"token": second["token"]})
     assert {one["executionId"] for one in running(api)} == {first["executionId"], second["executionId"]}
+
+
+def test_a_claim_that_starts_nothing_notes_nobody(api: Api) -> None:
+    created(api)
+    worker = Worker(api)
+    (message,) = worker.receive()
+    claim = claim_of(message)
+    for number in range(3):
+        body = {"workerId": f"made-up-{number}", "handlers": [HANDLER], "claims": [{**claim, "ticket": "none"}]}
+        assert worker.post("claims", body).body["claims"][0]["outcome"] == "gone"
+    assert pool_of(api)["workers"] == []
+    assert worker.claim(claim)[0]["outcome"] == "start"
+    assert [one["workerId"] for one in pool_of(api)["workers"]] == ["host-1"]
+
+
+def test_who_asks_again_under_another_name_is_noted_under_the_first(api: Api) -> None:
+    created(api)
+    worker = Worker(api)
+    (message,) = worker.receive()
+    claim = claim_of(message)
+    for name in ("host-1", "made-up"):
+        body = {"workerId": name, "handlers": [HANDLER], "claims": [claim]}
+        assert worker.post("claims", body).body["claims"][0]["outcome"] == "start"
+    assert [one["workerId"] for one in pool_of(api)["workers"]] == ["host-1"]
+
+
+def test_the_workers_seen_last_are_told_however_many_there_were_before(api: Api) -> None:
+    now = api.clockwork.clock.at
+    for number in range(260):
+        early = Present(pool=POOL, worker_id=f"a-{number:03d}", seen_at=now - 2 * HOUR_MS + number)
+        api.clockwork.workers.note(early)
+    created(api)
+    (start,) = Worker(api).take()
+    told = [one["workerId"] for one in pool_of(api)["workers"]]
+    assert told == ["host-1", *(f"a-{number:03d}" for number in range(259, 60, -1))]
+    answer = api.call("GET", f"/v1/pools/{POOL}/executions", caller=ADMIN)
+    assert ([one["executionId"] for one in answer.body["items"]], answer.body["more"]) == ([start["executionId"]], True)
+    later(api, 23 * 3600)
+    assert pool_of(api)["workers"][0]["workerId"] == "host-1"
+    assert len(pool_of(api)["workers"]) == 1
+
+
+def test_names_that_one_pool_makes_up_take_no_note_of_another(api: Api) -> None:
+    created(api)
+    (start,) = Worker(api).take()
+    for number in range(MOST_REMEMBERED + 10):
+        seen = Present(pool="gpu", worker_id=str(number), seen_at=api.clockwork.clock.at)
+        api.clockwork.world.environment.present.keep(seen)
+    later(api, 61)
+    noted: list[Present] = []
+    api.clockwork.workers.note = noted.append  # type: ignore[assignment,method-assign]
+    Worker(api).beat({"token": start["token"]})
+    assert noted == []  # it is known still that nothing has changed
 
 
 def test_only_admins_list_what_runs_and_nothing_else_is_listed(api: Api) -> None:

@@ -22,6 +22,7 @@ from tests.simulation.administering import hurried, pools_written
 from tests.simulation.clients import Visit, ask_again
 from tests.simulation.departing import look_at
 from tests.simulation.named_history import CANCELLING
+from tests.simulation.pulling import PULLING
 from tests.simulation.regulated import delete_client, operate, pause_client, resume_client
 from tests.simulation.requests import CALLED_BACK, CLIENTS, PACED, REGULATED, KeyedRequest
 from tests.simulation.rows import every_row
@@ -113,7 +114,7 @@ CORNERS: dict[str, Callable[[], Steps]] = {
         *(shut, ended_waiting, in_line, lost_while_parked, paused_between),
         *(deleted_behind_circuit, directed, pools_written, hurried),
     )
-}
+} | PULLING
 
 
 def _ask(key: str, jobs: list[NewJob]) -> Callable[[Visit], None]:

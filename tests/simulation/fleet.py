@@ -84,6 +84,10 @@ class Fleet:
         self._seen: list[str] = []
         #: The claimant of each claimId that a worker made.
         self._claimants: set[str] = set()
+        #: The handlers that the workers have.
+        self.handlers: Sequence[str] = HANDLERS
+        #: Whether they show each message twice in one call, under two claimIds.
+        self.shows_twice = False
 
     @property
     def _is_troubled(self) -> bool:
@@ -91,8 +95,10 @@ class Fleet:
 
     def take(self, tickets: Sequence[tuple[str, str]]) -> None:
         """One worker has received these tickets, each with its receipt: it hands them in."""
-        handlers = HANDLERS if not self._is_troubled or self._rng.random() < 0.9 else HANDLERS[:1]
+        handlers = self.handlers if not self._is_troubled or self._rng.random() < 0.9 else HANDLERS[:1]
         asked = [Asked(self._claim_id(), text, receipt) for text, receipt in tickets]
+        if self.shows_twice or (self._is_troubled and self._rng.randrange(HONEST) == 0):
+            asked += [msgspec.structs.replace(one, claim_id=self._claim_id()) for one in asked]
         self._seen += [text for text, _ in tickets]
         if self._is_troubled and self._rng.randrange(HONEST) == 0:
             asked += self._lies()
@@ -123,7 +129,7 @@ class Fleet:
             deadline_at = world.clock.now() + world.settings.api_timeout_seconds * 1000
             pool = worked_by(world, Caller(PRINCIPAL), NAME)
             claimed = claim_for(world, pool, worker_id, handlers, asked, deadline_at)
-            note_claims(world, pool, worker_id, claimed)
+            note_claims(world, pool, claimed)
             return claimed
 
         has_given_up = False

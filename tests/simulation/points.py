@@ -18,6 +18,7 @@ POINTS: Mapping[str, Sequence[Fault]] = {
     "completed": (Fault.THROTTLED,),
     "pulled": (*OTHERS, Fault.ANSWER_LOST, Fault.SLOW),
     **dict.fromkeys(CORNERS, (*OTHERS, Fault.SLOW)),
+    **dict.fromkeys(("crowded", "recast"), (Fault.OVERTAKEN, Fault.THROTTLED)),
     "shut": (),
 }
 

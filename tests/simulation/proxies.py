@@ -15,6 +15,7 @@ from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.lifecycle.tokens import claimant_of
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.named.overlaps import LAST_THROUGH
+from clockwork.domain.pools.checkpoint import Checkpoint
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Page, Row
@@ -243,6 +244,25 @@ class GatedPools(GatedPort):
             self._inner.put(msgspec.structs.replace(stored, revision=stored.revision + 1), replaces=stored.revision)
 
 
+class GatedCheckpoints(GatedPort):
+    """`ports.Checkpoints`: of two that put one checkpoint at the same time, one comes second."""
+
+    def __init__(self, inner: ports.Checkpoints, gate: Gate) -> None:
+        super().__init__("checkpoints", inner, gate)
+        self._inner: ports.Checkpoints = inner
+
+    def put(self, before: Checkpoint | None, after: Checkpoint) -> bool:
+        def effect(some: Sequence[Checkpoint]) -> Sequence[bool]:
+            return [self._inner.put(before, one) for one in some]
+
+        return _require(self._gate.each("checkpoints.put", [after], effect, after, overtake=self._overtake))[0]
+
+    def _overtake(self, after: Checkpoint) -> None:
+        stored = self._inner.get(after.execution_id)
+        if stored is not None:
+            self._inner.put(stored, msgspec.structs.replace(stored, revision=stored.revision + 1))
+
+
 #: Ports of which one call does several things.
 OF_THEIR_OWN: dict[str, Callable[[Any, Gate], object]] = {
     "timeline": GatedTimeline,
@@ -251,6 +271,7 @@ OF_THEIR_OWN: dict[str, Callable[[Any, Gate], object]] = {
     "pool_queues": GatedPoolQueues,
     "clients": GatedClients,
     "pools": GatedPools,
+    "checkpoints": GatedCheckpoints,
 }
 
 

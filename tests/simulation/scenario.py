@@ -12,6 +12,7 @@ from tests.simulation.clients import Step
 from tests.simulation.corners import CORNERS
 from tests.simulation.faults import CALM, Adversary, Fault
 from tests.simulation.fleet import POOL
+from tests.simulation.pulling import PULLING
 from tests.simulation.requests import ADMIN, CLIENTS
 from tests.simulation.scenes import FURTHER_SCENES, SCENES
 from tests.simulation.stage import BEGAN_AT, Stage
@@ -31,6 +32,7 @@ SETTINGS = Settings.for_account().with_(
 )
 
 
+_WITH_POOL = SETTINGS.with_(pools=(SPEC,), release_queue_url="https://sqs.us-east-1.amazonaws.com/1/Release")
 _FEW_POLLS = SETTINGS.with_(tick_seconds=100, lookahead_seconds=70, commit_occurrences=500)
 #: Where a poller dies in the scene of a beat that is replaced, fires come due before the next one. In the pause of the
 #: scene of what is held back no poller drops the pointer of before the pause.
@@ -38,8 +40,8 @@ BRIEF = {
     "retimed": _FEW_POLLS,
     "held_back": _FEW_POLLS,
     "deleted_behind_circuit": SETTINGS.with_(circuit_least_outcomes=2),
-    "pulled": SETTINGS.with_(pools=(SPEC,), release_queue_url="https://sqs.us-east-1.amazonaws.com/1/Release"),
-    "pools_written": SETTINGS.with_(pools=(SPEC,), release_queue_url="https://sqs.us-east-1.amazonaws.com/1/Release"),
+    **dict.fromkeys(("pulled", "pools_written", *PULLING), _WITH_POOL),
+    "outlived": SETTINGS.with_(takes_unsigned=True),
     "shut": SETTINGS.with_(circuit_least_outcomes=3),
 }
 
@@ -75,8 +77,9 @@ def play(adversary: Adversary, scene: str, make_stage: Callable[[Settings, Adver
     """Plays a scene from beginning to end, under an adversary."""
     settings = BRIEF.get(scene, SETTINGS)
     stage = make_stage(settings, adversary) if make_stage is not None else Stage(0, settings, adversary)
-    if scene == "pulled":
-        stage.stores.ticket_keys.make("key of the scene")
+    if scene == "pulled" or scene in PULLING:
+        if scene != "keyless":
+            stage.stores.ticket_keys.make("key of the scene")
         stage.stores.pools.put(POOL, replaces=0)
     steps = {**SCENES, **FURTHER_SCENES, **CORNERS}[scene]()
     for number, (at, work) in enumerate(steps):

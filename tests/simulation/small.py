@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
+from clockwork.flows import containment
 from clockwork.flows.deliver import circuits
-from clockwork.flows.named import in_flight, unended
-from clockwork.flows.poll import portions
-from clockwork.flows.requests import clients
+from clockwork.flows.named import in_flight, marks, unended
+from clockwork.flows.poll import portions, sending
+from clockwork.flows.pools import presence
+from clockwork.flows.requests import clients, read, upcoming
 from clockwork.flows.sweep import deletion, unpark
 from clockwork.flows.timeline import later
 from clockwork.ports import registry
@@ -29,6 +31,12 @@ BOUNDS: dict[tuple[ModuleType, str], int] = {
     (clients, "MOST_REPLANS"): 1,
     (later, "MOST_TRIES"): 2,
     (registry, "MOST_TRIES"): 2,
+    (presence, "MOST_REMEMBERED"): 2,
+    (upcoming, "MOST_AHEAD"): 3,
+    (read, "MOST_BYTES"): 400,
+    (marks, "AT_ONCE"): 1,
+    (sending, "MOST_POOLED"): 5,
+    (containment, "PIECE"): 2,
 }
 
 

@@ -21,7 +21,7 @@ class WaitingTickets(Answer):
 class SeenWorker(Answer):
     """A worker that the pool has heard of within a day; of the attempts that it claimed last, how late the latest was.
 
-    `seen_at` is when it was noted last, which may be a minute ago, or hours if nothing has changed.
+    `seen_at` is when it was noted last, which may be a minute ago, or an hour if nothing has changed.
     """
 
     worker_id: str

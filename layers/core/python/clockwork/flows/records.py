@@ -29,10 +29,10 @@ class Planned(Protocol):
 P = TypeVar("P", bound=Planned)
 
 
-def replans() -> Iterator[int]:
+def replans(what: str = "its record") -> Iterator[int]:
     """Yield a number for each time that a change of one record may be planned again; then raise Unavailable."""
     yield from range(1, MOST_REPLANS + 1)
-    raise Unavailable("its record keeps changing")
+    raise Unavailable(f"{what} keeps changing")
 
 
 def replace(

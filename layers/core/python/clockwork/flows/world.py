@@ -14,7 +14,7 @@ from clockwork.domain.executions import kept_until
 from clockwork.domain.limits.circuits import Ratio
 from clockwork.domain.limits.sharing import Company
 from clockwork.domain.limits.slots import Reserved
-from clockwork.domain.pools.presence import Present
+from clockwork.domain.pools.presence import Remembered
 from clockwork.domain.retention import Retention
 from clockwork.flows.containment import ContainedExecutions, ContainedJobs, ContainedReleases, Faults
 from clockwork.flows.lasting import LastingExecutions
@@ -45,8 +45,8 @@ class Environment:
     company: Company = field(default_factory=Company)
     #: How many ordered shards the stack was made with; None until the registry has been read.
     ordered_shards: int | None = None
-    #: What this environment has noted of workers last, by pool and workerId.
-    present: dict[tuple[str, str], Present] = field(default_factory=dict)
+    #: What this environment has noted of workers last.
+    present: Remembered = field(default_factory=Remembered)
     #: The defects that were contained and not yet told.
     faults: Faults = field(default_factory=Faults)
 

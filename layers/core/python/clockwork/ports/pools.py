@@ -38,10 +38,10 @@ class Checkpoints(Protocol):
 
 
 class Workers(Protocol):
-    """What each pool has heard of its workers, until it expires."""
+    """What each pool has heard of its workers, hour by hour, until it expires."""
 
     def note(self, seen: Present) -> None:
-        """Keep this of a worker, in place of what was kept of it before."""
+        """Keep this of a worker, in place of what was kept of it in the same hour."""
 
     def list(self, pool: str, limit: int) -> Sequence[Present]:
-        """Up to `limit` workers of the pool, by their names. Some may have expired."""
+        """Up to `limit` notes of the pool, those of the latest hours first. Some may have expired."""

@@ -1,4 +1,4 @@
-"""What pools have heard of their workers, in the executions table: an item for each, in a partition of its pool."""
+"""What pools have heard of their workers, in the executions table: an item for each and hour, in a pool's partition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clockwork.domain.pools.presence import Present
 from clockwork.domain.storage.codec import decode, encode
 
 #: Prefix of the partition, in place of a jobId. No jobId holds a slash, so no record lies there.
-PREFIX = "workers/"
+PREFIX = "seen/"
 
 
 class AwsWorkers:
@@ -21,8 +21,10 @@ class AwsWorkers:
 
     def note(self, seen: Present) -> None:
         expires_at = seconds(seen.expires_at)
-        item = written(jobId=PREFIX + seen.pool, executionId=seen.worker_id, seen=encode(seen), expiresAt=expires_at)
+        name = f"{seen.hour:013d}/{seen.worker_id}"
+        item = written(jobId=PREFIX + seen.pool, executionId=name, seen=encode(seen), expiresAt=expires_at)
         self._table.store(item)
 
     def list(self, pool: str, limit: int) -> Sequence[Present]:
-        return [decode(item["seen"]["B"], Present) for item in self._table.query_all(PREFIX + pool, limit)]
+        items = self._table.query_all(PREFIX + pool, limit, newest_first=True)
+        return [decode(item["seen"]["B"], Present) for item in items]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 import msgspec
 
 #: So many attempts are noted of one worker.
 MOST_NOTED = 100
+#: An environment remembers the notes of so many workers of a pool, and notes no more of them within a minute.
+MOST_REMEMBERED = 500
 #: What is known of a worker is written at most so often by one environment (ms), ...
 NOTED_EVERY_MS = 60_000
-#: ... so often if nothing changes, and kept for so long.
-RENEWED_EVERY_MS = 6 * 3_600_000
-KEPT_MS = 24 * 3_600_000
+#: ... anew in each hour, also if nothing changes, and kept for so long.
+HOUR_MS = 3_600_000
+KEPT_MS = 24 * HOUR_MS
 
 
 class Present(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -27,16 +31,72 @@ class Present(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     started_late_ms: int | None = None
 
     @property
+    def hour(self) -> int:
+        """When the hour began in which it was seen (ms): a worker has one note for each hour."""
+        return self.seen_at - self.seen_at % HOUR_MS
+
+    @property
     def expires_at(self) -> int:
         """When TTL may delete it (ms)."""
         return self.seen_at + KEPT_MS
 
 
 def is_news(noted: Present | None, seen: Present) -> bool:
-    """Whether what was seen is to be written in place of what this environment knows to be noted."""
+    """Whether what was seen is to be written, beside or in place of what this environment knows to be noted."""
     if noted is None:
         return True
     if seen.seen_at < noted.seen_at + NOTED_EVERY_MS:
         return False
-    is_changed = set(seen.running) != set(noted.running)
-    return is_changed or seen.seen_at >= noted.seen_at + RENEWED_EVERY_MS
+    return seen.hour != noted.hour or set(seen.running) != set(noted.running)
+
+
+def newest(notes: Sequence[Present], now: int) -> list[Present]:
+    """The last note of each worker that is not over at `now`, those first that were seen last."""
+    found: dict[str, Present] = {}
+    for one in sorted(notes, key=lambda one: one.seen_at, reverse=True):
+        if now < one.expires_at:
+            found.setdefault(one.worker_id, one)
+    return [*found.values()]
+
+
+def reaches_back(notes: Sequence[Present], now: int) -> bool:
+    """Whether notes, of which those of the latest hours were asked for, have all of this hour and the one before.
+
+    Whoever is at work sends heartbeats, and so is noted in one of these.
+    """
+    return min((one.hour for one in notes), default=0) + 2 * HOUR_MS <= now
+
+
+class Remembered:
+    """What one environment has noted of the workers of each pool: of each pool so many, and those noted last."""
+
+    def __init__(self, most: int = MOST_REMEMBERED) -> None:
+        self._most = most
+        self._of_pool: dict[str, dict[str, Present]] = {}
+
+    def last(self, pool: str, worker_id: str) -> Present | None:
+        """What it has noted of a worker last, if it remembers."""
+        return self._of_pool.get(pool, {}).get(worker_id)
+
+    def has_room(self, seen: Present) -> bool:
+        """Whether another worker may be noted: not if as many of its pool were noted within the interval of one."""
+        known = self._of_pool.get(seen.pool, {})
+        if seen.worker_id in known or len(known) < self._most:
+            return True
+        return seen.seen_at >= next(iter(known.values())).seen_at + NOTED_EVERY_MS
+
+    def keep(self, seen: Present) -> None:
+        """Remember what was noted; of too many workers of a pool the one is forgotten that was noted first."""
+        known = self._of_pool.setdefault(seen.pool, {})
+        known.pop(seen.worker_id, None)
+        if len(known) >= self._most:
+            del known[next(iter(known))]
+        known[seen.worker_id] = seen
+
+    def drop(self, pool: str, ended: Collection[str]) -> None:
+        """Name no more what has ended."""
+        known = self._of_pool.get(pool, {})
+        for worker_id, seen in known.items():
+            if not set(seen.running).isdisjoint(ended):
+                left = tuple(one for one in seen.running if one not in ended)
+                known[worker_id] = msgspec.structs.replace(seen, running=left)

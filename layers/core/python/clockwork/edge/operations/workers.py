@@ -37,7 +37,7 @@ class WorkerApi(Operations):
         deadline_at = self.world.clock.now() + self.world.settings.api_timeout_seconds * 1000
         asked = [one.to_asked() for one in body.claims]
         claimed = claim_for(self.world, pool, body.worker_id, body.handlers, asked, deadline_at)
-        note_claims(self.world, pool, body.worker_id, claimed)
+        note_claims(self.world, pool, claimed)
         starts = [one.start for one in claimed if one.start is not None]
         if starts:
             self.count({"TimeToStartMs": [max(0, start.now - start.release.run_at) for start in starts]})

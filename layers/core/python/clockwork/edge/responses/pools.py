@@ -87,7 +87,7 @@ class ShownPool(AnswerBody):
         int | None,
         Meta(description="for admins: attempts that its workers have in hand, of a thousand that were looked at"),
     ] = None
-    workers: Annotated[list[SeenWorker] | None, Meta(description="for admins: heard of within a day, up to 200")] = None
+    workers: Annotated[list[SeenWorker] | None, Meta(description="for admins: the 200 seen last, within a day")] = None
 
     @classmethod
     def of(

@@ -9,14 +9,13 @@ Hand out: dies behind the fence, the worker asks again with its claimId, and get
 from __future__ import annotations
 
 from clockwork.domain import ids
-from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import State
 from clockwork.domain.ids import InvalidId
 from clockwork.domain.lifecycle.tokens import InvalidToken, decode_token
 from clockwork.domain.pools.checkpoint import Checkpoint, fenced, kept
 from clockwork.domain.pools.pool import Pool
 from clockwork.flows.pools.reports import Taken
-from clockwork.flows.records import MOST_REPLANS
+from clockwork.flows.records import replans
 from clockwork.flows.world import World
 
 
@@ -47,14 +46,12 @@ def keep_checkpoint(world: World, pool: Pool, token_text: str, sequence: int, va
         fence=token.attempt,
         expires_at=world.execution_expires_at(record.awaited.deadline_at),
     )
-    for _ in range(MOST_REPLANS + 1):
-        stored = world.checkpoints.get(token.execution_id)
-        after = kept(stored, new)
-        if after is None:
-            return Taken(token.execution_id, record, is_stale=True)
+    again = replans(f"the checkpoint of {token.execution_id}")
+    while (after := kept(stored := world.checkpoints.get(token.execution_id), new)) is not None:
         if world.checkpoints.put(stored, after):
             return Taken(token.execution_id, record)
-    raise Unavailable(f"the checkpoint of {token.execution_id} keeps changing")
+        next(again)
+    return Taken(token.execution_id, record, is_stale=True)
 
 
 def last_checkpoint(world: World, execution_id: str, attempt: int) -> Checkpoint | None:
@@ -62,11 +59,10 @@ def last_checkpoint(world: World, execution_id: str, attempt: int) -> Checkpoint
 
     Asked once the attempt is claimed. Raises Unavailable.
     """
-    for _ in range(MOST_REPLANS + 1):
-        stored = world.checkpoints.get(execution_id)
-        if stored is None:
-            return None
+    again = replans(f"the checkpoint of {execution_id}")
+    while (stored := world.checkpoints.get(execution_id)) is not None:
         after = fenced(stored, attempt)
         if after == stored or world.checkpoints.put(stored, after):
             return after
-    raise Unavailable(f"the checkpoint of {execution_id} keeps changing")
+        next(again)
+    return None

@@ -1,11 +1,14 @@
 """Note which workers a pool hears of, and tell what they have in hand: without an index over all executions.
 
-Each worker has one item with the ids of its attempts. An environment writes it when they have changed, once a minute at
-the most. Whoever asks reads the items and the records that they name, which tell what still runs.
+Each worker has one item an hour with the ids of its attempts. An environment writes it when they have changed, once a
+minute at the most. Whoever asks reads the items and the records that they name, which tell what still runs.
 
 How it fails. A note that gives no answer is let be: the worker has its answer, and the next call notes anew. Several
 environments overwrite each other's notes of one worker, with what its last heartbeat or claim told them. So an attempt
 may be missing from the list for a minute or two, and what is told of those listed is as their records have it.
+
+A worker chooses its own name. Only a claim that starts something notes one, so a name that was made up costs a ticket.
+Of one pool an environment writes 500 notes a minute at the most, and what it knows of other pools stays.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import msgspec
 from clockwork.domain import ids
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.pools.pool import Pool
-from clockwork.domain.pools.presence import MOST_NOTED, Present, is_news
+from clockwork.domain.pools.presence import MOST_NOTED, Present, is_news, newest, reaches_back
 from clockwork.flows.apart import records_apart
 from clockwork.flows.outages import tolerated
 from clockwork.flows.pools.claim import Claimed
@@ -28,15 +31,14 @@ from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
-#: So many workers are told of a pool, and so many of their attempts are looked at.
+#: So many workers are told of a pool, of so many notes, and so many of their attempts are looked at.
 MOST_WORKERS = 200
+MOST_NOTES = 1_000
 MOST_LOOKED_AT = 1_000
-#: An environment remembers so many notes.
-MOST_REMEMBERED = 1_000
 
 
 class Hands(msgspec.Struct, frozen=True):
-    """What the workers of a pool have in hand: the attempts that run, by their records, and all workers seen.
+    """What the workers of a pool have in hand: the attempts that run, by their records, and the workers seen last.
 
     `more`: there are more workers or attempts than were looked at. `running_of`: how many each worker has.
     """
@@ -51,39 +53,39 @@ class Hands(msgspec.Struct, frozen=True):
         return Counter(one.awaited.worker_id or "" for one in self.running if one.awaited is not None)
 
 
-def note_claims(world: World, pool: Pool, worker_id: str, claimed: Sequence[Claimed]) -> None:
-    """Note that a worker has claimed, and what it may start, beside what it has."""
+def note_claims(world: World, pool: Pool, claimed: Sequence[Claimed]) -> None:
+    """Note what the worker of a claim may start, beside what it has. One that starts nothing is not noted."""
     starts = [one.start for one in claimed if one.start is not None]
-    started = [start.release.execution_id for start in starts]
     late_ms = max((max(0, start.now - start.release.run_at) for start in starts), default=None)
-    _note(world, pool, worker_id, started, late_ms)
+    _note_each(world, pool, [start.claimed for start in starts], late_ms)
 
 
 def note_beats(world: World, pool: Pool, taken: Sequence[Taken]) -> None:
     """Note what workers have in hand, as their heartbeats tell."""
-    found: dict[str, list[str]] = {}
-    for one in taken:
-        if not one.is_stale and one.record is not None and one.record.awaited is not None:
-            found.setdefault(one.record.awaited.worker_id or "", []).append(one.record.execution_id)
-    for worker_id, running in found.items():
-        _note(world, pool, worker_id, running, None)
+    _note_each(world, pool, [one.record for one in taken if not one.is_stale and one.record is not None], None)
 
 
 def forget_ended(world: World, pool: Pool, taken: Sequence[Taken]) -> None:
     """Let this environment name no more what has ended. What is noted of it is let be: its record tells."""
     # Whose token is stale says nothing of the attempt that is at work now.
     told = [one for one in taken if not one.is_stale and not one.is_unavailable]
-    ended = {one.execution_id for one in told}
-    remembered = world.environment.present
-    for key, seen in [*remembered.items()]:
-        if key[0] == pool.name and not ended.isdisjoint(seen.running):
-            left = tuple(one for one in seen.running if one not in ended)
-            remembered[key] = msgspec.structs.replace(seen, running=left)
+    ended = {one.execution_id for one in told if one.execution_id is not None}
+    world.environment.present.drop(pool.name, ended)
+
+
+def _note_each(world: World, pool: Pool, records: Sequence[Execution], late_ms: int | None) -> None:
+    """Note what runs under the names that the records have: who asks again for a claim does not get another one."""
+    found: dict[str, list[str]] = {}
+    for one in records:
+        if one.awaited is not None:
+            found.setdefault(one.awaited.worker_id or "", []).append(one.execution_id)
+    for worker_id, running in found.items():
+        _note(world, pool, worker_id, running, late_ms)
 
 
 def _note(world: World, pool: Pool, worker_id: str, told: Sequence[str], late_ms: int | None) -> None:
-    remembered, key = world.environment.present, (pool.name, worker_id)
-    noted = remembered.get(key)
+    remembered = world.environment.present
+    noted = remembered.last(pool.name, worker_id)
     # One call may tell of some attempts only: those before may run still.
     running = [*dict.fromkeys([*told, *(noted.running if noted is not None else ())])]
     seen = Present(
@@ -93,24 +95,25 @@ def _note(world: World, pool: Pool, worker_id: str, told: Sequence[str], late_ms
         running=tuple(running[:MOST_NOTED]),
         started_late_ms=late_ms if late_ms is not None or noted is None else noted.started_late_ms,
     )
-    if not is_news(noted, seen):
+    if not is_news(noted, seen) or not remembered.has_room(seen):
         return
     with tolerated(world, log, "a worker is not noted: %s", {"action": "worker_not_noted", "pool": pool.name}):
         world.workers.note(seen)
-        if len(remembered) >= MOST_REMEMBERED:
-            remembered.clear()
-        remembered[key] = seen
+        remembered.keep(seen)
 
 
 def in_hand(world: World, pool: Pool) -> Hands:
     """What the workers of a pool have in hand. Raises Unavailable."""
-    found = world.workers.list(pool.name, MOST_WORKERS + 1)
-    workers = sorted(found[:MOST_WORKERS], key=lambda one: one.seen_at, reverse=True)
+    now = world.clock.now()
+    notes = world.workers.list(pool.name, MOST_NOTES + 1)
+    found = newest(notes, now)
+    workers = found[:MOST_WORKERS]
     named = list(dict.fromkeys(one for worker in workers for one in worker.running))
     refs = [(ids.decode_execution(one).job_id, one) for one in named[:MOST_LOOKED_AT]]
     records = records_apart(world, refs) if refs else []
     running = [one for one in records if isinstance(one, Execution) and _is_in_hand(pool, one)]
-    return Hands(workers, running, len(found) > MOST_WORKERS or len(named) > MOST_LOOKED_AT)
+    is_cut = len(notes) > MOST_NOTES and not reaches_back(notes, now)
+    return Hands(workers, running, is_cut or len(found) > MOST_WORKERS or len(named) > MOST_LOOKED_AT)
 
 
 def _is_in_hand(pool: Pool, record: Execution) -> bool:

@@ -11,12 +11,12 @@ from collections.abc import Callable
 
 import msgspec
 
-from clockwork.domain.errors import NotAllowed, PoolNotFound, RevisionConflict, Unavailable
+from clockwork.domain.errors import NotAllowed, PoolNotFound, RevisionConflict
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.requests.differences import differences
 from clockwork.domain.requests.trail import Note, unnoted
 from clockwork.flows.access import Caller
-from clockwork.flows.records import MOST_REPLANS
+from clockwork.flows.records import replans
 from clockwork.flows.world import World
 
 #: Prefix of a pool's name where a trail has a clientId; no clientId holds a slash.
@@ -63,7 +63,8 @@ def change_pool(
     `note` is called before anything is written. Raises PoolNotFound, RevisionConflict if the pool is not at `revision`,
     if that is given (0: nobody has written it), and Unavailable if the result is not certain: the caller may repeat.
     """
-    for _ in range(MOST_REPLANS + 1):
+    again = replans(f"pool {name}")
+    while True:
         before = get_pool(world, name, fresh=True)
         after = change(before)
         if before.revision and after == before:
@@ -77,4 +78,4 @@ def change_pool(
         world.ticket_keys.make(world.random.token() + world.random.token())
         if world.pools.put(after, replaces=before.revision):
             return after
-    raise Unavailable(f"pool {name} keeps changing")
+        next(again)

@@ -1,0 +1,105 @@
+"""Corner scenes of pools: no key, no handler, more than may be in hand, changes beneath a claim, and late reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from clockwork.domain.errors import UnknownToken
+from clockwork.domain.executions import State
+from clockwork.domain.ids import only_execution
+from clockwork.domain.jobs import Payload, PoolTarget
+from clockwork.domain.lifecycle.tokens import Token
+from clockwork.domain.named import changes
+from clockwork.domain.requests.create import NewJob
+from clockwork.flows.requests import unsigned
+from clockwork.flows.requests.reporting import Reported
+from clockwork.flows.world import World
+from tests.simulation.clients import Visit, ask_again
+from tests.simulation.fleet import HANDLERS
+from tests.simulation.requests import POOL, REGULATED, KeyedRequest
+from tests.simulation.scenes import Steps, change_key, create_key, definition_of, job_of, keyed_request
+from tests.simulation.stage import BEGAN_AT
+
+WORK, TOIL = (PoolTarget(POOL, handler, 300) for handler in HANDLERS)
+#: The secret of a token that a receiver comes with once its execution has gone.
+SECRET = "a" * 22
+#: So many changes meet one claim, so long apart (ms). Of four, this one is of the handler.
+CHANGES, CHANGED_EVERY_MS, CHANGES_HANDLER = 14, 25, 3
+
+
+def keyless() -> Steps:
+    """Jobs for a pool come due before there is a key for tickets: they wait, and are sent once it is made."""
+    jobs = [msgspec.structs.replace(job_of(b"keyless %d" % n, 2_000 + n), target=WORK) for n in range(2)]
+
+    def make_key(visit: Visit) -> None:
+        visit.desk.cloud.stores.ticket_keys.make("a key that comes late")
+
+    return [(1_000, _ask("keyless", jobs)), (120_000, make_key)]
+
+
+def lacking() -> Steps:
+    """The workers lack a handler for a while, and show each message twice: tickets go on, and come back."""
+
+    def let_lack(visit: Visit) -> None:
+        visit.desk.cloud.fleet.handlers, visit.desk.cloud.fleet.shows_twice = HANDLERS[:1], True
+
+    def let_have(visit: Visit) -> None:
+        visit.desk.cloud.fleet.handlers, visit.desk.cloud.fleet.shows_twice = HANDLERS, False
+
+    jobs = [msgspec.structs.replace(job_of(b"lacking %d" % n, 2_000), target=TOIL) for n in range(2)]
+    return [(500, let_lack), (1_000, _ask("lacking", jobs)), (30_000, let_have)]
+
+
+def crowded() -> Steps:
+    """More jobs of a client come due at once than it may have in hand, and than its rate lets start."""
+    jobs = [msgspec.structs.replace(job_of(b"crowded %d" % n, 2_000), target=WORK) for n in range(7)]
+
+    def ask(visit: Visit) -> None:
+        visit.client = REGULATED
+        ask_again(visit, KeyedRequest(keyed_request("crowded", jobs, REGULATED), visit.now))
+
+    return [(1_000, ask)]
+
+
+def recast() -> Steps:
+    """A job of a pool gets another payload, and another handler, again and again while a worker claims its fire."""
+    at = BEGAN_AT + 3_000
+    steps: list[tuple[int, Callable[[Visit], None]]] = [(1_000, create_key("recast", target=WORK, at=at))]
+    for number in range(CHANGES):
+        target = TOIL if number % 4 == CHANGES_HANDLER else WORK
+        wanted = definition_of(target=target, payload=Payload(b"recast %d" % number), at=at)
+        changed = change_key("recast", changes.replaced(wanted, b"%d" % number), is_repeated=False)
+        steps.append((2_400 + CHANGED_EVERY_MS * number, changed))
+    return steps
+
+
+def outlived() -> Steps:
+    """A receiver comes unsigned, under a token that was given out once, after the record has gone."""
+
+    def come(visit: Visit) -> None:
+        keys = visit.desk.cloud.stores.ticket_keys
+        keys.make("key of the scene")
+        token = Token(only_execution("gone", BEGAN_AT), 1, SECRET).checked(keys.get()[0])
+
+        def flow(world: World, _: Sequence[str]) -> None:
+            said = Reported(State.SUCCEEDED)
+            unsigned.report_unsigned(world, unsigned.checked_token(world, str(token)), said)
+
+        try:
+            visit.call_until_answered(flow)
+            visit.watcher.violated("I1", "a report of what is gone is taken", token.execution_id)
+        except UnknownToken:
+            pass
+
+    return [(1_000, come)]
+
+
+def _ask(key: str, jobs: list[NewJob]) -> Callable[[Visit], None]:
+    return lambda visit: ask_again(visit, KeyedRequest(keyed_request(key, jobs), visit.now))
+
+
+PULLING: dict[str, Callable[[], Steps]] = {
+    scene.__name__: scene for scene in (keyless, lacking, crowded, recast, outlived)
+}
