@@ -21,6 +21,8 @@ from local.emulator import Credentials, Emulator
 
 #: How far ahead the first job is due: too far for a create to start a poller, but within a poller's lookahead.
 LEAD_SECONDS = 180
+#: Between the heartbeats of an attempt: a sixth of the default lease, as the client's worker has it (ms).
+BEAT_EVERY_MS = 15_000
 TICK_SECONDS = 60
 PAYLOAD_BYTES = 200
 LARGER_PAYLOAD_BYTES = 1_024
@@ -153,7 +155,7 @@ class Path:
             scheduled.request("POST", f"/v1/pools/{POOL.name}/checkpoints", value)
         before = meter.usage()
         for _ in range(jobs // len(tokens)):
-            scheduled.clock.hold_until(scheduled.clock.at + 45_000)
+            scheduled.clock.hold_until(scheduled.clock.at + BEAT_EVERY_MS)
             beats = [{"token": token} for token in tokens]
             answers = scheduled.request("POST", f"/v1/pools/{POOL.name}/heartbeats", {"heartbeats": beats})
             if any(one["outcome"] != "ok" for one in answers["heartbeats"]):

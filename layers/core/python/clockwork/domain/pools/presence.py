@@ -12,7 +12,7 @@ MOST_NOTED = 100
 MOST_REMEMBERED = 500
 #: What is known of a worker is written at most so often by one environment (ms), ...
 NOTED_EVERY_MS = 60_000
-#: ... anew in each hour, also if nothing changes, and kept for so long.
+#: ... an hour later also if nothing changes, and kept for so long.
 HOUR_MS = 3_600_000
 KEPT_MS = 24 * HOUR_MS
 
@@ -47,7 +47,7 @@ def is_news(noted: Present | None, seen: Present) -> bool:
         return True
     if seen.seen_at < noted.seen_at + NOTED_EVERY_MS:
         return False
-    return seen.hour != noted.hour or set(seen.running) != set(noted.running)
+    return seen.seen_at >= noted.seen_at + HOUR_MS or set(seen.running) != set(noted.running)
 
 
 def newest(notes: Sequence[Present], now: int) -> list[Present]:
@@ -62,7 +62,7 @@ def newest(notes: Sequence[Present], now: int) -> list[Present]:
 def reaches_back(notes: Sequence[Present], now: int) -> bool:
     """Whether notes, of which those of the latest hours were asked for, have all of this hour and the one before.
 
-    Whoever is at work sends heartbeats, and so is noted in one of these.
+    Whoever is at work sends heartbeats, and so is noted anew within the hour: in one of these.
     """
     return min((one.hour for one in notes), default=0) + 2 * HOUR_MS <= now
 
