@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
+from clockwork.domain.pools import presence
 from clockwork.flows import containment
 from clockwork.flows.deliver import circuits
 from clockwork.flows.named import in_flight, marks, unended
 from clockwork.flows.poll import portions, sending
-from clockwork.flows.pools import presence
 from clockwork.flows.requests import clients, read, upcoming
 from clockwork.flows.sweep import deletion, unpark
 from clockwork.flows.timeline import later

@@ -70,8 +70,8 @@ def reaches_back(notes: Sequence[Present], now: int) -> bool:
 class Remembered:
     """What one environment has noted of the workers of each pool: of each pool so many, and those noted last."""
 
-    def __init__(self, most: int = MOST_REMEMBERED) -> None:
-        self._most = most
+    def __init__(self, most: int | None = None) -> None:
+        self._most = MOST_REMEMBERED if most is None else most
         self._of_pool: dict[str, dict[str, Present]] = {}
 
     def last(self, pool: str, worker_id: str) -> Present | None:
