@@ -84,6 +84,8 @@ class Fleet:
         self._seen: list[str] = []
         #: The claimant of each claimId that a worker made.
         self._claimants: set[str] = set()
+        #: By claimId: when a worker asked for that claim first (ms).
+        self._asked_at: dict[str, int] = {}
         #: The handlers that the workers have.
         self.handlers: Sequence[str] = HANDLERS
         #: Whether they show each message twice in one call, under two claimIds.
@@ -120,6 +122,8 @@ class Fleet:
 
     def _claim(self, asked: Sequence[Asked], handlers: Sequence[str], tries: int) -> None:
         sent_at, claimants = self._scheduler.now, {claimant_of(one.claim_id) for one in asked}
+        for one in asked:
+            self._asked_at.setdefault(one.claim_id, sent_at)
         worker_id = self._rng.choice(WORKERS)
         self._claimants |= claimants
 
@@ -170,10 +174,10 @@ class Fleet:
         self._watcher.require(not forged, "P5", "a ticket that was made up starts something", start.release.job_id)
         # An answer may be late, and a worker may pause before it starts: its own count decides.
         lag_ms = self._rng.randrange(1, 90_000) if self._is_troubled and self._rng.random() < 0.05 else 1
-        begin = partial(self._begin, actor, start, sent_at, self._scheduler.now)
+        begin = partial(self._begin, actor, start, sent_at, self._scheduler.now, self._asked_at[claimed.claim_id])
         self._scheduler.after(start.start_in_ms + lag_ms, begin)
 
-    def _begin(self, actor: Actor, start: Start, sent_at: int, answered_at: int) -> None:
+    def _begin(self, actor: Actor, start: Start, sent_at: int, answered_at: int, asked_at: int) -> None:
         now, labour, lease_until = self._scheduler.now, self._watcher.labour, sent_at + start.lease_in_ms
         if now >= lease_until:
             return  # Its own count is over.
@@ -183,7 +187,7 @@ class Fleet:
         self._watcher.require(objection is None, "P1", str(objection), about)
         objection = labour.early_objection(wanted_at, start.now + now - answered_at)
         self._watcher.require(objection is None, "P6", str(objection), about)
-        self._watcher.begun(actor, delivery, start.claimed)
+        self._watcher.begun(actor, delivery, start.claimed, asked_at)
         self._goes_on(start, sent_at)
         if self._rng.random() < LOOKS:
             self._look()

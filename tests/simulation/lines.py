@@ -30,7 +30,12 @@ class Lines:
         self._ended_at: dict[str, int] = {}
         self._has_slot: set[tuple[str, int, int]] = set()
         self._places: defaultdict[tuple[str, int, int], set[int]] = defaultdict(set)
-        #: How often the check of an attempt's ticket has made the ticket again, which then waits in line from its end.
+        #: The slots that an attempt had: what loses one keeps its instant as its place.
+        self._slots: defaultdict[tuple[str, int, int], set[int]] = defaultdict(set)
+        #: How many messages api and pollers made of an attempt, each of which waits in line from its end. They make two
+        #: if the row came between a poller's cursor and its horizon.
+        self._made: Counter[tuple[str, int, int]] = Counter()
+        #: How often the check of an attempt's ticket has made the ticket again, which waits like another message.
         self._made_again: Counter[tuple[str, int, int]] = Counter()
         self._free_at: dict[str, float] = {}
         #: By client: stretches in which slots passed unused (ms).
@@ -56,10 +61,14 @@ class Lines:
     def sent(self, actor: Actor | None, release: Release) -> str | None:
         """Notes a release that the queue took; returns why it must not have a slot, or None."""
         key = release.execution_id, release.attempt, release.parkings
-        if actor is not None and actor.name == "deliverer" and isinstance(release.occurrence.target, PoolTarget):
-            self._made_again[key] += release.line is None
-        if release.line is not None and release.line.place is not None and not release.paced:
-            self._places[key].add(release.line.place)
+        if release.line is None and actor is not None:
+            kind = actor.name.split()[0].partition("<")[0]
+            self._made[key] += kind in ("api", "poller")
+            self._made_again[key] += kind == "deliverer" and isinstance(release.occurrence.target, PoolTarget)
+        if release.paced:
+            self._slots[key].add(release.run_at)
+        elif (place := None if release.line is None else release.line.place) is not None:
+            self._places[key] |= {place} - self._slots[key]
         if not release.paced or key in self._has_slot:
             return None
         self._has_slot.add(key)
@@ -73,7 +82,7 @@ class Lines:
     def place_objection(self) -> str | None:
         """A sentence about an attempt that was given more than one place. For runs without faults."""
         for key, places in self._places.items():
-            if len(places) > 1 + self._made_again[key]:
+            if len(places) > max(1, self._made[key]) + self._made_again[key]:
                 return f"attempt {key[1]} of {key[0]} was given {len(places)} places"
         return None
 

@@ -266,6 +266,28 @@ def test_a_ticket_that_its_check_makes_again_has_a_place_of_its_own() -> None:
     assert lines.place_objection() is not None
 
 
+def test_each_message_that_is_made_of_an_attempt_has_a_place_of_its_own() -> None:
+    lines, api, poller, deliverer = Lines(60_000), an_actor(), an_actor(), an_actor()
+    api.name, poller.name, deliverer.name = "api<acme create", "poller p000", "deliverer"
+    lines.sent(api, RELEASE)
+    lines.sent(deliverer, lined(NOW + 90_000))
+    lines.sent(deliverer, lined(NOW + 95_000))
+    assert lines.place_objection() is not None
+    lines.sent(poller, RELEASE)
+    assert lines.place_objection() is None
+
+
+def test_what_loses_its_slot_keeps_the_instant_of_it_as_its_place() -> None:
+    lines = Lines(60_000)
+    lines.sent(an_actor(), lined(NOW + 90_000))
+    slot = msgspec.structs.replace(PACED, run_at=NOW + 88_000)
+    lines.sent(an_actor(), slot)
+    lines.sent(an_actor(), slot.without_slot())
+    assert lines.place_objection() is None
+    lines.sent(an_actor(), lined(NOW + 89_000))
+    assert lines.place_objection() is not None
+
+
 def pulled(release: Release, target: PoolTarget) -> Release:
     occurrence = msgspec.structs.replace(release.occurrence, target=target)
     return msgspec.structs.replace(release, occurrence=occurrence)

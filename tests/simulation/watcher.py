@@ -387,9 +387,14 @@ class Watcher:
             ended = self._scheduler.now + 2 * MOST_SKEW_MS > over_at
         self.require(noted or ours or ended, "I4", f"{after.state} replaces a live claim", after.job_id)
 
-    def started(self, actor: Actor, delivery: Delivery, clock_now: int) -> None:
-        """Checks an attempt that begins: the target may see it from now on."""
+    def started(self, actor: Actor, delivery: Delivery, clock_now: int, called_at: int | None = None) -> None:
+        """Checks an attempt that begins: the target may see it from now on.
+
+        `called_at`: when the invocation began that started it (ms, true time), if that is known.
+        """
         job_id, occurrence = delivery.job_id, delivery.occurrence
+        now = self._scheduler.now
+        judged_at = now if called_at is None else min(now, called_at + self._invocation_ms - MOST_SKEW_MS)
         seen = self.seen[job_id]
         seen.starts.append((self._scheduler.now, delivery.attempt))
         self.first_starts.setdefault(delivery.execution_id, (self._scheduler.now, delivery))
@@ -403,8 +408,9 @@ class Watcher:
         self._check_bounded(delivery)
         self.require(objection is None, "I7", str(objection), job_id)
         self._check_order(delivery)
-        self._check_wanted_now(job_id, occurrence)
-        self._check_granted(delivery)
+        self._check_wanted_at(judged_at, job_id, occurrence)
+        objection = self.grants.objection(delivery, judged_at)
+        self.require(objection is None, "I9", str(objection), job_id)
         promise = self.promises.get(job_id)
         if promise is not None:
             self._check_not_cancelled(promise, delivery.attempt)
@@ -460,28 +466,22 @@ class Watcher:
         promise = self.promises.get(placed.job_id)
         return self.named.is_outdated(placed.execution_id) if promise is None else promise.cancel_asked
 
-    def _check_wanted_now(self, job_id: str, occurrence: Occurrence) -> None:
+    def _check_wanted_at(self, judged_at: int, job_id: str, occurrence: Occurrence) -> None:
         """Requires that when its invocation began the job had not expired, nor its client been paused or deleted."""
-        began_at = self._scheduler.now - self._invocation_ms
+        began_at = judged_at - self._invocation_ms
         window_seconds = occurrence.relevancy_window_seconds
         earliest_at = max(occurrence.due_at, occurrence.created_at)
         in_time = window_seconds is None or began_at <= earliest_at + window_seconds * 1000
         self.require(in_time, "I3", "an attempt begins after its window", job_id)
         paused_at = self._paused_since.get(occurrence.client_id, began_at)
         self.require(paused_at >= began_at, "I8", "an attempt begins though its client is paused", job_id)
-        objection = self.departures.start_objection(
-            occurrence.client_id, self._promised_at(job_id), self._scheduler.now
-        )
+        objection = self.departures.start_objection(occurrence.client_id, self._promised_at(job_id), judged_at)
         self.require(objection is None, "I5", str(objection), job_id)
 
     def _promised_at(self, job_id: str) -> int | None:
         """When a job was acknowledged (ms, true time); None for a named job, or one that was not."""
         promise = self.promises.get(job_id)
         return None if promise is None else promise.acknowledged_at
-
-    def _check_granted(self, delivery: Delivery) -> None:
-        objection = self.grants.objection(delivery, self._scheduler.now)
-        self.require(objection is None, "I9", str(objection), delivery.job_id)
 
     def _check_claimed(self, actor: Actor, delivery: Delivery, clock_now: int) -> None:
         record = self.executions.find(delivery.job_id, delivery.execution_id)
@@ -494,12 +494,15 @@ class Watcher:
         early = self._not_before.get(delivery.execution_id, 0) - clock_now
         self.require(early <= 0, "I2", f"a retry begins {early} ms early", about)
 
-    def begun(self, actor: Actor, delivery: Delivery, claimed: Execution) -> None:
-        """Checks an attempt that a worker begins, which `actor` has claimed for it."""
+    def begun(self, actor: Actor, delivery: Delivery, claimed: Execution, asked_at: int) -> None:
+        """Checks an attempt that a worker begins, which `actor` has claimed for it.
+
+        `asked_at`: when the worker asked for its claim first (ms, true time). It may begin as long as it has the lease.
+        """
         about, now = delivery.job_id, self._scheduler.now
         objection = self.labour.start_objection(delivery.execution_id, delivery.attempt)
         self.require(objection is None, "P7", str(objection), about)
-        self.started(actor, delivery, now + MOST_SKEW_MS)
+        self.started(actor, delivery, now + MOST_SKEW_MS, asked_at)
         known = self._begun.setdefault((delivery.execution_id, delivery.attempt), claimed.claimant)
         self.require(known == claimed.claimant, "P8", f"attempt {delivery.attempt} is begun under two claims", about)
 
