@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -67,6 +68,14 @@ def record_of(clockwork: MemoryClockwork, made: Release) -> Execution:
     found = clockwork.executions.find(made.job_id, made.execution_id)
     assert found is not None
     return found
+
+
+class _Killed(BaseException):
+    """The end of an environment of the api: no `except Exception` sees it."""
+
+
+def _die(*_: Any) -> None:
+    raise _Killed
 
 
 def change_client(clockwork: MemoryClockwork, **changes: Any) -> None:
@@ -144,6 +153,34 @@ def test_a_worker_that_asks_again_starts_though_its_client_was_paused_meanwhile(
     assert again is not None
     assert again.token == first.token
     assert (record_of(clockwork, made).state, record_of(clockwork, made).attempt) == (State.RUNNING, 1)
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_a_worker_that_asks_again_starts_nothing_that_its_client_may_not_send(
+    clockwork: MemoryClockwork, dies: bool
+) -> None:
+    (made,) = sent(clockwork)
+    asked = received(clockwork)
+    if dies:
+        change_client(clockwork, allowed_pools=())
+    with suppress(_Killed), pytest.MonkeyPatch.context() as broken:
+        if dies:
+            broken.setattr("clockwork.flows.pools.claim.record_refused", _die)
+        claim(clockwork, asked)
+    assert record_of(clockwork, made).state is State.RUNNING
+    change_client(clockwork, allowed_pools=())
+    (answer,) = claim(clockwork, asked)
+    assert (answer.start, answer.is_left) == (None, False)
+    assert record_of(clockwork, made).state is State.DEAD
+
+
+def test_a_worker_that_asks_again_starts_nothing_of_a_client_that_was_deleted(clockwork: MemoryClockwork) -> None:
+    (made,) = sent(clockwork)
+    asked = received(clockwork)
+    assert claim(clockwork, asked)[0].start is not None
+    change_client(clockwork, deleting_at=clockwork.clock.at + 1)
+    assert claim(clockwork, asked)[0].start is None
+    assert record_of(clockwork, made).state is State.CANCELLED
 
 
 def test_a_worker_that_asks_again_waits_for_no_slot(clockwork: MemoryClockwork) -> None:

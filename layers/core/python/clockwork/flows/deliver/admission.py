@@ -36,6 +36,22 @@ def admit(batch: Batch, items: Sequence[Item]) -> list[Item]:
     return admitted
 
 
+def still_allowed(batch: Batch, items: Sequence[Item]) -> list[Item]:
+    """The items whose claim stands, marked where their client was deleted or may not send there: these end.
+
+    Nothing else holds them back, since they were admitted before.
+    """
+    judged: list[Item] = []
+    for client_id, group in groupby(sorted(items, key=_client_of), key=_client_of):
+        some = list(group)
+        with batch.failing(*some):
+            client = batch.world.clients.get(client_id)
+            disowned, owned = _disowned(batch, client, some)
+            refused, allowed = _refused(batch, client, owned)
+            judged += [*disowned, *refused, *allowed]
+    return judged
+
+
 def _admitted(batch: Batch, client_id: str, items: list[Item]) -> list[Item]:
     """The items of one client that may start now.
 

@@ -19,7 +19,7 @@ from clockwork.domain.executions import State
 from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.lifecycle.retries import meets_again_ms
 from clockwork.domain.releases import Release
-from clockwork.flows.deliver.admission import admit
+from clockwork.flows.deliver.admission import admit, still_allowed
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS, Batch
 from clockwork.flows.deliver.claim import claim, look, read_records
 from clockwork.flows.deliver.concurrency import keep_permit
@@ -39,10 +39,11 @@ def claimable(batch: Batch, items: Sequence[Item], handlers: Sequence[str]) -> l
     read_records(batch, items)
     items = look(batch, unended(batch, [item for item in items if not item.left]))
     # 2. What runs is for its claim to decide. It has started as far as pauses, caps and windows go: if it waited or was
-    #    parked now, a worker that asks again would get no answer, and its claim would end with nobody at work.
+    #    parked now, a worker that asks again would get no answer, and its claim would end with nobody at work. But
+    #    whoever asks again has started nothing, so what its client may not do any more ends.
     running = [item for item in items if item.seen is not None and item.seen.state is State.RUNNING]
     waiting = [item for item in items if item.seen is None or item.seen.state is not State.RUNNING]
-    kept = [item for item, _ in batch.each(running, partial(keep_permit, batch))]
+    kept = [item for item, _ in batch.each(still_allowed(batch, running), partial(keep_permit, batch))]
     # 3. End what is not wanted or too late, whoever has its handler, before a worker that lacks it sends it on.
     waiting = unexpired(batch, informed(batch, _in_time(batch, waiting)))
     admitted = admit(batch, _of_handlers(batch, waiting, handlers))
