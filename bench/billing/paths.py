@@ -21,8 +21,9 @@ from local.emulator import Credentials, Emulator
 
 #: How far ahead the first job is due: too far for a create to start a poller, but within a poller's lookahead.
 LEAD_SECONDS = 180
-#: Between the heartbeats of an attempt: a sixth of the default lease, as the client's worker has it (ms).
-BEAT_EVERY_MS = 15_000
+#: Between two heartbeats of an attempt (ms): so long that each renews its claim, and so is written. A worker sends
+#: more, and the others write nothing.
+BEAT_EVERY_MS = POOL.lease_seconds * 1000 * 55 // 100
 TICK_SECONDS = 60
 PAYLOAD_BYTES = 200
 LARGER_PAYLOAD_BYTES = 1_024

@@ -51,7 +51,7 @@ _QUEUES = (
 )
 PRINCIPAL = "arn:aws:iam::111111111111:user/caller"
 #: The pool that jobs may target, whose workers the caller is.
-POOL = Pool(name="etl", revision=1, principals=(PRINCIPAL,), handlers=("work",))
+POOL = Pool(name="etl", revision=1, principals=(PRINCIPAL,), handlers=("work",), lease_seconds=60)
 #: A caller as API Gateway logs it: a session of a role.
 _CALLER = "arn:aws:sts::111111111111:assumed-role/OrdersService/i-0123456789abcdef0"
 _MAKERS = {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -145,12 +146,12 @@ class Fleet:
 
     def wait_for(self, condition: Callable[[], Any]) -> None:
         """Wait until something holds, which a call may bring about. Fails if it never does."""
+        until = time.monotonic() + PATIENCE
         with self.changed:
-            for _ in range(int(PATIENCE / 0.02)):
-                if condition():
-                    return
+            while not condition():
+                if time.monotonic() >= until:
+                    raise AssertionError("it never came to that")
                 self.changed.wait(0.02)
-        raise AssertionError("it never came to that")
 
     def asked(self, what: str) -> list[dict[str, Any]]:
         """The bodies of the calls that asked for this."""
