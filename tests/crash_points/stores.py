@@ -23,6 +23,7 @@ from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
 from clockwork.aws.stores.ticket_keys import AwsTicketKeys
 from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.aws.stores.trail import AwsTrail
+from clockwork.aws.stores.workers import PREFIX as SEEN
 from clockwork.aws.stores.workers import AwsWorkers
 from clockwork.aws.targets.notices import AwsNotices
 from clockwork.domain.clients import Client
@@ -61,6 +62,7 @@ class AwsStores(Stores):
         self._pool_queues = MotoPoolQueues(services, pooled, clock)
         self.pool_queues = self._pool_queues  # type: ignore[assignment]
         self.ticket_keys = AwsTicketKeys(aws, "clients")  # type: ignore[assignment]
+        self.pools = AwsPools(aws, "clients")  # type: ignore[assignment]
         urls = {pool: {one: url(f"pool-{one}") for one in of} for pool, of in settings.pool_queue_urls.items()}
         letters = [*QUEUES.values(), *(POOL_QUEUES[name] for name in pooled)]
 
@@ -156,8 +158,8 @@ class AwsStores(Stores):
         self.timeline.cancel(asked["Key"]["partitionId"]["S"], asked["Key"]["scheduleTime"]["S"], int(element))
 
     def _mirror_execution(self, asked: Mapping[str, Any], _: object) -> None:
-        if asked["Item"]["jobId"]["S"].startswith(CHECKPOINTS):
-            return  # The workers judge checkpoints by what they are told.
+        if asked["Item"]["jobId"]["S"].startswith((CHECKPOINTS, SEEN)):
+            return  # The workers judge checkpoints, and what is told of them, by the answers.
         after = decode(asked["Item"]["record"]["B"], Execution)
         (saved,) = self.executions.save([(self.executions.find(after.job_id, after.execution_id), after)])
         assert saved.ok, f"{after.execution_id} is {saved.actual} where memory is asked"
