@@ -26,11 +26,11 @@ SHORT = {
     "ordered_wait_seconds": 900,
 }
 #: So long after faults have stopped the paused client stays paused (ms): longer than anything but a record is kept.
-LONG_PAUSE_MS = 3_200_000
+LONG_PAUSE_MS = 5_200_000
 #: Retries that are further away than records are kept.
 SLOW_RETRIES = (
-    RetryPolicy(max_attempts=2, backoff="fixed", initial_seconds=4_000, max_seconds=4_000, jitter="none"),
-    RetryPolicy(max_attempts=2, backoff="fixed", initial_seconds=3_700, max_seconds=3_700, jitter="none"),
+    RetryPolicy(max_attempts=2, backoff="fixed", initial_seconds=5_600, max_seconds=5_600, jitter="none"),
+    RetryPolicy(max_attempts=2, backoff="fixed", initial_seconds=5_300, max_seconds=5_300, jitter="none"),
 )
 
 

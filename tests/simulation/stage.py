@@ -27,9 +27,9 @@ from tests.simulation.watcher import Watcher
 
 BEGAN_AT = 1_700_000_000_000
 #: After faults have stopped, all work must have drained within this time (ms): within the longest life of a job. Its
-#: client is paused for 3,200 s more. Then it has two attempts that a report may end within 1,000 s, and a retry that is
-#: 4,000 s away. The message that watches the second attempt comes after its 1,000 s. The rest is for ticks and sweeps.
-DRAIN_BOUND_MS = 9_600_000
+#: client is paused for 5,200 s more. Then it has two attempts that a report may end within 1,000 s, and a retry that is
+#: 5,600 s away. The message that watches the second attempt comes after its 1,000 s. The rest is for ticks and sweeps.
+DRAIN_BOUND_MS = 13_200_000
 SLICE_MS = 120_000
 
 

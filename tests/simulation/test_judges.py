@@ -27,13 +27,16 @@ from clockwork.flows.deliver import concurrency
 from clockwork.flows.poll import expand
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.timeline import MemoryTimeline
+from clockwork.memory.world import MemoryClockwork
 from tests.simulation.caps import BURST_SECONDS, WINDOW_MS, Caps
 from tests.simulation.decisions import decisions, raising
 from tests.simulation.defects import DEFECTIVE, Defect, Defects, Meets
+from tests.simulation.faults import SHORT_LIVES
 from tests.simulation.lines import Lines
 from tests.simulation.outages import LONGEST_MS, PLACED_AT, PLACES, TIMES, Outage, Place
 from tests.simulation.requests import COMPLETIONS, DELAYS_MS, REGULATED, RETRY_POLICIES
 from tests.simulation.retention import LONG_PAUSE_MS, SLOW_RETRIES
+from tests.simulation.run import Run, profile_of
 from tests.simulation.scheduler import Actor, Scheduler
 from tests.simulation.slots import CLOCKS_APART_MS
 from tests.simulation.stage import DRAIN_BOUND_MS
@@ -324,6 +327,14 @@ def test_the_time_in_which_others_have_the_slots_is_no_time_in_which_they_pass_u
     assert lines.start_objection(CLIENT, NOW, NOW + 192_000) == (
         "slots passed unused for 72000 ms while it waited, 192000 ms in all"
     )
+
+
+def test_where_lives_are_short_pauses_and_retries_last_longer() -> None:
+    """Else no record could go too early, and whatever keeps it would be judged by nothing."""
+    seed = next(seed for seed in range(1_000) if profile_of(seed) is SHORT_LIVES)
+    kept_ms = MemoryClockwork(Run(seed).settings).world.retention.named_ms
+    for lasts_ms in (LONG_PAUSE_MS, *(1_000 * policy.initial_seconds for policy in SLOW_RETRIES)):
+        assert lasts_ms > kept_ms
 
 
 def test_a_run_drains_for_as_long_as_a_job_may_honestly_take() -> None:
