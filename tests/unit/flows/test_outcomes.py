@@ -5,14 +5,18 @@ from __future__ import annotations
 import pytest
 
 from clockwork.domain.clients import DELETED
-from clockwork.domain.executions import Outcome, State
+from clockwork.domain.executions import Execution, Outcome, State
+from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence
+from clockwork.domain.keys import row_key
+from clockwork.domain.lifecycle.callbacks import is_called_back
 from clockwork.domain.lifecycle.expiry import is_expired
-from clockwork.domain.releases import Delivery
+from clockwork.domain.releases import Delivery, Release
 from clockwork.flows.access import Caller
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.inform import unexpired
 from clockwork.flows.deliver.items import Item
+from clockwork.flows.deliver.outcome import record
 from clockwork.flows.deliver.waiting import Resent
 from clockwork.flows.requests.cancel import cancel_job
 from tests.support.examples import ALICE, NOW, failure, occurrence, release, success
@@ -91,3 +95,30 @@ def test_an_item_whose_window_cannot_be_told_fails_alone_beside_one_that_is_too_
     assert unexpired(batch, [broken, late, good]) == [good]
     assert batch.report.failed_messages == ["broken"]
     assert [one.state for one in clockwork.executions.all()] == [State.EXPIRED]
+
+
+def test_an_outcome_that_another_copy_recorded_first_fails_alone_if_what_it_owes_cannot_be_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clockwork = Regulated().clockwork
+    odd, good = (
+        release(occurrence=occurrence(record="none"), job_id=AnonymousJob("p000", row_key(NOW, name * 22), 0).job_id)
+        for name in ("o", "g")
+    )
+
+    def asked(about: Release, stored: Execution) -> bool:
+        if about.job_id == odd.job_id:
+            raise ValueError("no callback")
+        return is_called_back(about, stored)
+
+    def recorded(error: str) -> Batch:
+        batch = Batch(clockwork.world, clockwork.clock.at + 60_000, Resent(clockwork.world))
+        refused = Outcome(State.FAILED, NOW, NOW, permanent=True, error=error)
+        record(batch, [(Item(one.job_id, one), refused) for one in (odd, good)])
+        return batch
+
+    assert recorded("HTTP 410").report.dead == 2
+    monkeypatch.setattr("clockwork.flows.deliver.batch.is_called_back", asked)
+    second = recorded("HTTP 404")
+    assert (second.report.absorbed, second.report.failed_messages) == (2, [odd.job_id])
+    assert [one.state for one in clockwork.executions.all()] == [State.DEAD, State.DEAD]

@@ -116,8 +116,8 @@ DELIVERING = (
         "flows/deliver/outcome.py",
         (
             (
-                '            batch.fail(item, "our claim had ended, so its outcome is refused")\n',
-                "            item.left = True\n",
+                '        batch.fail(item, "our claim had ended, so its outcome is refused")\n',
+                "        item.left = True\n",
             ),
         ),
         "I12",

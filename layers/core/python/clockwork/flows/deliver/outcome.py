@@ -13,6 +13,7 @@ from clockwork.domain.lifecycle.reports import plan_answer
 from clockwork.flows.containment import contained
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.items import DeliverReport, Item
+from clockwork.ports import Saved
 
 Ended = tuple[Item, Outcome]
 
@@ -38,21 +39,28 @@ def _record_round(batch: Batch, ended: Sequence[Ended]) -> list[Ended]:
     again = []
     for index, saved in batch.save_plans(plans):
         item, plan = plans[index]
-        if saved.ok:
-            with batch.failing(item):
-                batch.apply_plan(item, plan)
-        elif item.seen is None:
-            # At record level `none` another copy of the message recorded an end first, and that record is as final.
-            batch.absorb(item, saved.actual)
-        elif item.secret is not None and saved.actual is not None and saved.actual.is_final:
-            # Its receiver was faster than the target's answer.
-            batch.absorb(item, saved.actual)
-        elif saved.actual is not None and saved.actual.claimant == item.seen.claimant:
-            # It is still our claim: a cancel was noted on it meanwhile.
-            again += [(item, outcomes[id(item)])] * batch.may_replan(item, saved.actual)
-        else:
-            batch.fail(item, "our claim had ended, so its outcome is refused")
+        with batch.failing(item):
+            if _is_to_be_planned_again(batch, item, plan, saved):
+                again.append((item, outcomes[id(item)]))
     return again
+
+
+def _is_to_be_planned_again(batch: Batch, item: Item, plan: Plan, saved: Saved) -> bool:
+    """Carry a plan out that was saved. Whether one that lost to another writer is to be planned again."""
+    if saved.ok:
+        batch.apply_plan(item, plan)
+    elif item.seen is None:
+        # At record level `none` another copy of the message recorded an end first, and that record is as final.
+        batch.absorb(item, saved.actual)
+    elif item.secret is not None and saved.actual is not None and saved.actual.is_final:
+        # Its receiver was faster than the target's answer.
+        batch.absorb(item, saved.actual)
+    elif saved.actual is not None and saved.actual.claimant == item.seen.claimant:
+        # It is still our claim: a cancel was noted on it meanwhile.
+        return batch.may_replan(item, saved.actual)
+    else:
+        batch.fail(item, "our claim had ended, so its outcome is refused")
+    return False
 
 
 def _plan(batch: Batch, item: Item, outcome: Outcome) -> Plan:
