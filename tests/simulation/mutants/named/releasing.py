@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from tests.simulation.mutants.mutant import Mutant
 
-_BEHIND = "return [row for row in rows if row.key <= horizons[row.partition_id]], shards"
-_CHECKED = "    behind, shards = _checked(world, rows)\n    # 3."
-_SEEN = "    behind = [row for row in rows if row.key <= seen[row.partition_id].horizon]\n"
+_BEHIND = "behind = [row for row in rows if shards[row.partition_id].horizon >= row.key]"
 _LAST_INSTANT = "keys.edge_key(max(r.run_at for r in releases_of(row)))"
 _SENT = "    sent = send(visit, going)\n"
 _RELEASE = "        stopped = _stops_before(visit, most_in(some)) or release_portion(visit, some, until)\n"
@@ -15,20 +13,14 @@ _EARLY_COMMIT = """        visit.lease = msgspec.structs.replace(visit.lease, cu
 """
 
 RELEASING = (
-    Mutant("no look after the put", "flows/timeline/put.py", ((_BEHIND, "return [], shards"),), "I1"),
+    Mutant("no look after the put", "flows/timeline/put.py", ((_BEHIND, "behind: list[Row] = []"),), "I1"),
     Mutant(
         "look before the put",
         "flows/timeline/put.py",
         (
             ("    # 1. Put.\n", "    seen = world.shards.get(sorted({row.partition_id for row in rows}))\n"),
-            (_CHECKED, _CHECKED.replace("    # 3.", f"{_SEEN}    # 3.")),
+            (_BEHIND, _BEHIND.replace("shards[", "seen[")),
         ),
-        "I1",
-    ),
-    Mutant(
-        "a shard's horizon is read once in an environment's life",
-        "flows/timeline/put.py",
-        (('if row.key > horizons.get(row.partition_id, "")}', "if row.partition_id not in horizons}"),),
         "I1",
     ),
     Mutant(
@@ -40,13 +32,13 @@ RELEASING = (
     Mutant(
         "horizons are compared by instant, not by key",
         "flows/timeline/put.py",
-        (("if row.key <= horizons[row.partition_id]]", "if row.key[:13] < horizons[row.partition_id][:13]]"),),
+        (("horizon >= row.key]", "horizon[:13] > row.key[:13]]"),),
         "I1",
     ),
     Mutant(
         "a horizon is compared with an element's instant, not with its row's key",
         "flows/timeline/put.py",
-        ((_BEHIND, _BEHIND.replace("row.key", _LAST_INSTANT)),),
+        ((_BEHIND, f"behind = [row for row in rows if shards[row.partition_id].horizon >= {_LAST_INSTANT}]"),),
         "I1",
     ),
     Mutant(

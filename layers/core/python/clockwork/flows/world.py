@@ -30,7 +30,6 @@ class Environment:
     `ratios`: the last outcomes by (clientId, host). `parking_noted_until` and `slow_until`, both by clientId: until
     when (ms) the client's parking is noted, and until when its targets count as slow. `last_block` and
     `none_free_until`, by clientId, too: the block of permits given back last, and until when (ms) none was free.
-    `horizons`: the horizon of each shard as it was last read; by now it lies there or further.
     `slots`, by clientId: an instant before which no slot is free, and the end of the line, as they were last told.
     """
 
@@ -42,7 +41,6 @@ class Environment:
     last_block: dict[str, int] = field(default_factory=dict)
     none_free_until: dict[str, int] = field(default_factory=dict)
     slots: dict[str, Reserved] = field(default_factory=dict)
-    horizons: dict[str, str] = field(default_factory=dict)
     #: The clients met lately, which share the deliverers.
     company: Company = field(default_factory=Company)
     #: How many ordered shards the stack was made with; None until the registry has been read.

@@ -38,13 +38,12 @@ def put_and_check(world: World, rows: Sequence[Row], *, ids_are_new: bool) -> se
     else:
         world.timeline.put_new(rows)
     # 2. Check the shards, always after the put.
-    behind, shards = _checked(world, rows)
-    # 3. A poller may have missed a row at or before its horizon: release the occurrences that the row still holds. What
-    #    was put under a new id is what it holds: nobody can have cancelled it yet.
-    held = _held_in(behind) if ids_are_new else _held_by(world, behind)
-    release_now(world, [release for _, release in held], shards)
+    shards = check_shards(world, sorted({row.partition_id for row in rows}))
+    behind = [row for row in rows if shards[row.partition_id].horizon >= row.key]
+    # 3. A poller may have missed a row at or before its horizon: release the occurrences that the row still holds.
+    _release_again(world, behind, shards)
     # 4. Start a poller now for each row that no poller would read in time.
-    wake_pollers(world, _refs_within(rows, shards), shards)
+    wake_pollers(world, [(row.partition_id, row.key) for row in rows], shards)
     return {row.key for row in behind}
 
 
@@ -62,55 +61,36 @@ def put_and_check_each(world: World, rows: Sequence[Row]) -> Placed:
     the others again. Raises only before anything is sent.
     """
     world.timeline.put_new(rows)
-    behind, shards = _checked(world, rows)
+    shards = check_shards(world, sorted({row.partition_id for row in rows}))
+    behind = [row for row in rows if row.key <= shards[row.partition_id].horizon]
     held = _held_by(world, behind)
     refused: dict[str, Unavailable] = {}
     for number, error in _release_each(world, [release for _, release in held], shards).items():
         refused.setdefault(held[number][0], error)
-    wake_pollers(world, _refs_within(rows, shards), shards)
+    wake_pollers(world, [(row.partition_id, row.key) for row in rows], shards)
     return Placed({row.key for row in behind} - refused.keys(), refused)
 
 
-def _checked(world: World, rows: Sequence[Row]) -> tuple[list[Row], Mapping[str, Shard]]:
-    """The rows at or before the horizons of their shards, and the shards that were read for it, as they are.
-
-    A horizon never goes back. So a row at or before a horizon that this environment has read earlier needs no read: it
-    is released here, whatever its shard is by now. In an ordered shard it matters how far its poller is.
-    """
-    horizons = world.environment.horizons
-    unsure = {row.partition_id for row in rows if row.key > horizons.get(row.partition_id, "")}
-    unsure |= {row.partition_id for row in rows if keys.is_ordered(row.partition_id)}
-    shards = check_shards(world, sorted(unsure)) if unsure else {}
-    horizons.update({partition_id: shard.horizon for partition_id, shard in shards.items()})
-    return [row for row in rows if row.key <= horizons[row.partition_id]], shards
-
-
-def _held_in(rows: Sequence[Row]) -> list[tuple[str, Release]]:
-    """The releases that the rows hold, each behind its row's key."""
-    return [(row.key, release) for row in rows for release in releases_of(row)]
-
-
 def _held_by(world: World, rows: Sequence[Row]) -> list[tuple[str, Release]]:
-    """The releases that the rows hold as they are stored by now, each behind its row's key."""
+    """The releases that the rows hold as they are stored, each behind its row's key."""
     found = world.timeline.find([(row.partition_id, row.key) for row in rows]) if rows else ()
-    return _held_in([row for row in found if row is not None])
+    return [(row.key, release) for row in found if row is not None for release in releases_of(row)]
 
 
-def _refs_within(rows: Sequence[Row], shards: Mapping[str, Shard]) -> list[tuple[str, str]]:
-    """The (partition_id, key) of each row in the shards."""
-    return [(row.partition_id, row.key) for row in rows if row.partition_id in shards]
+def _release_again(world: World, rows: Sequence[Row], shards: Mapping[str, Shard]) -> None:
+    release_now(world, [release for _, release in _held_by(world, rows)], shards)
 
 
 def release_now(world: World, releases: Sequence[Release], shards: Mapping[str, Shard]) -> None:
     """Release occurrences that lie at or before the horizon of their shard.
 
-    `shards`: as read after the occurrences' rows were put, the ordered ones at least. What the queue refuses for now
-    beside what it takes is put off. Raises Unavailable if it took none, and its RefusedForGood if it refused one of
-    them itself. Raises Unavailable also for an ordered occurrence that its shard's poller has yet to read in its turn.
-    The caller may repeat the same call once that poller has passed it.
+    `shards`: as read after the occurrences' rows were put. What the queue refuses for now beside what it takes is put
+    off. Raises Unavailable if it took none, and its RefusedForGood if it refused one of them itself. Raises Unavailable
+    also for an ordered occurrence that its shard's poller has yet to read in its turn. The caller may repeat the same
+    call once that poller has passed it.
     """
     for release in releases:
-        if _is_for_its_poller(release, shards):
+        if is_for_its_poller(release, shards[release.shard].cursor):
             raise _in_its_turn(release)
     refused = world.releases.send(releases, world.clock.now()) if releases else ()
     if 0 < len(refused) < len(releases) and all(_may_come_later(releases, one) for one in refused):
@@ -130,7 +110,7 @@ def _release_each(world: World, releases: Sequence[Release], shards: Mapping[str
     refused: dict[int, Unavailable] = {}
     going: list[int] = []
     for index, release in enumerate(releases):
-        if _is_for_its_poller(release, shards):
+        if is_for_its_poller(release, shards[release.shard].cursor):
             refused[index] = _in_its_turn(release)
         else:
             going.append(index)
@@ -138,10 +118,6 @@ def _release_each(world: World, releases: Sequence[Release], shards: Mapping[str
         kind = RefusedForGood if one.permanent else Unavailable
         refused[going[one.index]] = kind(f"its release was not taken: {one.reason}")
     return refused
-
-
-def _is_for_its_poller(release: Release, shards: Mapping[str, Shard]) -> bool:
-    return keys.is_ordered(release.shard) and is_for_its_poller(release, shards[release.shard].cursor)
 
 
 def _in_its_turn(release: Release) -> Unavailable:
