@@ -40,7 +40,8 @@ class Path:
     this many jobs, whatever number was asked for, all due on one second. `schedule`: the one of recurring jobs; of so
     many `fires` of each the last is metered, and not its creation. `client`: further fields of the client. `parked`: no
     job is delivered. `pulled`: workers of a pool claim and complete the jobs, ten at a time. `beaten`: metered is one
-    heartbeat of each, while each keeps the largest checkpoint.
+    heartbeat of each, while each keeps the largest checkpoint. `soon`: a poller has looked so far ahead that
+    each job is released by its create.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Path:
     payload_bytes: int = PAYLOAD_BYTES
     pulled: bool = False
     beaten: bool = False
+    soon: bool = False
 
     def run(self, running: Emulator, account: Credentials, jobs: int) -> Usage:
         """Take so many jobs along this path; the usage of each. Raises Unexpected if one does not arrive as planned."""
@@ -72,6 +74,8 @@ class Path:
             running, account, shards=self.shards, answer=self._answer, client=self.client, as_one_of=alike
         )
         with asked as (scheduled, meter):
+            if self.soon:
+                scheduled.tick()
             before, created_at = meter.usage(), scheduled.clock.at
             job_ids = [answer["jobId"] for answer in self._create(scheduled, jobs)]
             for fire in range(1, self.fires + 1) if self.schedule is not None else ():
@@ -215,6 +219,7 @@ PATHS = {
         _in_batches("herd_bundled", "1,600 on one second at one SQS queue", bundled=True, herd=1_600),
         Path(name="none_spread", says="one a request, an hour, 16 shards", shards=16, within_seconds=3_600),
         Path(name="full_single", says="one a request, recorded", record="full"),
+        Path(name="full_single_soon", says="the same, due within minutes", record="full", soon=True),
         _in_batches("full_batch", "500 a request, recorded", record="full"),
         _in_batches("full_batch_keyed", "the same with an Idempotency-Key", record="full", keyed=True),
         Path(
