@@ -137,6 +137,8 @@ class Cloud:
         self._pumps: set[tuple[int, bool]] = set()
         #: An event source looks at its queue this often (ms). The coarser it looks, the more it hands over at once.
         self.looks_every_ms = 1
+        #: How much later than at its deadline an invocation is killed (ms), where machines do not fail.
+        self.overrun_ms = 0
         #: Whether it hands over as many as there are.
         self.fills_batches = False
         #: When each rule fires, or fired, in its present period (ms).
@@ -206,7 +208,7 @@ class Cloud:
     def end_at_deadline(self, actor: Actor, timeout_seconds: int) -> None:
         """Ends the actor when its invocation's time is over, or somewhat later."""
         actor.deadline_at = self.scheduler.now + timeout_seconds * 1000
-        late = 0
+        late = self.overrun_ms
         if self.adversary.is_active and self._rng.random() < self.adversary.profile.machines:
             late = self._rng.randrange(1, 60_000)
         self.scheduler.after(timeout_seconds * 1000 + late, lambda: self._time_out(actor))

@@ -26,9 +26,9 @@ from tests.simulation.pulling import PULLING
 from tests.simulation.regulated import delete_client, operate, pause_client, resume_client
 from tests.simulation.requests import CALLED_BACK, CLIENTS, PACED, REGULATED, KeyedRequest
 from tests.simulation.rows import every_row
-from tests.simulation.scenes import FAR, Steps, change_key, create_key, job_of, keyed_request
+from tests.simulation.scenes import FAR, NEAR, Steps, change_key, create_key, job_of, keyed_request
 from tests.simulation.stage import BEGAN_AT
-from tests.simulation.targets import FAILS_ONCE
+from tests.simulation.targets import FAILS_ONCE, STANDS_STILL, STANDS_STILL_MS
 
 ONCE = RetryPolicy(max_attempts=1)
 #: So many failures open the circuit of a target.
@@ -68,7 +68,7 @@ def in_line() -> Steps:
     ordered = [msgspec.structs.replace(one, ordering_key="a key", sequence=n) for n, one in enumerate(jobs)]
     asked = msgspec.structs.replace(keyed_request("in line", ordered, PACED), outlines=())
     # Until the last step the cap is low.
-    return [(1_000, _as(PACED, asked)), (60_000, lambda _: None)]
+    return [(1_000, _as(PACED, asked)), (60_000, _nothing)]
 
 
 def lost_while_parked() -> Steps:
@@ -108,13 +108,26 @@ def directed() -> Steps:
     return [(1_000, _as(REGULATED, asked)), (5_000, pause_client), (40_000, resume_client), *directions]
 
 
+def taken_over() -> Steps:
+    """A deliverer goes on after its claim has ended. Another one has taken the work over, and sends what follows."""
+
+    def let_overrun(visit: Visit) -> None:
+        visit.desk.cloud.overrun_ms = STANDS_STILL_MS
+
+    return [(500, let_overrun), (1_000, _ask("taken over", [job_of(STANDS_STILL, 1_000, NEAR)])), (120_000, _nothing)]
+
+
 CORNERS: dict[str, Callable[[], Steps]] = {
     scene.__name__: scene
     for scene in (
         *(shut, ended_waiting, in_line, lost_while_parked, paused_between),
-        *(deleted_behind_circuit, directed, pools_written, hurried),
+        *(deleted_behind_circuit, directed, pools_written, hurried, taken_over),
     )
 } | PULLING
+
+
+def _nothing(_: Visit) -> None:
+    """Only time passes."""
 
 
 def _ask(key: str, jobs: list[NewJob]) -> Callable[[Visit], None]:

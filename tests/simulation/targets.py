@@ -22,6 +22,10 @@ DOWN_HOST = "https://down.example.com/"
 REJECTING_HOST = "https://rejecting.example.com/"
 #: A payload that its target refuses at the first attempt.
 FAILS_ONCE = b"fails once"
+#: A payload at whose first attempt the deliverer's machine stands still, for so long (ms) that its claim has ended and
+#: its message is in other hands when it goes on.
+STANDS_STILL = b"stands still"
+STANDS_STILL_MS = 31_500
 MOODS = (
     Fault.TARGET_REFUSES,
     Fault.TARGET_REJECTS,
@@ -130,6 +134,8 @@ class MoodyTargets:
             delivery.occurrence.target.timeout_seconds if isinstance(delivery.occurrence.target, HttpTarget) else 5
         )
         end_at = max(now, min(now + answer.after_ms, now + int(patience * 1000), delivery.deadline_at))
+        if delivery.occurrence.payload.body.startswith(STANDS_STILL) and delivery.attempt == 1:
+            end_at = now + STANDS_STILL_MS
         self._watcher.under_way(self._actor, delivery, end_at - now)
         if delivery.token is not None:
             # It may set to work although its answer says something else.

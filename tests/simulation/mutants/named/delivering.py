@@ -121,6 +121,7 @@ DELIVERING = (
             ),
         ),
         "I12",
+        "taken_over",
     ),
     Mutant(
         "records are stored over whatever is there",
