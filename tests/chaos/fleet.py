@@ -81,18 +81,19 @@ def wrong_steps(steps: Sequence[Step]) -> Iterator[str]:
     """What must not be among the steps of one job.
 
     A worker that is struck between a checkpoint and its line leaves one step out, or writes its line when it goes on.
+    So does an attempt that ends since nobody told it that its checkpoint was kept.
     """
-    reached = 0
+    reached, last = 0, 1
     for attempt in sorted({step.attempt for step in steps}):
         its = [step for step in steps if step.attempt == attempt]
         numbers = sorted(step.number for step in its)
         if numbers != list(range(numbers[0], numbers[-1] + 1)):
             yield f"leaves steps out, or repeats some, in attempt {attempt}: {numbers}"
-        if numbers[0] - reached not in (1, 2 if reached else 1):
+        if not 1 <= numbers[0] - reached <= 1 + attempt - last:
             yield f"goes on with step {numbers[0]} in attempt {attempt}, and {reached} was the last of before"
         if len({step.process for step in its}) > 1:
             yield f"has attempt {attempt} in two processes"
-        reached = numbers[-1]
+        reached, last = numbers[-1], attempt
 
 
 class Crew:

@@ -23,6 +23,8 @@ def steps(*runs: tuple[int, int, int], processes: int = 1) -> list[Step]:
         steps((1, 1, 12), (2, 13, 40)),
         steps((1, 1, 12), (2, 14, 40)),  # killed between a checkpoint and its line
         steps((2, 1, 40)),  # the first attempt kept nothing
+        steps((2, 2, 40)),  # or was not told that it did
+        steps((1, 1, 12), (3, 15, 40)),  # killed between, and not told
         [],
     ],
 )
@@ -36,6 +38,8 @@ def test_work_that_goes_on_from_its_checkpoint_is_right(right: list[Step]) -> No
         steps((1, 2, 40)),
         steps((1, 1, 12), (2, 12, 40)),
         steps((1, 1, 12), (2, 15, 40)),
+        steps((1, 1, 12), (3, 16, 40)),
+        steps((2, 3, 40)),
         steps((1, 1, 12), (2, 1, 40)),
         steps((1, 1, 5), (1, 7, 9)),
         steps((1, 1, 5), (1, 5, 9)),
