@@ -90,6 +90,8 @@ class Fleet:
         self.handlers: Sequence[str] = HANDLERS
         #: Whether they show each message twice in one call, under two claimIds.
         self.shows_twice = False
+        #: After how long (ms) they ask again while their call goes on, where nothing troubles them; None: they do not.
+        self.asks_again_after_ms: int | None = None
 
     @property
     def _is_troubled(self) -> bool:
@@ -160,8 +162,14 @@ class Fleet:
 
         actor = self._call_api(CLAIMING, work)
         actor.on_end = on_end
+        if (after_ms := self._patience_ms()) is not None:
+            self._scheduler.after(after_ms, give_up)
+
+    def _patience_ms(self) -> int | None:
+        """After how long (ms) a worker asks again though its call may go on; None: it waits for the answer."""
         if self._is_troubled and self._rng.random() < IMPATIENT:
-            self._scheduler.after(self._rng.choice((500, 5_000, 30_000)), give_up)
+            return self._rng.choice((500, 5_000, 30_000))
+        return self.asks_again_after_ms
 
     def _dies(self) -> bool:
         return self._is_troubled and self._rng.randrange(MORTAL) == 0

@@ -20,6 +20,7 @@ POINTS: Mapping[str, Sequence[Fault]] = {
     **dict.fromkeys(CORNERS, (*OTHERS, Fault.SLOW)),
     **dict.fromkeys(("crowded", "recast"), (Fault.OVERTAKEN, Fault.THROTTLED)),
     "shut": (),
+    "stalled": (Fault.SLOW,),
     "taken_over": (Fault.CRASH_BEFORE, Fault.CRASH_AFTER),
 }
 

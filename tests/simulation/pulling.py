@@ -9,7 +9,7 @@ import msgspec
 from clockwork.domain.errors import UnknownToken
 from clockwork.domain.executions import State
 from clockwork.domain.ids import only_execution
-from clockwork.domain.jobs import Payload, PoolTarget
+from clockwork.domain.jobs import Payload, PoolTarget, Target
 from clockwork.domain.lifecycle.tokens import Token
 from clockwork.domain.named import changes
 from clockwork.domain.requests.create import NewJob
@@ -18,8 +18,9 @@ from clockwork.flows.requests.reporting import Reported
 from clockwork.flows.world import World
 from tests.simulation.clients import Visit, ask_again
 from tests.simulation.fleet import HANDLERS
+from tests.simulation.receivers import SAYS, Manner
 from tests.simulation.requests import POOL, REGULATED, KeyedRequest
-from tests.simulation.scenes import Steps, change_key, create_key, definition_of, job_of, keyed_request
+from tests.simulation.scenes import TARGET, Steps, change_key, create_key, definition_of, job_of, keyed_request
 from tests.simulation.stage import BEGAN_AT
 
 WORK, TOIL = (PoolTarget(POOL, handler, 300) for handler in HANDLERS)
@@ -27,6 +28,10 @@ WORK, TOIL = (PoolTarget(POOL, handler, 300) for handler in HANDLERS)
 SECRET = "a" * 22
 #: So many changes meet one claim, so long apart (ms). Of four, this one is of the handler.
 CHANGES, CHANGED_EVERY_MS, CHANGES_HANDLER = 14, 25, 3
+#: What a worker has to do for half a minute at least.
+STEADY = Payload(SAYS + Manner.STEADY.name.encode())
+#: A job is moved between a worker's claim and the look (ms), and back before the worker asks again.
+MOVED_AFTER_MS, MOVED_FOR_MS, ASKS_AGAIN_AFTER_MS = 2_540, 100, 200
 
 
 def keyless() -> Steps:
@@ -75,6 +80,25 @@ def recast() -> Steps:
     return steps
 
 
+def stalled() -> Steps:
+    """A worker's call stalls that has found its job at another target. The job comes back; the worker asks again."""
+    at = BEGAN_AT + 3_000
+
+    def let_ask_again(visit: Visit) -> None:
+        visit.desk.cloud.fleet.asks_again_after_ms = ASKS_AGAIN_AFTER_MS
+
+    def moved(target: Target, change: bytes) -> Callable[[Visit], None]:
+        wanted = definition_of(target=target, payload=STEADY, at=at)
+        return change_key("stalled", changes.replaced(wanted, change), is_repeated=False)
+
+    return [
+        (500, let_ask_again),
+        (1_000, create_key("stalled", target=WORK, payload=STEADY, at=at)),
+        (MOVED_AFTER_MS, moved(TARGET, b"away")),
+        (MOVED_AFTER_MS + MOVED_FOR_MS, moved(WORK, b"back")),
+    ]
+
+
 def outlived() -> Steps:
     """A receiver comes unsigned, under a token that was given out once, after the record has gone."""
 
@@ -101,5 +125,5 @@ def _ask(key: str, jobs: list[NewJob]) -> Callable[[Visit], None]:
 
 
 PULLING: dict[str, Callable[[], Steps]] = {
-    scene.__name__: scene for scene in (keyless, lacking, crowded, recast, outlived)
+    scene.__name__: scene for scene in (keyless, lacking, crowded, recast, stalled, outlived)
 }

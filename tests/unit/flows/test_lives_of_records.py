@@ -11,6 +11,7 @@ from clockwork.domain.executions import DAY_MS, Execution, State
 from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.lifecycle.parking import parked_row, parking_of
 from clockwork.domain.retention import SPARE_MS
+from clockwork.domain.storage.rows import releases_of
 from clockwork.domain.timeline import NEVER
 from clockwork.flows.access import Caller
 from clockwork.flows.requests.cancel import cancel_execution, cancel_job
@@ -95,6 +96,24 @@ def test_what_is_cancelled_after_it_was_unparked_has_an_end_once_its_message_cam
     assert regulated.run(60) == []
     assert only(regulated).state is State.CANCELLED
     assert only(regulated).expires_at > regulated.clockwork.clock.at
+
+
+def test_what_is_cancelled_while_it_is_parked_outlasts_its_row_though_a_copy_of_its_message_comes() -> None:
+    regulated = Regulated(paused=True)
+    (job_id,) = regulated.create(1)
+    regulated.run(60)
+    clockwork = regulated.clockwork
+    (row,) = clockwork.timeline.read(parking_of("acme"), "", "~", 10).rows
+    cancel_job(clockwork.world, MINE, job_id)
+    (copy,) = releases_of(row)
+    assert not clockwork.world.releases.send([copy], clockwork.clock.at)
+    assert regulated.run(60) == []
+    assert not clockwork.queue.messages
+    assert (regulated.parked, only(regulated).expires_at) == (1, NEVER)
+    days(regulated, 90)
+    regulated.set_client()
+    assert (regulated.sweep().released, regulated.parked) == (0, 0)
+    assert NEVER < clockwork.clock.at < only(regulated).expires_at
 
 
 def test_an_ordered_job_cancelled_while_its_client_is_paused_has_an_end_once_its_message_came() -> None:

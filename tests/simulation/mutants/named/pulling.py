@@ -113,6 +113,7 @@ PULLING = (
         "a repeat is answered without a write",
         "flows/deliver/claim.py",
         ((_SAVED, _REPEATED + _SAVED),),
-        "I4",
+        "P8",
+        "stalled",
     ),
 )

@@ -41,8 +41,8 @@ class Retention(msgspec.Struct, frozen=True):
         """The record `after`, which is to replace `before` at `now` (ms), kept for as long as anything may name it.
 
         Its `expires_at` is what its writer asks for, or later. NEVER while a parked row names it, since nothing bounds
-        how long a client is paused. A cancel leaves that row where it is; whoever meets the row, or its message, gives
-        the record its end (`ending`).
+        how long a client is paused. A cancel leaves that row where it is; whoever forgets the row, or meets the message
+        that it became, gives the record its end (`ending`).
         """
         if after.state is State.PARKED or _is_cancelled_in_its_row(before, after):
             return msgspec.structs.replace(after, expires_at=NEVER)

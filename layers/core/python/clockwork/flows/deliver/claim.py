@@ -18,10 +18,12 @@ from clockwork.domain.lifecycle.awaiting import watch_of
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
 from clockwork.domain.lifecycle.tokens import claimant_of
 from clockwork.domain.releases import Release
+from clockwork.domain.timeline import NEVER
 from clockwork.flows.apart import records_apart
 from clockwork.flows.check_keys import check_keys
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.items import Item
+from clockwork.flows.deliver.waiting import lies_parked
 from clockwork.flows.records import renew, replace
 
 
@@ -40,7 +42,7 @@ def claim(batch: Batch, items: Sequence[Item]) -> list[Item]:
 
 
 def _claim_round(batch: Batch, items: Sequence[Item], started: list[Item]) -> list[Item]:
-    plans = _watched(batch, batch.each(items, lambda item: plan_claim(item.release, item.seen, wish(batch, item))))
+    plans = _watched(batch, batch.each(items, lambda item: plan_of(batch, item, item.seen)))
     lost = []
     for index, saved in batch.save_plans(plans):
         item, plan = plans[index]
@@ -53,6 +55,19 @@ def _claim_round(batch: Batch, items: Sequence[Item], started: list[Item]) -> li
             with batch.failing(item):
                 batch.apply_plan(item, plan)
     return lost
+
+
+def plan_of(batch: Batch, item: Item, stored: Execution | None) -> Plan:
+    """The plan to claim an item, given its record. What was cancelled while it was parked outlasts its parked row.
+
+    The sweeper ends such a record when it forgets the row. A copy of the message that was parked leaves the record as
+    it is. The message that the row became has no row any more, and ends the record.
+    """
+    plan = plan_claim(item.release, stored, wish(batch, item))
+    is_endless = stored is not None and stored.is_final and stored.expires_at == NEVER
+    if is_endless and plan.action is Action.ABSORB and lies_parked(batch.world, item.release):
+        return Plan(Action.ABSORB, plan.reason)
+    return plan
 
 
 def end_unclaimed(batch: Batch, item: Item) -> bool:

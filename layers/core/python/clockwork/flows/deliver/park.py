@@ -13,13 +13,13 @@ from functools import partial
 from msgspec.structs import replace as replaced
 
 from clockwork.domain.executions import WAITING, Execution
-from clockwork.domain.lifecycle.attempts import Action, Plan, plan_claim
+from clockwork.domain.lifecycle.attempts import Action, Plan
 from clockwork.domain.lifecycle.awaited import goes_on, reopened
 from clockwork.domain.lifecycle.parking import parked_record
 from clockwork.domain.releases import Release
 from clockwork.domain.waits import Cause
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.claim import wish, with_records
+from clockwork.flows.deliver.claim import plan_of, with_records
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.records import replace
 
@@ -76,7 +76,7 @@ def _plan(batch: Batch, item: Item, reason: str, stored: Execution | None) -> Pl
     if stored is not None and goes_on(stored, release):
         stored = reopened(stored)
     if stored is not None and not _waits_for(stored, release):
-        return plan_claim(release, stored, wish(batch, item))
+        return plan_of(batch, item, stored)
     parked = parked_record(release, stored, reason, batch.world.execution_expires_at(batch.world.clock.now()))
     is_so = stored is not None and stored.state is parked.state and _cause_of(stored) == _cause_of(parked)
     return Plan(Action.PARK, reason, None if is_so else parked)

@@ -105,6 +105,13 @@ class Resent:
         self._world.environment.parking_noted_until[client_id] = now + NOTED_MS
 
 
+def lies_parked(world: World, release: Release) -> bool:
+    """Whether a parked row holds this very release still, behind a circuit or not."""
+    rows = [_row_of(release, behind_circuit) for behind_circuit in (False, True)]
+    # One by one: a deliverer's role may read no several rows at once.
+    return any(world.timeline.find([(row.partition_id, row.key)])[0] is not None for row in rows)
+
+
 def _row_of(release: Release, behind_circuit: bool) -> Row:
     return parked_row(release, host_of(release.occurrence.target) if behind_circuit else None)
 
