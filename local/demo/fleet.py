@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +34,8 @@ class FleetScene:
         self._screen = screen
         #: What did not go as it must, in words.
         self.faults: list[str] = []
+        #: What was shown: the jobs of the pool, those that went on elsewhere, and those that were cancelled at work.
+        self.shown = Counter[str]()
 
     def play(self) -> None:
         """Play it; whatever goes wrong is among the faults."""
@@ -50,7 +53,7 @@ class FleetScene:
             api.close()
 
     def _go_on_elsewhere(self, api: SignedApi, log: Path) -> None:
-        job_id = _created(api, "generate_invoices")
+        job_id = self._created(api, "generate_invoices")
         _until(lambda: len(_steps(log, "generate_invoices")) >= _KILLED_AFTER, "a worker at work")
         killed = int(_steps(log, "generate_invoices")[-1][3])
         os.kill(killed, signal.SIGKILL)
@@ -63,10 +66,11 @@ class FleetScene:
         elif second[0] not in (first[-1], first[-1] + 1) or second[-1] != INVOICES:
             self.faults.append(f"it went on at {second[0]} behind {first[-1]}, up to {second[-1]}")
         else:
+            self.shown["resumedFromCheckpoint"] += 1
             self._screen.say(f"  Invoice {first[-1]} was the last before the kill, {second[0]} the first elsewhere.")
 
     def _cancel(self, api: SignedApi, log: Path) -> None:
-        job_id = _created(api, "train_model")
+        job_id = self._created(api, "train_model")
         _until(lambda: len(_steps(log, "train_model")) >= 2, "a model in training")
         execution = _execution(api, job_id)
         answer = api.request("POST", f"/v1/executions/{execution['executionId']}/cancel", {})
@@ -75,6 +79,16 @@ class FleetScene:
         _until(lambda: _state(api, job_id) == "CANCELLED", "the end of what was cancelled")
         if _execution(api, job_id).get("forced"):
             self.faults.append("the worker did not hear of the cancel, and was fenced")
+        else:
+            self.shown["cancelledRunning"] += 1
+
+    def _created(self, api: SignedApi, handler: str) -> str:
+        target = {"type": "pool", "pool": POOL, "handler": handler, "timeoutSeconds": 600}
+        answer = api.request("POST", "/v1/jobs", {"schedule": {"delaySeconds": 1}, "target": target, "payload": {}})
+        if answer.status != 201:
+            raise TimeoutError(f"the API did not take a job for the pool: {answer.status} {answer.body}")
+        self.shown["jobs"] += 1
+        return str(answer.body["jobId"])
 
     @contextmanager
     def _worker(self, log: Path) -> Iterator[None]:
@@ -85,14 +99,6 @@ class FleetScene:
         finally:
             process.kill()
             process.wait()
-
-
-def _created(api: SignedApi, handler: str) -> str:
-    target = {"type": "pool", "pool": POOL, "handler": handler, "timeoutSeconds": 600}
-    answer = api.request("POST", "/v1/jobs", {"schedule": {"delaySeconds": 1}, "target": target, "payload": {}})
-    if answer.status != 201:
-        raise TimeoutError(f"the API did not take a job for the pool: {answer.status} {answer.body}")
-    return str(answer.body["jobId"])
 
 
 def _execution(api: SignedApi, job_id: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import threading
 import time
+from collections import Counter
 from typing import Any
 
 from local.api import SignedApi
@@ -44,6 +45,8 @@ class LongWorkScene:
         self._screen = screen
         #: What did not go as it must, in words.
         self.faults: list[str] = []
+        #: What was shown: the jobs, and those that their receivers completed.
+        self.shown = Counter[str]()
 
     def play(self) -> None:
         """Play it; whatever goes wrong is among the faults."""
@@ -62,6 +65,7 @@ class LongWorkScene:
         created = api.request("POST", "/v1/jobs", body)
         if created.status != 201:
             raise TimeoutError(f"the API did not take a job that completes later: {created.status} {created.body}")
+        self.shown["jobs"] += 1
         if not printer.has_work.wait(_PATIENCE):
             raise TimeoutError("the webhook that answers 202 was never called")
         accepted_at = time.monotonic()
@@ -75,6 +79,7 @@ class LongWorkScene:
         if answer.status != 200 or after.get("state") != "SUCCEEDED" or len(printer.tokens) != 1:
             self.faults.append(f"the webhook's completion: {answer.status} {answer.body}, {len(printer.tokens)} calls")
         else:
+            self.shown["completedByCallback"] += 1
             seconds = time.monotonic() - accepted_at
             self._screen.say(f"  RUNNING after the 202, SUCCEEDED {seconds:.1f} s later by its own report.")
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import replace
 
 from local.demo.fleet import FleetScene
 from local.demo.long_work import LongWorkScene
 from local.demo.scene import scene
 from local.demo.screen import Screen
-from local.demo.summary import Summary
+from local.demo.summary import POOL_SHOWN, Summary
 from local.demo.tour import Tour
 from local.dev.server import Server
 
@@ -19,11 +20,12 @@ def play(screen: Screen, server: Server) -> Summary:
     with scene(screen, server) as ready:
         tour = Tour(ready, screen)
         summary = tour.run(random.Random())  # noqa: S311 - which job is due when is no secret
-        further = list(summary.further_faults)
+        further, shown = list(summary.further_faults), Counter[str]()
         for one in (FleetScene(server, screen), LongWorkScene(server, screen)):
             one.play()
             further += one.faults
-        summary = replace(summary, further_faults=tuple(further))
+            shown += one.shown
+        summary = replace(summary, further_faults=tuple(further), pool={name: shown[name] for name in POOL_SHOWN})
         report(screen, tour, summary)
     return summary
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from clockwork.domain.ids import only_execution
@@ -15,6 +15,8 @@ ArrivalsOf = Callable[[str], Sequence[Arrival]]
 #: Further ahead of the last create than any horizon was (ms). A job that is due later and arrives was found by a poller
 #: that a tick started.
 BEYOND_HORIZON_MS = 80_000
+#: What is shown of a pool, and of work that ends later.
+POOL_SHOWN = ("jobs", "resumedFromCheckpoint", "cancelledRunning", "completedByCallback")
 
 
 @dataclass(frozen=True)
@@ -117,11 +119,14 @@ class Summary:
     faults: tuple[tuple[CreatedJob, str], ...]
     #: Faults of the other things that were shown.
     further_faults: tuple[str, ...] = ()
+    #: How often each of POOL_SHOWN was seen.
+    pool: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
         """Whether each job arrived once and not early, or not at all if cancelled, and every path was taken."""
-        return not self.faults and not self.further_faults and all(self.paths.values())
+        is_shown = all(self.paths.values()) and all(self.pool.values())
+        return not self.faults and not self.further_faults and is_shown
 
     def as_json(self) -> dict[str, Any]:
         """The object that the demonstration prints last."""
@@ -133,6 +138,7 @@ class Summary:
             "early": self.early,
             "latenessMs": lateness,
             "byPath": self.paths,
+            "pool": dict(self.pool),
         }
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from local.demo.arrivals import Arrival, Arrivals
 from local.demo.plan import Channel, Kind, PlannedJob
-from local.demo.summary import CreatedJob, Followed, Lateness, follow, next_due_in_ms, rows, summarize
+from local.demo.summary import POOL_SHOWN, CreatedJob, Followed, Lateness, follow, next_due_in_ms, rows, summarize
 
 CREATED_AT = 1_777_975_200_000
 DUE_AT = CREATED_AT + 5_000
@@ -79,7 +79,17 @@ def test_the_summary_counts_jobs_by_the_way_they_took() -> None:
         "early": 0,
         "latenessMs": {"p50": 2, "p99": 5_000, "max": 5_000},
         "byPath": {"created_released": 2, "tick_released": 1, "retried": 1, "cancelled": 1},
+        "pool": {},
     }
+
+
+def test_what_was_to_be_shown_of_a_pool_and_was_not_seen_is_no_success() -> None:
+    shown = dict.fromkeys(POOL_SHOWN, 1)
+    summary = replace(summarize(_all_paths()), pool=shown)
+    assert summary.ok
+    assert summary.as_json()["pool"] == shown
+    for name in POOL_SHOWN:
+        assert not replace(summary, pool={**shown, name: 0}).ok
 
 
 def test_a_path_that_no_job_took_is_no_success() -> None:
