@@ -17,6 +17,7 @@ from clockwork.domain.pools.pool import Pool
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.pools.claim import Asked, Claimed, claim_for
+from clockwork.flows.pools.presence import in_hand, note_claims
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
 from tests.support.examples import ACME, occurrence, release
@@ -189,6 +190,32 @@ def test_a_worker_that_asks_again_waits_for_no_slot(clockwork: MemoryClockwork) 
     assert all(one.start for one in claim(clockwork, asked))
     change_client(clockwork, max_rate_per_second=0.1)
     assert all(one.start for one in claim(clockwork, asked))
+
+
+@pytest.mark.parametrize(("before_ms", "starts"), [(1, True), (0, False)])
+def test_a_worker_that_asks_again_at_its_deadline_starts_nothing(
+    clockwork: MemoryClockwork, before_ms: int, starts: bool
+) -> None:
+    (made,) = sent(clockwork)
+    asked = received(clockwork)
+    assert claim(clockwork, asked)[0].start is not None
+    awaited = record_of(clockwork, made).awaited
+    assert awaited is not None
+    clockwork.clock.advance(awaited.deadline_at - before_ms - clockwork.clock.at)
+    assert (claim(clockwork, asked)[0].start is not None) is starts
+
+
+@pytest.mark.parametrize(("after_ms", "told_ms"), [(-1, 0), (0, 0), (70, 70)])
+def test_a_worker_is_shown_with_how_late_its_last_claim_was(
+    clockwork: MemoryClockwork, after_ms: int, told_ms: int
+) -> None:
+    clockwork.clock.advance(1_000)
+    (made,) = sent(clockwork)
+    asked = received(clockwork)
+    clockwork.clock.at = made.run_at + after_ms
+    note_claims(clockwork.world, POOL, claim(clockwork, asked))
+    (shown,) = in_hand(clockwork.world, POOL).workers
+    assert shown.started_late_ms == told_ms
 
 
 def test_a_worker_that_asks_again_too_late_is_not_to_start(clockwork: MemoryClockwork) -> None:
