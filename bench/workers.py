@@ -5,14 +5,16 @@
 - Takeover: a worker is killed in the middle of a job that has kept a checkpoint; another goes on from it.
 - Drain: a worker with a drain time of 0 gets SIGTERM in the middle of a job; another starts it anew.
 - Low's share: 400 jobs of each priority wait; of the first 390 that start, one in 13 is to be of low.
-- Flood: a quiet client has 100 jobs over 40 s, for two processes; first alone, then while 2,400 jobs of another client
-  are due at once, each of which holds a hand for a second.
+- Flood: a quiet client has 100 jobs over 40 s, for two processes: first alone; then beside another client's jobs, all
+  due at once, each of which holds a hand for half a second to one and a half; then beside such jobs that last a second
+  each, so that hands come free in step. A flood has every hand for some seconds before the quiet client's jobs come.
 
     python -m bench.workers [--json]
 
 `lost` and `duplicates` count the jobs of the first two, and those of the quiet client. Takeover and drain are from the
-signal to the beginning of the handler elsewhere. The last line of standard output is one JSON object. About eight
-minutes, most of it the emulator's.
+signal to the beginning of the handler elsewhere. The last line of standard output is one JSON object. Exits 1 if a
+bound is missed: that of a flood is twice max(alone, 50 ms), as in `bench.isolation`. About ten minutes, most of it the
+emulator's.
 """
 
 from __future__ import annotations
@@ -20,124 +22,30 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from botocore.credentials import Credentials
-
-from clockwork_client import Clockwork, job
-from clockwork_client.requests import pool as pool_target
+from bench.working.fleet import HANDS, Begun, Fleet, until
+from clockwork_client import Clockwork
 from clockwork_client.worker import Context, Pool, Worker
 from clockwork_client.worker.signals import run_until_signalled
 from local.demo.screen import Screen
-from local.dev.files import environment_of
-from local.dev.server import POOL, Server, server
-from local.emulator import ACCOUNT, REGION
+from local.dev.server import POOL, server
 
 JOBS = 1_000
 WORKERS = (1, 2, 4)
-HANDS = 20
+#: A quiet client's lateness (ms) below which nobody minds twice as much.
+LEAST_ALONE_MS = 50
 #: The quiet client's jobs, the seconds over which they are due, and the other client's.
-QUIET, QUIET_SECONDS, FLOOD = 100, 40.0, 2_400
-_PATIENCE = 180.0
-
-
-class Begun(NamedTuple):
-    """A line of a worker's log: one beginning of a handler, at an instant (s), from a checkpoint if there was one."""
-
-    at: float
-    name: str
-    attempt: int
-    checkpoint: Any
-    due_at: float
-    process: int
-
-
-class Fleet:
-    """Worker processes, and what they began."""
-
-    def __init__(self, folder: Path, ready: Server) -> None:
-        self._folder = folder
-        credentials = Credentials(ready.demo.access_key, ready.demo.secret_key)
-        self.cw = Clockwork(ready.url, "demo", region="us-east-1", credentials=credentials)
-        self._environment = {**os.environ, **environment_of(ready)}
-        self._ready = ready
-        self._number = 0
-
-    def other_client(self, name: str) -> Clockwork:
-        """A further client that may use the pool."""
-        api_arn = f"arn:aws:execute-api:{REGION}:{ACCOUNT}:{self._ready.stack.outputs['ApiId']}/*"
-        caller = {"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": api_arn}
-        user = self._ready.stack.create_user(name, caller)
-        admin = self._ready.stack.api()
-        answer = admin.request("PUT", f"/v1/clients/{name}", {"principals": [user.arn], "allowedPools": [POOL]})
-        admin.close()
-        assert answer.status == 200, f"the API did not take the client {name}: {answer.body}"
-        credentials = Credentials(user.access_key, user.secret_key)
-        return Clockwork(self._ready.url, name, region=REGION, credentials=credentials)
-
-    @contextmanager
-    def worker(self, hands: int = HANDS) -> Iterator[subprocess.Popen[bytes]]:
-        """A process, drained at the end: an open poll of a dead one would take tickets, and hide them for a minute."""
-        self._number += 1
-        log = self._folder / f"worker-{self._number}.jsonl"
-        command = [sys.executable, "-m", "bench.workers", "--work", str(log), "--hands", str(hands)]
-        process = subprocess.Popen(command, env=self._environment)
-        try:
-            yield process
-        finally:
-            process.terminate()
-            try:
-                process.wait(60)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-    def begun(self, prefix: str = "") -> list[Begun]:
-        """Every beginning of jobs whose names begin so, in order of time."""
-        lines = [line for log in self._folder.glob("*.jsonl") for line in log.read_text().splitlines()]
-        found = [Begun(*json.loads(line)) for line in lines]
-        return sorted(one for one in found if one.name.startswith(prefix))
-
-    def create(
-        self,
-        name: str,
-        count: int,
-        *,
-        priority: str = "normal",
-        over: float = 0.0,
-        behind: float = 2.0,
-        by: Clockwork | None = None,
-        **more: Any,
-    ) -> None:
-        """Create so many jobs of a client, due in `behind` s, or spread over so many seconds from then on."""
-        now = time.time()
-        jobs = []
-        for number in range(count):
-            due_at = now + behind + over * number / count
-            payload = {"name": f"{name}-{number}", "dueAt": due_at, **more}
-            target = pool_target(POOL, "work", timeout_seconds=600, priority=priority)  # type: ignore[arg-type]
-            jobs.append(job(target, payload, at=datetime.fromtimestamp(due_at, UTC)))
-        results = list((by or self.cw).schedule_many(jobs))
-        refused = [one for one in results if one.job is None]
-        assert not refused, f"{len(refused)} jobs are refused: {refused[0].error}"
-
-
-def until(condition: Callable[[], Any], what: str) -> None:
-    """Wait until something holds. Raises AssertionError if it never does."""
-    ends_at = time.monotonic() + _PATIENCE
-    while not condition():
-        assert time.monotonic() < ends_at, f"never came: {what}"
-        time.sleep(0.05)
+QUIET, QUIET_SECONDS, FLOOD = 100, 40.0, 2_800
 
 
 def measured() -> dict[str, Any]:
@@ -151,7 +59,7 @@ def measured() -> dict[str, Any]:
         took_over = takeover(fleet)
         drained = drain(fleet)
         share = low_share(fleet)
-        alone, flooded = flood(fleet, counted)
+        alone, flooded, in_step = flood(fleet, counted)
         return {
             "jobsPerSecond": rates,
             "startLatenessP99Ms": late,
@@ -160,10 +68,27 @@ def measured() -> dict[str, Any]:
             "drainSeconds": drained,
             "lowShare": share,
             "floodedP99Ms": flooded,
+            "floodedInStepP99Ms": in_step,
             "aloneP99Ms": alone,
             "lost": counted["lost"],
             "duplicates": counted["duplicates"],
         }
+
+
+def broken(result: Mapping[str, Any]) -> list[str]:
+    """A sentence for each bound that does not hold."""
+    most = {
+        "takeoverSeconds": result["leaseSeconds"] + 5,
+        "drainSeconds": 2,
+        "lowShare": 1.2 / 13,
+        "floodedP99Ms": 2 * max(result["aloneP99Ms"], LEAST_ALONE_MS),
+        "lost": 0,
+        "duplicates": 0,
+    }
+    found = [f"{key} is {result[key]}, more than {bound:g}" for key, bound in most.items() if result[key] > bound]
+    if result["lowShare"] < 0.8 / 13:
+        found.append(f"lowShare is {result['lowShare']}, less than {0.8 / 13:g}")
+    return found
 
 
 def throughput(fleet: Fleet, count: int, counted: Counter[str]) -> float:
@@ -236,19 +161,31 @@ def low_share(fleet: Fleet) -> float:
     return round(sum(one.name.startswith("share-low") for one in first) / len(first), 4)
 
 
-def flood(fleet: Fleet, counted: Counter[str]) -> tuple[float, float]:
-    """The 99th percentiles (ms) of the quiet client: alone, and beside one that floods."""
+def flood(fleet: Fleet, counted: Counter[str]) -> tuple[float, float, float]:
+    """The 99th percentiles (ms) of the quiet client: alone, beside a flood, and beside one in step."""
     quiet, loud = fleet.other_client("quiet"), fleet.other_client("loud")
     with fleet.worker(), fleet.worker():
         fleet.create("warmed", 40)
         until(lambda: len(fleet.begun("warmed")) >= 40, "the first jobs")
         alone = _quiet(fleet, quiet, "alone-", counted)
-        fleet.create("flood-", FLOOD, behind=10.0, by=loud, holds=1.0)
-        until(lambda: len(fleet.begun("flood-")) > 2 * HANDS, "the flood")
-        flooded = _quiet(fleet, quiet, "beside-", counted)
-        begun = len(fleet.begun("flood-"))
-        assert begun < FLOOD, "the flood is over before the quiet client's jobs are"
-    return alone, flooded
+        flooded, in_step = (
+            _beside(fleet, (quiet, loud), name, spread, counted) for name, spread in (("uneven", 0.5), ("even", 0.0))
+        )
+    return alone, flooded, in_step
+
+
+def _beside(
+    fleet: Fleet, clients: tuple[Clockwork, Clockwork], name: str, spread: float, counted: Counter[str]
+) -> float:
+    """The quiet client's percentile beside a flood of jobs that last a second, give or take `spread`. It ends."""
+    quiet, loud = clients
+    flood = f"flood-{name}-"
+    fleet.create(flood, FLOOD, behind=10.0, by=loud, holds=1.0, spread=spread)
+    until(lambda: len(fleet.begun(flood)) > 4 * 2 * HANDS, "the flood")
+    flooded = _quiet(fleet, quiet, f"beside-{name}-", counted)
+    assert len(fleet.begun(flood)) < FLOOD, "the flood is over before the quiet client's jobs are"
+    until(lambda: len(fleet.begun(flood)) >= FLOOD, "the end of the flood")
+    return flooded
 
 
 def _quiet(fleet: Fleet, client: Clockwork, name: str, counted: Counter[str]) -> float:
@@ -281,7 +218,8 @@ def work(log: Path, hands: int) -> None:
         lines.write(
             json.dumps(Begun(time.time(), payload["name"], ctx.attempt, last, payload["dueAt"], os.getpid())) + "\n"
         )
-        time.sleep(payload.get("holds", 0.0))
+        spread = payload.get("spread", 0.0)
+        time.sleep(max(0.0, payload.get("holds", 0.0) + random.uniform(-spread, spread)))
         if lasts := payload.get("lasts"):
             ctx.checkpoint("begun")
             ends_at = time.monotonic() + lasts
@@ -293,7 +231,7 @@ def work(log: Path, hands: int) -> None:
 
 
 def main() -> None:
-    """Measure, or be a worker."""
+    """Measure, or be a worker. Exits 1 if a bound does not hold."""
     parser = argparse.ArgumentParser(prog="python -m bench.workers", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one line of JSON alone on standard output (always so)")
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
@@ -302,7 +240,13 @@ def main() -> None:
     if options.work:
         work(options.work, options.hands)
     else:
-        print(json.dumps(measured()))
+        result = measured()
+        found = broken(result)
+        for sentence in found:
+            sys.stderr.write(f"{sentence}\n")
+        print(json.dumps(result))
+        if found:
+            sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -692,7 +692,7 @@ class TestPriorities:
         draws = Draws(PRIORITIES)
         self.drawn(draws, ("normal", "low"), 1_000)
         assert draws.next(PRIORITIES) == "high"
-        assert self.drawn(draws, PRIORITIES, 130) == {"high": 80, "normal": 40, "low": 10}
+        assert self.drawn(draws, PRIORITIES, 130) == pytest.approx({"high": 80, "normal": 40, "low": 10}, abs=1)
 
     def test_a_queue_that_had_no_work_makes_up_for_nothing(self) -> None:
         draws = Draws(PRIORITIES)
@@ -700,6 +700,21 @@ class TestPriorities:
         found = self.drawn(draws, PRIORITIES, 1_300)
         assert found == {"high": pytest.approx(800, abs=10), "normal": pytest.approx(400, abs=10), "low": found["low"]}
         assert 90 <= found["low"] <= 110
+
+    def test_what_came_with_the_first_poll_of_a_queue_counts(self) -> None:
+        draws = Draws(PRIORITIES)
+        self.drawn(draws, ("high",), 1_000)
+        for number, name in enumerate(("low", "normal", "high")):
+            draws.join(("low", "normal", "high")[: number + 1])
+            draws.charge(name, 10)
+        found = self.drawn(draws, PRIORITIES, 1_300 - 30)
+        assert found["low"] + 10 == pytest.approx(100, abs=2)
+
+    def test_herds_one_after_the_other_leave_no_debt(self) -> None:
+        draws = Draws(PRIORITIES)
+        for name in ("low", "normal", "high"):
+            self.drawn(draws, (name,), 1_000)
+        assert self.drawn(draws, PRIORITIES, 1_300)["low"] == pytest.approx(100, abs=2)
 
     def test_a_poll_that_finds_nothing_by_chance_costs_a_queue_nothing(self) -> None:
         draws, found = Draws(PRIORITIES), dict.fromkeys(PRIORITIES, 0)

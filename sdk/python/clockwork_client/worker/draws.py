@@ -15,14 +15,24 @@ _MISSED = 2 * sum(WEIGHTS.values())
 
 
 class Draws:
-    """Counts what each queue got, in parts of its weight. The queue that got least is next."""
+    """Counts what each queue got, in parts of its weight. The queue that got least is next.
+
+    Start-time fair queueing (Goyal, Vin, Cheng, 1996): a count of rounds goes on with what the queues at work got
+    least, and never goes back. A queue that comes to work begins there, and what it takes with that counts already.
+    """
 
     def __init__(self, priorities: Collection[str]) -> None:
         self._got = dict.fromkeys(sorted(priorities, key=lambda one: -WEIGHTS.get(one, 1)), 0.0)
+        self._round = 0.0
         self._at_work: set[str] = set()
         self._draws = 0
         self._left_at: dict[str, int] = {}
         self._lock = Lock()
+
+    def join(self, at_work: Collection[str]) -> None:
+        """Let these queues have work from now on, and no others."""
+        with self._lock:
+            self._join(set(at_work))
 
     def next(self, at_work: Collection[str]) -> str:
         """The next of these queues, which have work."""
@@ -32,16 +42,16 @@ class Draws:
             return min((name for name in self._got if name in self._at_work), key=lambda name: self._got[name])
 
     def charge(self, priority: str, count: int) -> None:
-        """Count what a queue got; less than nothing gives back what was counted before it came."""
+        """Count what a queue at work got; less than nothing gives back what was counted before it came."""
         with self._lock:
+            if count > 0:
+                self._round = max(self._round, min(self._got[name] for name in {priority, *self._at_work}))
             self._got[priority] += count / WEIGHTS.get(priority, 1)
 
     def _join(self, at_work: set[str]) -> None:
-        """Let queues begin that had no work before: where the others are, or all together at the same place."""
-        going_on = at_work & self._at_work
-        floor = min(self._got[name] for name in going_on) if going_on else max(self._got[name] for name in at_work)
-        for name in at_work - going_on:
+        """Let queues begin that had no work before."""
+        for name in at_work - self._at_work:
             if self._draws - self._left_at.get(name, -_MISSED) >= _MISSED:
-                self._got[name] = max(self._got[name], floor)
+                self._got[name] = max(self._got[name], self._round)
         self._left_at.update(dict.fromkeys(self._at_work - at_work, self._draws))
         self._at_work = at_work

@@ -111,7 +111,7 @@ class Receiving:
 
     def _take(self, priority: str, tickets: Sequence[Ticket]) -> None:
         """Work on what a long poll brought, for which no hand was held."""
-        self._set_busy(priority)
+        self._draws.join(self._set_busy(priority))
         taken = self._hands.take(len(tickets), _PATIENCE)
         if taken < len(tickets):
             self._queues[priority].give_back(tickets[taken:])
@@ -207,11 +207,13 @@ class Receiving:
         self._start(attempt)
         return True
 
-    def _set_busy(self, priority: str) -> None:
+    def _set_busy(self, priority: str) -> frozenset[str]:
+        """A queue has work; which ones have, with it."""
         with self._lock:
             self._busy.add(priority)
             self._quiet[priority].clear()
             self._has_busy.set()
+            return frozenset(self._busy)
 
     def _set_quiet(self, priority: str) -> None:
         with self._lock:
