@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
+import symtable
+from collections.abc import Iterator
+
 import pytest
 
 from tests.simulation.mutants.equivalents import EQUIVALENT
@@ -33,7 +37,26 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
 
 @pytest.mark.parametrize("mutant", NAMED, ids=lambda mutant: mutant.name)
 def test_a_named_mutant_still_has_its_lines_and_still_is_python(mutant: Mutant) -> None:
-    compile(mutant.of((PACKAGE / mutant.file).read_text()), mutant.file, "exec")
+    source = mutant.of((PACKAGE / mutant.file).read_text())
+    compile(source, mutant.file, "exec")
+    # A name that is nowhere defined would be noticed, and nothing of what the mutant takes away.
+    assert list(undefined(source)) == []
+
+
+def undefined(source: str) -> Iterator[str]:
+    """Names that functions of a module look up in it, where nothing has them."""
+    module = symtable.symtable(source, "a module", "exec")
+    known = {*module.get_identifiers(), *dir(builtins), "__file__", "__name__"}
+    tables = [*module.get_children()]
+    while tables:
+        table = tables.pop()
+        tables += table.get_children()
+        yield from (one.get_name() for one in table.get_symbols() if one.is_global() and one.get_name() not in known)
+
+
+def test_a_name_that_is_nowhere_defined_is_told() -> None:
+    source = "import json\n\n\ndef of(n: int) -> str:\n    return json.dumps(world + len(n))\n"
+    assert list(undefined(source)) == ["world"]
 
 
 def test_the_names_of_mutants_differ() -> None:

@@ -111,7 +111,7 @@ RELEASING = (
             ("now + lease_ms(world), horizon)\n", "now + lease_ms(world), keys.BEGINNING)\n"),
             (
                 "until = visit.lease.horizon\n",
-                "until = max(visit.lease.horizon, keys.edge_key(world.clock.now() + visit.lookahead_ms))\n",
+                "until = max(visit.lease.horizon, keys.edge_key(visit.world.clock.now() + visit.lookahead_ms))\n",
             ),
             (
                 "horizon=visit.lease.horizon if release_lease",
