@@ -121,9 +121,11 @@ test: check ## Everything that continuous integration runs (16 minutes on two co
 # Whoever changes a line that a mutant edits aims the mutant again: a commit without that is red at once.
 AIMS = tests/simulation/test_mutants.py::test_a_named_mutant_still_has_its_lines_and_still_is_python \
 	tests/simulation/test_mutants.py::test_what_is_taken_for_equivalent_is_a_change_that_may_still_be_drawn
-fast: check ## What to run before a commit: units, handlers, architecture, ten seeds of the simulator (a minute)
+# The benches' own tests start processes and measure. What else is marked `long` is few and takes a quarter of the rest.
+fast: check ## What to run before a commit: units, handlers, architecture, ten seeds of the simulator (80 s on two cores)
 	@$(PY) -m tests.simulation --seeds 10
-	@$(SIDE_BY_SIDE) 'units=$(PYTEST) tests/unit' 'handlers=$(PYTEST) tests/handlers tests/architecture $(AIMS)'
+	@$(SIDE_BY_SIDE) 'units=$(PYTEST) -m "not long" tests/unit --ignore tests/unit/bench' \
+		'handlers=$(PYTEST) -m "not long" tests/handlers tests/architecture $(AIMS)'
 
 unit: setup-dev ## The unit tests alone
 	@$(PY) -m pytest tests/unit

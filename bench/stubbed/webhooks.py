@@ -6,6 +6,7 @@ import http.client
 import ssl
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from bench.stubbed.canned import CLIENT, payloads
 from bench.stubbed.receiver import NAME, receiver
@@ -26,9 +27,9 @@ class _OneSecret:
 
 
 def with_webhooks(measure: Callable[[Callable[[], None], Callable[[], None]], object]) -> None:
-    """Call `measure` with two works that send BATCH webhooks: a deliverer's, and one connection of `http.client`.
+    """Call `measure` with two works that send BATCH webhooks: a deliverer's, and that of `http.client`.
 
-    Both keep their connections.
+    Both send them at once, on BATCH threads, and keep their connections.
     """
     with receiver() as (port, tls):
         transport = HttpTransport(SystemClock(), _OneSecret(), resolver=lambda *_: ["127.0.0.1"], tls=tls)
@@ -57,11 +58,13 @@ def _deliver(targets: ThreadedTargets, port: int) -> None:
 
 
 class _Bare:
-    """The same requests by `http.client`, one after the other."""
+    """The same requests by `http.client`, on as many threads: a receiver may take seconds, so nobody sends in turn."""
 
     def __init__(self, port: int, tls: ssl.SSLContext) -> None:
-        self._connection = http.client.HTTPSConnection("127.0.0.1", port, context=_named(tls))
+        context = _named(tls)
+        self._connections = [http.client.HTTPSConnection("127.0.0.1", port, context=context) for _ in range(BATCH)]
         self._bodies = [payload.body for payload in _some()]
+        self._threads = ThreadPoolExecutor(BATCH)
         self._headers = {
             "host": f"{NAME}:{port}",
             "user-agent": "Clockwork",
@@ -77,16 +80,21 @@ class _Bare:
 
     def send(self) -> None:
         """Send BATCH of them."""
-        for body in self._bodies:
-            self._connection.request("POST", "/hooks/orders", body, self._headers)
-            answer = self._connection.getresponse()
-            answer.read()
-            if answer.status != http.client.OK:
-                raise Unexpected(f"the receiver answers {answer.status}")
+        for _ in self._threads.map(self._send, self._connections, self._bodies):
+            pass
 
     def close(self) -> None:
-        """Close the connection."""
-        self._connection.close()
+        """Close the connections."""
+        self._threads.shutdown()
+        for connection in self._connections:
+            connection.close()
+
+    def _send(self, connection: http.client.HTTPSConnection, body: str) -> None:
+        connection.request("POST", "/hooks/orders", body, self._headers)
+        answer = connection.getresponse()
+        answer.read()
+        if answer.status != http.client.OK:
+            raise Unexpected(f"the receiver answers {answer.status}")
 
 
 def _some() -> list[Payload]:

@@ -45,6 +45,7 @@ CHECKED: list[Any] = CHECKS.get_by_names(  # the library's types say that not al
 bounded = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.long
 @SCHEMA.parametrize()
 @bounded
 def test_every_operation_keeps_the_description(case: Case[Any]) -> None:

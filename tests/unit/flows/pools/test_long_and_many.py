@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from clockwork.domain.executions import State
 from clockwork.domain.ids import AnonymousJob
@@ -64,6 +65,7 @@ def test_work_of_thirteen_hours_succeeds_once() -> None:
     assert (stored.state, stored.attempt, len(stored.attempts)) == (State.SUCCEEDED, 1, 1)
 
 
+@pytest.mark.long
 def test_a_hundred_and_fifty_thousand_are_at_work_at_once() -> None:
     clockwork, many, tokens = made(), 150_000, []
     for first in range(0, many, 500):
