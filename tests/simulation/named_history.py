@@ -53,7 +53,7 @@ def events_of(rows: Sequence[NamedJob], zones: Zones | None = None) -> list[Even
         kind, boundary_at, fires = _kind(before, after), after.boundary_at, events[-1].fires
         divides_at = boundary_at if paused_at is None else paused_at
         if kind in ("move", "beat"):
-            base_at = _last_base(before, boundary_at, zones) if kind == "beat" else None
+            base_at = _behind(fires, before, boundary_at, zones) if kind == "beat" else None
             fires = _begun(after, zones, base_at, boundary_at)
         elif kind == "bounds":
             fires = _continued(fires, before, after, divides_at, zones)
@@ -176,13 +176,14 @@ def _begun(row: NamedJob, zones: Zones, after_base: int | None = None, boundary_
             begins_at = begins_at if due else base_at
         elif len(due) < _most(row.definition):
             due[base_at] = due_at
+    if boundary_at is not None and not any(base_at <= boundary_at for base_at in due):
+        begins_at = max(begins_at, boundary_at)
     return Fires(due, begins_at, open=_open(due, row, zones))
 
 
 def _continued(fires: Fires, before: NamedJob, after: NamedJob, divides_at: int, zones: Zones) -> Fires:
     """The fires of the same beat in other bounds: those behind the last base that was due."""
-    # A base that was not among the fires before does not come back, although by its jitter it may be due behind them.
-    last = max(_last_base(before, divides_at, zones), fires.after_base)
+    last = _behind(fires, before, divides_at, zones)
     count = fires.before + sum(base_at <= last for base_at in fires.due)
     recurrence = after.definition.recurrence
     assert recurrence is not None
@@ -193,6 +194,15 @@ def _continued(fires: Fires, before: NamedJob, after: NamedJob, divides_at: int,
 
 def _open(due: dict[int, int], row: NamedJob, zones: Zones) -> frozenset[int]:
     return frozenset(at for at in due.values() if zones.is_open(row.definition.recurrence, at))
+
+
+def _behind(fires: Fires, before: NamedJob, at: int, zones: Zones) -> int:
+    """The base behind which other fires go on from those of the row `before`.
+
+    A base that was not among these does not come back, although by its jitter it may be due behind them.
+    """
+    last = _last_base(before, at, zones)
+    return last if before.definition.recurrence is None else max(last, fires.after_base)
 
 
 def _last_base(row: NamedJob, at: int, zones: Zones) -> int:

@@ -248,6 +248,14 @@ class NamedWatcher:
             return None
         return rows[-1].changed_at
 
+    def was_ordered(self, job_id: str) -> bool:
+        """Whether a fire of the job may have waited in an order, although its job has none by now."""
+        place = decode_job(job_id)
+        if not isinstance(place, NamedJobId):
+            return False
+        rows = self.lives[place.client_id, place.job_key].truths
+        return any(row.job_id == job_id and row.definition.ordering_key is not None for row in rows)
+
     def unsettled(self, apart: str | None = None) -> Iterator[str]:
         """The ids of promised executions that were neither delivered nor ended.
 

@@ -31,6 +31,8 @@ class Slots:
         #: By execution and number of an attempt: its earliest slot, for a message that came twice may have two.
         self._earliest: dict[tuple[str, int], int] = {}
         self._free_at: defaultdict[str, float] = defaultdict(float)
+        #: The slot that an invocation gave an attempt as it began, before anything told which one it was.
+        self._guessed: dict[tuple[Actor | None, Key], int] = {}
 
     def reserved(
         self, actor: Actor | None, client_id: str, first_at: int, count: int, interval_ms: float
@@ -64,8 +66,12 @@ class Slots:
 
     def objection(self, actor: Actor, client_id: str, attempt: tuple[str, int], now: int) -> str | None:
         """The reason why an attempt must not begin at `now` (ms, true time), or None."""
-        until = now + CLOCKS_APART_MS
-        if self._earliest.get(attempt, until + 1) <= until or self._takes(actor, client_id, (*attempt, 0), until):
+        until, key = now + CLOCKS_APART_MS, (*attempt, 0)
+        if self._earliest.get(attempt, until + 1) <= until:
+            return None
+        guessed = self._takes(actor, client_id, key, until)
+        if guessed is not None:
+            self._guessed[actor, key] = guessed
             return None
         if attempt in self._earliest:
             return f"attempt {attempt[1]} begins {self._earliest[attempt] - now} ms before its slot"
@@ -80,19 +86,25 @@ class Slots:
         mine = self._unnamed[client_id, actor]
         place = bisect_right(mine, until)
         has_another = place > 0 and mine[place - 1] >= least
-        return self._takes(actor, client_id, key, until) if key not in self._named or has_another else True
+        if key in self._named and not has_another:
+            return True
+        is_named = self._takes(actor, client_id, key, until) is not None
+        guessed = self._guessed.pop((actor, key), None)
+        if guessed is not None:
+            insort(mine, guessed)
+        return is_named
 
-    def _takes(self, actor: Actor | None, client_id: str, key: Key, until: int) -> bool:
-        """Whether the attempt gets a slot of its invocation's that is no later than `until` (ms).
+    def _takes(self, actor: Actor | None, client_id: str, key: Key, until: int) -> int | None:
+        """The slot of its invocation's that the attempt gets, none later than `until` (ms); None if there is none.
 
         It gets the last of those, so that one is left for an attempt of this invocation that starts sooner.
         """
         mine = self._unnamed[client_id, actor]
         place = bisect_right(mine, until)
         if not place:
-            return False
+            return None
         slot = mine.pop(place - 1)
         self._named.add(key)
         attempt = key[0], key[1]
         self._earliest[attempt] = min(slot, self._earliest.get(attempt, slot))
-        return True
+        return slot

@@ -103,7 +103,8 @@ def check_calm(watcher: Watcher) -> None:
     watcher.require(objection is None, "I8", str(objection))
     for execution_id, (started_at, delivery) in watcher.first_starts.items():
         occurrence, job_id = delivery.occurrence, delivery.job_id
-        if watcher.is_held_up(occurrence) or occurrence.client_id in WAITING_IDS or occurrence.ordering_key is not None:
+        is_ordered = occurrence.ordering_key is not None or watcher.named.was_ordered(job_id)
+        if watcher.is_held_up(occurrence) or occurrence.client_id in WAITING_IDS or is_ordered:
             continue  # It may wait for a slot, a permit, a resume of its client, or the jobs ahead of it.
         wanted_at = _wanted_at(watcher, execution_id, delivery)
         if wanted_at is not None:

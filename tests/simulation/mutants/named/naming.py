@@ -57,7 +57,7 @@ NAMING = (
     Mutant(
         "a changed job is not looked at before it starts",
         "flows/deliver/start.py",
-        (("            if isinstance(job_ref, NamedJobId):\n", "            if False:\n"),),
+        (("            if is_named(claimed[slot].release.job_id):\n", "            if False:\n"),),
         "I7",
     ),
     Mutant(

@@ -180,7 +180,8 @@ def test_another_beat_begins_behind_the_change_and_what_is_due_by_then_goes_on()
     other = definition(recurrence=Recurrence(every=Every(7 * SECOND, NOW)))
     stands = after(job(), 25, replaced(other, b"{}"))
     assert stands.series != "s"
-    assert (stands.chain_after_at, stands.chain_ordinal) == (NOW + 21 * SECOND, 0)
+    # Not behind its last base of before: other rules of its zone might bring one that is due before the change.
+    assert (stands.chain_after_at, stands.chain_ordinal) == (NOW + 25 * SECOND, 0)
     assert fires_wanted(stands, 1, range(10, 50, 10)) == [10, 20]
     assert delivers(stands, NOW + 28 * SECOND)
     assert not delivers(stands, NOW + 21 * SECOND)

@@ -100,10 +100,9 @@ def dedup_of(release: Release) -> str:
     A release that is sent again on purpose, as a later attempt or by the sweeper, has another id. So has one of another
     revision of its named job: the one before may have ended in a pause, and this one goes on from it.
     """
-    of_revision = () if release.revision in (None, 1) else (f"r{release.revision}",)
     if release.attempt == 1 and not release.sweeps:
-        return ids.derive("release", release.execution_id, *of_revision)
-    return ids.derive("release", release.execution_id, release.attempt, release.sweeps, *of_revision)
+        return ids.derive("release", release.execution_id, *release.of_revision)
+    return release.row_id("release", release.sweeps)
 
 
 def resumed(release: Release, stored: Execution | None, now: int) -> Release:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from clockwork.domain.executions import Attempt, Execution, Outcome, State
-from clockwork.domain.ids import ONLY_RUN, AnonymousJob, ExecutionId, decode_job, is_named
+from clockwork.domain.ids import ONLY_RUN, AnonymousJob, ExecutionId, decode_job, derive, is_named
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.waits import Cause, Held, Line, Waited
 
@@ -74,6 +74,19 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     def execution_id(self) -> str:
         """The executionId: the id of this occurrence's record, the same for every attempt."""
         return str(ExecutionId(self.job_id, self.occurrence.due_at, self.run))
+
+    @property
+    def of_revision(self) -> tuple[str, ...]:
+        """What a derived id has of its named job's revision.
+
+        A change may end the releases of earlier revisions and want the same fire by a later one: neither takes the
+        place of the other.
+        """
+        return () if self.revision in (None, 1) else (f"r{self.revision}",)
+
+    def row_id(self, purpose: str, *more: int) -> str:
+        """The id of the row in which this very attempt waits for a purpose: who puts it twice puts the same row."""
+        return derive(purpose, self.execution_id, self.attempt, *more, *self.of_revision)
 
     @property
     def shard(self) -> str:

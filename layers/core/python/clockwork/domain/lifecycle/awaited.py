@@ -67,12 +67,18 @@ def fenced(release: Release, stored: Execution | None, expires_at: int) -> Execu
     return release.first_record(State.PENDING, expires_at, attempt=release.attempt - 1, next_attempt_at=due_since)
 
 
-def is_missed(check: Release, stored: Execution | None) -> bool:
-    """Whether the attempt of a check is still waited for: no worker has claimed it since its ticket was sent.
+def is_missed(check: Release, stored: Execution | None, now: int) -> bool:
+    """Whether the execution of a check still waits: no worker has gone on with it since its ticket was sent.
 
-    A claim that stands has a watch. What has ended, or waits for another attempt, has no use for this one's ticket.
+    A ticket of an earlier attempt sees to the next one, too, if whoever recorded its end died before the next ticket
+    was sent. That is missed once its instant (ms) has passed. A worker's claim has a watch. A deliverer's, of a job
+    that went to another target before, has nothing but the ticket that its message became.
     """
     if stored is None:
         return True
-    is_waiting = stored.state in WAITING or goes_on(stored, check)
-    return is_waiting and check.attempt == stored.attempt + 1
+    if stored.state is State.RUNNING:
+        return not stored.is_accepted and check.attempt <= stored.attempt
+    if stored.state not in WAITING and not goes_on(stored, check):
+        return False
+    is_due = (stored.next_attempt_at or 0) <= now
+    return check.attempt == stored.attempt + 1 or (check.attempt <= stored.attempt and is_due)

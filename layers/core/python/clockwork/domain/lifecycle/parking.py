@@ -60,7 +60,7 @@ def parked_row(release: Release, host: str | None = None) -> Row:
     `host`: the host whose circuit is open, if that is why it is parked. The rows of a host lie together, so that they
     can be passed without reading them.
     """
-    row_id = ids.derive("parked", release.execution_id, release.attempt, release.parkings)
+    row_id = release.row_id("parked", release.parkings)
     key = keys.row_key(release.occurrence.due_at, row_id)
     prefix = "" if host is None else host_prefix(host)
     return row_of(parking_of(release.occurrence.client_id), prefix + key, [release], NEVER)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from clockwork.domain import ids, keys
+from clockwork.domain import keys
 from clockwork.domain.executions import LONGEST_ERROR, Execution, State
 from clockwork.domain.ids import AnonymousJob, only_execution
 from clockwork.domain.jobs import Occurrence
@@ -37,7 +37,7 @@ def row_of_retry(release: Release, expires_at: int) -> Row:
 
     Ordered ones that wait from the same instant on, as they were redriven together, sort by due instant and sequence.
     """
-    occurrence, row_id = release.occurrence, ids.derive("retry", release.execution_id, release.attempt)
+    occurrence, row_id = release.occurrence, release.row_id("retry")
     if occurrence.ordering_key is not None:
         row_id = f"{occurrence.due_at:013d}-{row_id_of(row_id, occurrence.sequence)}"
     return row_of(release.shard, keys.row_key(release.run_at, row_id), [release], expires_at)

@@ -58,15 +58,18 @@ def _claim_round(batch: Batch, items: Sequence[Item], started: list[Item]) -> li
 
 
 def plan_of(batch: Batch, item: Item, stored: Execution | None) -> Plan:
-    """The plan to claim an item, given its record. What was cancelled while it was parked outlasts its parked row.
+    """The plan to claim an item, given its record. A copy of a message that was parked leaves the record to its row.
 
-    The sweeper ends such a record when it forgets the row. A copy of the message that was parked leaves the record as
-    it is. The message that the row became has no row any more, and ends the record.
+    A record that the copy ended would go before the row does, if the client stays paused for long. What was cancelled
+    while it was parked outlasts the row: the sweeper ends such a record when it forgets the row. The message that the
+    row became has no row any more, and goes on with the record or ends it.
     """
     plan = plan_claim(item.release, stored, wish(batch, item))
     is_endless = stored is not None and stored.is_final and stored.expires_at == NEVER
-    if is_endless and plan.action is Action.ABSORB and lies_parked(batch.world, item.release):
-        return Plan(Action.ABSORB, plan.reason)
+    is_parked = stored is not None and stored.state is State.PARKED
+    is_left = (is_endless and plan.action is Action.ABSORB) or (is_parked and plan.execution is not None)
+    if is_left and lies_parked(batch.world, item.release):
+        return Plan(Action.ABSORB, plan.reason if is_endless else "it lies parked, and its row goes on with it")
     return plan
 
 

@@ -112,10 +112,10 @@ def _missed(batch: Batch, items: Sequence[Item]) -> list[Item]:
 
 def _is_missed(batch: Batch, item: Item) -> bool:
     """Whether the check of an item is to be sent again as its ticket; the item has become that, or is done with."""
-    if not is_missed(item.release, item.seen):
+    world, now = batch.world, batch.world.clock.now()
+    if not is_missed(item.release, item.seen, now):
         batch.absorb(item, item.seen)
         return False
-    world, now = batch.world, batch.world.clock.now()
     client = world.clients.get(item.release.occurrence.client_id)
     if item.seen is not None and item.seen.state is State.PARKED and client is not None and client.paused:
         # It lies in its parked row. Once it was let go from there, nothing but this check tells of a lost ticket.

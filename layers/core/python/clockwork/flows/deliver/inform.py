@@ -58,7 +58,7 @@ def informed(batch: Batch, items: Sequence[Item]) -> list[Item]:
         item.is_informed = True
     named = {id(item): item for item in going if is_named(item.release.job_id) and not item.release.as_it_was}
     going = [item for item in going if id(item) not in named]
-    refs = batch.each(named.values(), _ref_of)
+    refs = batch.each(named.values(), partial(ref_of, batch.world))
     with batch.failing(*(item for item, _ in refs)):
         jobs = jobs_apart(batch.world, ((ref.client_id, ref.job_key) for _, ref in refs))
         for item, ref in refs:
@@ -114,9 +114,15 @@ def _has_ended(item: Item) -> bool:
     return item.seen is not None and item.seen.is_final and not goes_on(item.seen, item.release)
 
 
-def _ref_of(item: Item) -> NamedJobId:
+def ref_of(world: World, item: Item) -> NamedJobId:
+    """The job of a named job's item, which the caller reads next, once the pauses of its client are read.
+
+    In this order the row of the job is not from before the end of a pause about which its `catchUp` decides, however
+    long the calls take.
+    """
     ref = decode_job(item.release.job_id)
     assert isinstance(ref, NamedJobId)
+    item.pauses = _pauses_of(world, ref)
     return ref
 
 
@@ -138,7 +144,7 @@ def _is_wanted(batch: Batch, item: Item, ref: NamedJobId, job: NamedJob | None) 
     return True
 
 
-def pauses_of(world: World, ref: NamedJobId) -> Sequence[Pause]:
+def _pauses_of(world: World, ref: NamedJobId) -> Sequence[Pause]:
     """The pauses of a job's client that have ended. The client may be as old as its cache says."""
     client = world.clients.get(ref.client_id)
     return () if client is None else client.pauses
@@ -148,7 +154,7 @@ def _plan(world: World, item: Item, ref: NamedJobId, job: NamedJob | None, store
     """Plan to end what waits and is not wanted. What is claimed or has ended is left to the claim."""
     if stored is not None and stored.state not in WAITING:
         return Plan(Action.START, "its claim decides")
-    objection = objection_to(item.release, ref, job, pauses_of(world, ref), is_started=was_started(stored))
+    objection = objection_to(item.release, ref, job, item.pauses, is_started=was_started(stored))
     if objection is None:
         return Plan(Action.START, "its job wants it")
     now = world.clock.now()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from clockwork.domain.clients import Pause
 from clockwork.domain.executions import Execution
 from clockwork.domain.jobs import Occurrence, Target
 from clockwork.domain.limits.circuits import Circuit
@@ -58,7 +59,7 @@ class Item(msgspec.Struct):
     `has_cap`: its client chose a concurrency limit.
     `left`: it is parked, was sent back, has ended or failed, so that this batch is done with it.
     `secret`: of its token, under which its receiver calls back. `check_key`: the key of its token's check.
-    `whole`: what its named job had for it when it was asked.
+    `whole`: what its named job had for it when it was asked. `pauses`: those of its client that had ended before that.
     `permit`: the one that its worker is to hold until the attempt ends.
     `replans`: how often a change of its record may still be planned again.
     """
@@ -80,6 +81,7 @@ class Item(msgspec.Struct):
     secret: str | None = None
     check_key: str | None = None
     whole: Occurrence | None = None
+    pauses: Sequence[Pause] = ()
     permit: int | None = None
     replans: Iterator[int] = msgspec.field(default_factory=replans)
 

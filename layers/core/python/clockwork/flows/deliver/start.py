@@ -15,7 +15,7 @@ import msgspec
 
 from clockwork.domain.errors import readable
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.ids import NamedJobId, decode_job
+from clockwork.domain.ids import NamedJobId, is_named
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_unstarted
 from clockwork.domain.lifecycle.expiry import ended_execution, is_expired, reason_of
 from clockwork.domain.named.look import Objection, objection_to, was_started
@@ -24,7 +24,7 @@ from clockwork.domain.named_jobs import NamedJob
 from clockwork.flows.apart import jobs_apart
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import end_unclaimed
-from clockwork.flows.deliver.inform import LOST_CLAIM, pauses_of, redirected, wait_for_others
+from clockwork.flows.deliver.inform import LOST_CLAIM, redirected, ref_of, wait_for_others
 from clockwork.flows.deliver.items import Item, is_still_ours
 from clockwork.flows.overlaps import is_let_through
 from clockwork.flows.records import replace
@@ -50,9 +50,8 @@ def wanted(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[in
     going = []
     for slot in _owned(batch, claimed, due):
         with batch.failing(claimed[slot]):
-            job_ref = decode_job(claimed[slot].release.job_id)
-            if isinstance(job_ref, NamedJobId):
-                named[slot] = job_ref
+            if is_named(claimed[slot].release.job_id):
+                named[slot] = ref_of(batch.world, claimed[slot])
             elif not _is_too_late(batch, claimed[slot]):
                 going.append(slot)
     return sorted([*going, *_wanted_by_their_jobs(batch, claimed, named)]) if named else going
@@ -100,8 +99,7 @@ def _is_wanted(batch: Batch, item: Item, job_ref: NamedJobId, job: NamedJob | No
 
     Raises Unreadable if an earlier execution of the job cannot be read.
     """
-    pauses = pauses_of(batch.world, job_ref)
-    objection = objection_to(item.release, job_ref, job, pauses, is_started=was_started(item.seen))
+    objection = objection_to(item.release, job_ref, job, item.pauses, is_started=was_started(item.seen))
     if objection is not None:
         _drop(batch, item, objection)
         return False

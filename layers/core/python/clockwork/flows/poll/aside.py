@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from clockwork.domain import ids, keys
+from clockwork.domain import keys
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.awaited import goes_on
@@ -73,8 +73,7 @@ def set_aside(visit: Visit, refused: Sequence[tuple[Row, Release]]) -> list[int]
 
 
 def _row(partition_id: str, at: int, release: Release, expires_at: int) -> Row:
-    row_id = ids.derive("aside", release.execution_id, release.attempt)
-    return row_of(partition_id, keys.row_key(at, row_id), [release], expires_at)
+    return row_of(partition_id, keys.row_key(at, release.row_id("aside")), [release], expires_at)
 
 
 def _end(visit: Visit, ends: Sequence[tuple[Row, Release, str]]) -> None:

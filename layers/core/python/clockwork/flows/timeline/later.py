@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from clockwork.domain import ids, keys
+from clockwork.domain import keys
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import row_of
@@ -54,8 +54,8 @@ def put_off(world: World, releases: Sequence[Release]) -> None:
 
 def _row(world: World, shard: Shard, release: Release) -> Row:
     at = max(keys.instant_of(shard.horizon), world.clock.now()) + world.settings.tick_seconds * AHEAD_MS
-    row_id = ids.derive("put off", release.execution_id, release.attempt)
-    return row_of(shard.partition_id, keys.row_key(at, row_id), [release], world.row_expires_at(at))
+    key = keys.row_key(at, release.row_id("put off"))
+    return row_of(shard.partition_id, key, [release], world.row_expires_at(at))
 
 
 def _wake(world: World, partition_ids: Sequence[str]) -> None:
