@@ -116,6 +116,24 @@ def test_what_is_cancelled_while_it_is_parked_outlasts_its_row_though_a_copy_of_
     assert NEVER < clockwork.clock.at < only(regulated).expires_at
 
 
+def test_a_copy_of_a_message_that_was_parked_leaves_the_record_to_its_row() -> None:
+    regulated = Regulated(paused=True)
+    regulated.create(1)
+    regulated.run(60)
+    clockwork = regulated.clockwork
+    (row,) = clockwork.timeline.read(parking_of("acme"), "", "~", 10).rows
+    (copy,) = releases_of(row)
+    # The client's pause is over, and its rows wait for a sweep. A record that the copy ended would go before the row,
+    # should the client be paused again.
+    regulated.set_client()
+    assert not clockwork.world.releases.send([copy], clockwork.clock.at)
+    clockwork.deliver_visible()
+    assert (only(regulated).state, only(regulated).expires_at, regulated.parked) == (State.PARKED, NEVER, 1)
+    assert not clockwork.queue.messages
+    assert regulated.sweep().released == 1
+    assert len(regulated.run(60)) == 1
+
+
 def test_an_ordered_job_cancelled_while_its_client_is_paused_has_an_end_once_its_message_came() -> None:
     regulated = Regulated(paused=True)
     (job_id,) = regulated.create(1, ordering_key="k")

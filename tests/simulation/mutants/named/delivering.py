@@ -89,7 +89,7 @@ DELIVERING = (
         "a retry does not wait",
         "domain/lifecycle/attempts.py",
         (
-            ("_again(release, ended.attempt + 1, retry.retry_at))", "_again(release, ended.attempt + 1, now))"),
+            ("again_for(release, ended.attempt + 1, retry.retry_at))", "again_for(release, ended.attempt + 1, now))"),
             (" or release.run_at < (stored.next_attempt_at or 0):", ":"),
         ),
         "I2",

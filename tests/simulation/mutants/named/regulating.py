@@ -93,7 +93,7 @@ REGULATING = (
     ),
     Mutant(
         "a retry keeps the slot of the attempt before",
-        "domain/lifecycle/attempts.py",
+        "domain/lifecycle/awaited.py",
         (("paced = release.paced and attempt == release.attempt", "paced = release.paced"),),
         "I8",
     ),

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from clockwork.domain.clients import MOST_PAUSES, Client, Pause, with_pause, without_pause
+from clockwork.domain.closings import NEVER_ENDS, Closing
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.fires.chains import release_of
 from clockwork.domain.jobs import Payload
+from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.named.changes import paused, replaced, resumed
 from clockwork.domain.recurrence import Fire
 from clockwork.domain.storage.codec import decode, encode
+from clockwork.domain.storage.rows import releases_of
 from clockwork.flows.deaths import bury
 from clockwork.flows.named import trigger
 from clockwork.flows.requests.clients import pause_client, resume_client
@@ -226,3 +230,51 @@ def test_what_is_redriven_in_a_later_pause_of_its_client_waits_for_its_end() -> 
     assert case.run(30) == []
     assert case.by_second()[20.0].state is State.PARKED
     assert 20.0 in case.resume(60)
+
+
+def test_two_revisions_of_a_fire_that_is_parked_have_a_row_each_since_a_change_may_end_the_older_one() -> None:
+    case = Paused(catch_up="latest")
+    case.run(12)
+    case.pause()
+    case.run(12)
+    (first,) = case.clockwork.timeline.read(parking_of("acme"), "", "~", 10).rows
+    (older,) = releases_of(first)
+    newer = msgspec.structs.replace(older, revision=2)
+    # A change of the job wants the same fire by its own revision.
+    assert not case.clockwork.world.releases.send([newer, older], case.clockwork.clock.at)
+    case.run(1)
+    rows = case.clockwork.timeline.read(parking_of("acme"), "", "~", 10).rows
+    assert sorted(one.revision or 0 for row in rows for one in releases_of(row)) == [1, 2]
+    closing = Closing(2, 0, NEVER_ENDS, State.SKIPPED, "replaced by revision 2")
+    before = case.stored
+    after = msgspec.structs.replace(
+        before, revision=3, closings=(closing,), chain_after_at=older.occurrence.due_at, series="another"
+    )
+    assert case.clockwork.jobs.save(before, after)
+    assert 20.0 in case.resume()
+
+
+def test_the_job_is_read_behind_its_client_so_catch_up_is_that_of_after_the_pause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    case = Paused(catch_up="none")
+    case.pause()
+    world, get = case.clockwork.world, case.clockwork.jobs.get
+    changed: list[str] = []
+
+    def get_slowly(*args: Any) -> Any:
+        """The job as it is read, long before the answer comes: its client's pause ends meanwhile, and it is changed."""
+        found = get(*args)
+        if not changed and case.clockwork.clock.at >= case.start + 10_000:
+            changed.append("once")
+            case.change(replaced(case.definition(catch_up="all"), b'"y"'))
+            resume_client(world, "acme", None)
+        return found
+
+    monkeypatch.setattr(case.clockwork.jobs, "get", get_slowly)
+    monkeypatch.setattr(case.clockwork.clients, "_cache", {}, raising=False)
+    case.run(12)
+    unpark(world, case.clockwork.clock.at + 60_000, "acme")
+    case.run(100)
+    assert changed
+    assert case.by_second()[10.0].state is State.SUCCEEDED

@@ -11,8 +11,7 @@ from enum import Enum, auto
 import msgspec
 
 from clockwork.domain.executions import FINAL, WAITING, Attempt, Execution, Outcome, State, kept_until, number_of_last
-from clockwork.domain.fires.hints import hint_of
-from clockwork.domain.lifecycle.awaited import fenced, fences, goes_on, reopened
+from clockwork.domain.lifecycle.awaited import again_for, fenced, fences, goes_on, reopened
 from clockwork.domain.lifecycle.awaiting import (
     CLAIM_GRACE_MS,
     Worker,
@@ -90,7 +89,7 @@ def plan_claim(release: Release, stored: Execution | None, claim: Claim) -> Plan
     following = stored.attempt + 1
     # Whoever made the release, and whatever it waited for since: the attempt starts at its planned instant or later.
     if release.watches or release.attempt != following or release.run_at < (stored.next_attempt_at or 0):
-        again = _again(release, following, stored.next_attempt_at or claim.now)
+        again = again_for(release, following, stored.next_attempt_at or claim.now)
         return Plan(Action.FOLLOW_UP, f"attempt {following} waits and this is not it", release=again)
     if late:
         ended = plan_unstarted(release, stored, State.EXPIRED, reason_of(release.occurrence), claim.now)
@@ -114,7 +113,7 @@ def _plan_running(release: Release, stored: Execution, claim: Claim) -> Plan:
         return Plan(Action.DEFER, "its receiver is at work", release=watch_of(release, stored))
     over_at = ends_at(stored) + CLAIM_GRACE_MS
     back_at = min(claim.now + meets_again_ms(release.meets), over_at) if claim.resends else over_at
-    again = _again(release, release.attempt, back_at, release.meets + 1)
+    again = again_for(release, release.attempt, back_at, release.meets + 1)
     return Plan(Action.DEFER, "another deliverer's claim is live", release=again)
 
 
@@ -160,7 +159,7 @@ def plan_unrecorded_outcome(release: Release, outcome: Outcome, now: int, jitter
         return Plan(Action.FINISH, "delivered")
     retry = plan_retry(release.occurrence, release.attempt, release.lost_workers, outcome, now, jitter)
     if retry.retry_at is not None:
-        again = _again(release, release.attempt + 1, retry.retry_at)
+        again = again_for(release, release.attempt + 1, retry.retry_at)
         again = msgspec.structs.replace(again, history=history, waited=release.waited_by(outcome.started_at))
         return Plan(Action.FOLLOW_UP, retry.reason, release=again)
     ended = _unrecorded_end(release, retry.ends, retry.reason, history, now, expires_at)
@@ -217,7 +216,7 @@ def _plan_following(release: Release, ended: Execution, retry: RetryPlan, now: i
     if retry.retry_at is None:
         return Plan(Action.FINISH, retry.reason, _final(release, ended, retry.ends, retry.reason, now))
     waiting = msgspec.structs.replace(ended, next_attempt_at=retry.retry_at)
-    return Plan(Action.FOLLOW_UP, retry.reason, waiting, _again(release, ended.attempt + 1, retry.retry_at))
+    return Plan(Action.FOLLOW_UP, retry.reason, waiting, again_for(release, ended.attempt + 1, retry.retry_at))
 
 
 def _claimed(execution: Execution, release: Release, claim: Claim) -> Execution:
@@ -286,13 +285,3 @@ def _unrecorded_end(
         state, expires_at, attempt=attempt, attempts=history, unclaimed=unclaimed, waited=release.waited_by(now)
     )
     return _final(release, first, state, reason, now)
-
-
-def _again(release: Release, attempt: int, run_at: int, meets: int = 0) -> Release:
-    paced = release.paced and attempt == release.attempt
-    # What an attempt waited for is in its record by the time another follows.
-    waited, line = (release.waited_by(release.run_at), release.line) if attempt == release.attempt else (None, None)
-    is_whole = release.revision is None or release.as_it_was
-    occurrence = release.occurrence if is_whole else hint_of(release.occurrence)
-    after = msgspec.structs.replace(release.for_attempt(attempt), run_at=run_at, paced=paced, waits=0, line=line)
-    return msgspec.structs.replace(after, waited=waited, held=None, occurrence=occurrence, meets=meets)

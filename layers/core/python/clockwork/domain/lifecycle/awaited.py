@@ -11,6 +11,7 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain.executions import FINAL, WAITING, Execution, State
+from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.releases import Release
 
@@ -67,6 +68,17 @@ def fenced(release: Release, stored: Execution | None, expires_at: int) -> Execu
     return release.first_record(State.PENDING, expires_at, attempt=release.attempt - 1, next_attempt_at=due_since)
 
 
+def is_used(ticket: Release, stored: Execution | None) -> bool:
+    """Whether the attempt of a worker's ticket has ended, and the record waits for another one.
+
+    Whoever ended it has sent that one's ticket. If they died before, its watch does so, or the message of a deliverer.
+    A ticket that saw to it as well would become a copy of the next one with each attempt.
+    """
+    if stored is None or stored.state not in WAITING:
+        return False
+    return ticket.attempt <= stored.attempt
+
+
 def is_missed(check: Release, stored: Execution | None, now: int) -> bool:
     """Whether the execution of a check still waits: no worker has gone on with it since its ticket was sent.
 
@@ -82,3 +94,24 @@ def is_missed(check: Release, stored: Execution | None, now: int) -> bool:
         return False
     is_due = (stored.next_attempt_at or 0) <= now
     return check.attempt == stored.attempt + 1 or (check.attempt <= stored.attempt and is_due)
+
+
+def again_for(release: Release, attempt: int, run_at: int, meets: int = 0) -> Release:
+    """The release for this attempt at `run_at` (ms). `meets`: how often it met the live claim of another copy."""
+    paced = release.paced and attempt == release.attempt
+    # What an attempt waited for is in its record by the time another follows.
+    waited, line = (release.waited_by(release.run_at), release.line) if attempt == release.attempt else (None, None)
+    is_whole = release.revision is None or release.as_it_was
+    occurrence = release.occurrence if is_whole else hint_of(release.occurrence)
+    after = msgspec.structs.replace(release.for_attempt(attempt), run_at=run_at, paced=paced, waits=0, line=line)
+    return msgspec.structs.replace(after, waited=waited, held=None, occurrence=occurrence, meets=meets)
+
+
+def caught_up(release: Release, stored: Execution | None) -> Release:
+    """The release for the attempt that its record waits for, if that comes behind the release's own.
+
+    Whoever had its message may have recorded the end of an attempt, and died before the next one was sent.
+    """
+    if stored is None or stored.state not in WAITING or release.attempt > stored.attempt:
+        return release
+    return again_for(release, stored.attempt + 1, max(release.run_at, stored.next_attempt_at or 0))

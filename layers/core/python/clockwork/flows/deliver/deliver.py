@@ -25,7 +25,7 @@ from clockwork.flows.deliver.bundles import Message, resend_alone, unbundled
 from clockwork.flows.deliver.circuits import give_probes_back, update_circuits
 from clockwork.flows.deliver.claim import claim, end_all, look, read_records
 from clockwork.flows.deliver.concurrency import give_back_all, note_ended
-from clockwork.flows.deliver.inform import informed, needs_look, unexpired
+from clockwork.flows.deliver.inform import informed, needs_look, read_back, unexpired
 from clockwork.flows.deliver.items import DeliverReport, Item
 from clockwork.flows.deliver.outcome import record
 from clockwork.flows.deliver.start import hold_and_check
@@ -173,7 +173,9 @@ def _call_back(batch: Batch) -> None:
 def _in_time(batch: Batch, items: Sequence[Item]) -> list[Item]:
     now = batch.world.clock.now()
     judged = batch.each(items, lambda item: _is_ready(batch, item.release, now))
-    batch.send_back([item for item, is_ready in judged if not is_ready])
+    back = [item for item, is_ready in judged if not is_ready]
+    read_back(batch, [item for item in back if not batch.takes(item.release)])
+    batch.send_back([item for item in back if not item.left])
     return [item for item, is_ready in judged if is_ready]
 
 

@@ -24,7 +24,7 @@ from clockwork.domain.fires.hints import completed, hint_of
 from clockwork.domain.ids import NamedJobId, decode_job, is_named
 from clockwork.domain.jobs import HttpTarget, KafkaTarget, Occurrence, Target
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_let_go, plan_unstarted
-from clockwork.domain.lifecycle.awaited import goes_on
+from clockwork.domain.lifecycle.awaited import caught_up, goes_on
 from clockwork.domain.lifecycle.expiry import ended_execution, is_expired
 from clockwork.domain.limits.concurrency import wait_ms
 from clockwork.domain.named.look import objection_to, was_started
@@ -34,7 +34,7 @@ from clockwork.domain.releases import Release
 from clockwork.domain.targets.permissions import against
 from clockwork.flows.apart import jobs_apart
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.claim import end_all, with_records
+from clockwork.flows.deliver.claim import end_all, read_records, with_records
 from clockwork.flows.deliver.items import Item, is_still_ours
 from clockwork.flows.overlaps import may_be_let_through
 from clockwork.flows.records import replace
@@ -139,9 +139,21 @@ def _is_wanted(batch: Batch, item: Item, ref: NamedJobId, job: NamedJob | None) 
         item.whole = completed(item.release.occurrence, job)
         item.release = msgspec.structs.replace(item.release, occurrence=hint_of(item.whole))
     if batch.waiting.resends and not batch.takes(item.release):
-        batch.send_back([item])
+        read_back(batch, [item])
+        batch.send_back([] if item.left else [item])
         return False
     return True
+
+
+def read_back(batch: Batch, items: Sequence[Item]) -> None:
+    """Read the records of items that go to another queue, where their messages may not have been received once.
+
+    A worker takes no ticket of an attempt that has ended. So whoever sends it catches up with what a deliverer recorded
+    that died since. An item whose record cannot be read fails.
+    """
+    read_records(batch, [item for item in items if item.came_back or item.release.has_waited])
+    for item in items:
+        item.release = caught_up(item.release, item.seen)
 
 
 def _pauses_of(world: World, ref: NamedJobId) -> Sequence[Pause]:
@@ -188,6 +200,7 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
     plan, _ = replace(batch.world, item.seen, partial(_plan_let_go, item), item.replans)
     if plan.action is Action.FOLLOW_UP:
         batch.report.deferred += 1
+        item.is_let_go = True
         _send(batch, item, job, anew=is_rerouted and not batch.waiting.resends)
     else:
         batch.fail(item, LOST_CLAIM)
@@ -217,7 +230,7 @@ def wait_for_others(batch: Batch, item: Item) -> None:
     plan, _ = replace(batch.world, item.seen, partial(_plan_wait, item), item.replans)
     if plan.action is Action.FOLLOW_UP:
         batch.report.deferred += 1
-        item.left = True
+        item.left = item.is_let_go = True
         batch.waiting.follow(item, msgspec.structs.replace(_later(batch, item), checked=False))
     else:
         batch.fail(item, LOST_CLAIM)

@@ -57,6 +57,7 @@ class Item(msgspec.Struct):
     `refusal`: why its client, as it is now, may not send to its target: then no attempt is made at the target.
     `objection`: why it ends undelivered, as its client was deleted.
     `has_cap`: its client chose a concurrency limit.
+    `is_let_go`: this batch gave its claim back, so nobody else sends its release.
     `left`: it is parked, was sent back, has ended or failed, so that this batch is done with it.
     `secret`: of its token, under which its receiver calls back. `check_key`: the key of its token's check.
     `whole`: what its named job had for it when it was asked. `pauses`: those of its client that had ended before that.
@@ -72,6 +73,7 @@ class Item(msgspec.Struct):
     bundled: bool = False
     came_back: bool = False
     left: bool = False
+    is_let_go: bool = False
     has_cap: bool = False
     refusal: str | None = None
     objection: Objection | None = None

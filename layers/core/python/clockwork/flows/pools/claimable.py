@@ -17,6 +17,7 @@ import msgspec
 
 from clockwork.domain.executions import State
 from clockwork.domain.jobs import PoolTarget
+from clockwork.domain.lifecycle.awaited import is_used
 from clockwork.domain.lifecycle.retries import meets_again_ms
 from clockwork.domain.releases import Release
 from clockwork.flows.deliver.admission import admit, still_allowed
@@ -35,9 +36,9 @@ def claimable(batch: Batch, items: Sequence[Item], handlers: Sequence[str]) -> l
 
     The others have ended, are parked or sent anew, or fail.
     """
-    # 1. Read all records in one call. What has ended is gone.
+    # 1. Read all records in one call. What has ended is gone, and so is a ticket of an attempt that has.
     read_records(batch, items)
-    items = look(batch, unended(batch, [item for item in items if not item.left]))
+    items = look(batch, unended(batch, _unused(batch, items)))
     # 2. What runs is for its claim to decide. It has started as far as pauses, caps and windows go: if it waited or was
     #    parked now, a worker that asks again would get no answer, and its claim would end with nobody at work. But
     #    whoever asks again has started nothing, so what its client may not do any more ends.
@@ -48,6 +49,14 @@ def claimable(batch: Batch, items: Sequence[Item], handlers: Sequence[str]) -> l
     waiting = unexpired(batch, informed(batch, _in_time(batch, waiting)))
     admitted = admit(batch, _of_handlers(batch, waiting, handlers))
     return claim(batch, [*kept, *(_whole(item) for item in admitted)])
+
+
+def _unused(batch: Batch, items: Sequence[Item]) -> list[Item]:
+    """The items whose attempts have not ended, as far as their records were read; the others are done with."""
+    for item in items:
+        if not item.left and is_used(item.release, item.seen):
+            batch.absorb(item, item.seen)
+    return [item for item in items if not item.left]
 
 
 def _in_time(batch: Batch, items: Sequence[Item]) -> list[Item]:

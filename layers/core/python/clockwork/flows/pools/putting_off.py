@@ -52,15 +52,18 @@ class PutOff(Resent):
         return [*failing, *super().later([item for item, _ in held])]
 
     def settle(self) -> Failing:
-        """Leave out of what follows what is put off and is not in hand. The next attempt of a ticket always follows.
+        """Leave out of what follows what is put off and is not in hand.
+
+        The next attempt of a ticket always follows, and so does one whose claim this call gave back: only whoever wrote
+        that knows of it.
 
         Called once, when all else of the claim is done: it also logs how many tickets stay, in one line.
         """
         again: list[tuple[Item, Release]] = []
         onwards: list[tuple[Item, Release]] = []
         for item, release in self.following:
-            is_next = release.attempt != self.handed[item.message_id].attempt
-            (onwards if is_next else again).append((item, release))
+            is_owed = item.is_let_go or release.attempt != self.handed[item.message_id].attempt
+            (onwards if is_owed else again).append((item, release))
         failing, held = self._held(again)
         self.following = [*onwards, *held]
         if self.staying:
