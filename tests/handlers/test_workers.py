@@ -99,6 +99,9 @@ def test_who_asks_again_though_a_cancel_was_noted_does_not_start(api: Api) -> No
     worker.claim(claim)
     assert api.call("DELETE", f"/v1/jobs/{job_id}", caller=ALICE).body["result"] == "running"
     assert worker.claim(claim) == [{"claimId": claim["claimId"], "outcome": "gone"}]
+    # Another call may have told it to start: then it is told of the cancel with its next heartbeat.
+    assert only(api, job_id)["state"] == "RUNNING"
+    later(api, 300)
     assert only(api, job_id)["state"] == "CANCELLED"
 
 

@@ -156,6 +156,14 @@ def test_a_worker_that_asks_again_starts_though_its_client_was_paused_meanwhile(
     assert (record_of(clockwork, made).state, record_of(clockwork, made).attempt) == (State.RUNNING, 1)
 
 
+def found_by_its_watch(clockwork: MemoryClockwork, made: Release) -> Execution:
+    """The record once the watch has found that nobody works: until then an earlier call may have told the worker to."""
+    assert record_of(clockwork, made).state is State.RUNNING
+    clockwork.run_until(clockwork.clock.at + 180_000)
+    claim(clockwork, received(clockwork))
+    return record_of(clockwork, made)
+
+
 @pytest.mark.parametrize("dies", [False, True])
 def test_a_worker_that_asks_again_starts_nothing_that_its_client_may_not_send(
     clockwork: MemoryClockwork, dies: bool
@@ -172,7 +180,7 @@ def test_a_worker_that_asks_again_starts_nothing_that_its_client_may_not_send(
     change_client(clockwork, allowed_pools=())
     (answer,) = claim(clockwork, asked)
     assert (answer.start, answer.is_left) == (None, False)
-    assert record_of(clockwork, made).state is State.DEAD
+    assert found_by_its_watch(clockwork, made).state is State.DEAD
 
 
 def test_a_worker_that_asks_again_starts_nothing_of_a_client_that_was_deleted(clockwork: MemoryClockwork) -> None:
@@ -181,7 +189,7 @@ def test_a_worker_that_asks_again_starts_nothing_of_a_client_that_was_deleted(cl
     assert claim(clockwork, asked)[0].start is not None
     change_client(clockwork, deleting_at=clockwork.clock.at + 1)
     assert claim(clockwork, asked)[0].start is None
-    assert record_of(clockwork, made).state is State.CANCELLED
+    assert found_by_its_watch(clockwork, made).state is State.CANCELLED
 
 
 def test_a_worker_that_asks_again_waits_for_no_slot(clockwork: MemoryClockwork) -> None:
@@ -225,7 +233,7 @@ def test_a_worker_that_asks_again_too_late_is_not_to_start(clockwork: MemoryCloc
     clockwork.clock.advance(31_000)
     (answer,) = claim(clockwork, asked)
     assert (answer.start, answer.is_left) == (None, False)
-    assert record_of(clockwork, made).state is State.EXPIRED
+    assert found_by_its_watch(clockwork, made).state is State.EXPIRED
 
 
 def test_copies_of_one_release_in_one_call_are_claimed_once_and_all_deleted(clockwork: MemoryClockwork) -> None:

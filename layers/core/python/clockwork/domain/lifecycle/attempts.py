@@ -118,14 +118,13 @@ def _plan_running(release: Release, stored: Execution, claim: Claim) -> Plan:
 
 
 def _plan_repeat(release: Release, stored: Execution, claim: Claim) -> Plan:
-    """The plan for a worker that claims again what it has claimed: it got no answer, and so has not started.
+    """The plan for a worker that claims again what it has claimed: it got no answer, or this call has stalled.
 
-    To go on it writes: so an earlier call under the same claim that has stalled cannot end it unseen.
+    To go on it writes: so an earlier call under the same claim that has stalled cannot end it unseen. It ends nothing
+    itself, since its worker may be at work as another call has told it.
     """
     if stored.cancel_noted_at is not None:
-        began_at = stored.started_at or claim.now
-        stopped = Outcome(State.CANCELLED, began_at, claim.now, error="cancelled before its worker had started")
-        return plan_outcome(release, stored, stopped, claim.now, 0.0)
+        return Plan(Action.ABSORB, "a cancel is noted: who works is told, and the watch finds it if nobody does")
     if stored.awaited is None or claim.now >= stored.awaited.deadline_at:
         return _plan_lost_worker(release, stored, claim)
     renewed = stored.changed(claim_until=renewed_until(stored, claim.now))

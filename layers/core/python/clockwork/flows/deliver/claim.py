@@ -49,6 +49,7 @@ def _claim_round(batch: Batch, items: Sequence[Item], started: list[Item]) -> li
         if not saved.ok:
             lost += [item] * batch.may_replan(item, saved.actual)
         elif plan.action is Action.START:
+            item.is_repeated = item.seen is not None and item.seen.state is State.RUNNING
             item.seen = plan.execution
             started.append(item)
         else:

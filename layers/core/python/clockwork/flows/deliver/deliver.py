@@ -26,7 +26,7 @@ from clockwork.flows.deliver.circuits import give_probes_back, update_circuits
 from clockwork.flows.deliver.claim import claim, end_all, look, read_records
 from clockwork.flows.deliver.concurrency import give_back_all, note_ended
 from clockwork.flows.deliver.inform import informed, needs_look, read_back, unexpired
-from clockwork.flows.deliver.items import DeliverReport, Item
+from clockwork.flows.deliver.items import DeliverReport, Item, is_left_to_its_watch
 from clockwork.flows.deliver.outcome import record
 from clockwork.flows.deliver.start import hold_and_check
 from clockwork.flows.deliver.waiting import Resent
@@ -136,6 +136,8 @@ def is_refused(batch: Batch, item: Item) -> bool:
     if item.refusal is None:
         return False
     now = batch.world.clock.now()
+    if is_left_to_its_watch(item):
+        return True
     if now < batch.deadline_at:
         batch.refused.append((item, Outcome(State.FAILED, now, now, permanent=True, error=item.refusal)))
     else:

@@ -35,7 +35,7 @@ from clockwork.domain.targets.permissions import against
 from clockwork.flows.apart import jobs_apart
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import end_all, read_records, with_records
-from clockwork.flows.deliver.items import Item, is_still_ours
+from clockwork.flows.deliver.items import Item, is_left_to_its_watch, is_still_ours
 from clockwork.flows.overlaps import may_be_let_through
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
@@ -196,6 +196,8 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
         item.refusal = _refusal(batch.world, whole)
         item.secret = None
         return False
+    if is_left_to_its_watch(item):
+        return True
     item.release = msgspec.structs.replace(item.release, occurrence=hint_of(whole), paced=False, checked=False)
     plan, _ = replace(batch.world, item.seen, partial(_plan_let_go, item), item.replans)
     if plan.action is Action.FOLLOW_UP:
@@ -227,6 +229,8 @@ def _still_waits(world: World, release: Release, job: NamedJob) -> bool:
 
 def wait_for_others(batch: Batch, item: Item) -> None:
     """Give the claim of a backfilled item back, and let it wait as for a permit until no other one is under way."""
+    if is_left_to_its_watch(item):
+        return
     plan, _ = replace(batch.world, item.seen, partial(_plan_wait, item), item.replans)
     if plan.action is Action.FOLLOW_UP:
         batch.report.deferred += 1

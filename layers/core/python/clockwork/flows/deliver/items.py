@@ -57,6 +57,7 @@ class Item(msgspec.Struct):
     `refusal`: why its client, as it is now, may not send to its target: then no attempt is made at the target.
     `objection`: why it ends undelivered, as its client was deleted.
     `has_cap`: its client chose a concurrency limit.
+    `is_repeated`: its worker has asked for it before, and may be at work: see `is_left_to_its_watch`.
     `is_let_go`: this batch gave its claim back, so nobody else sends its release.
     `left`: it is parked, was sent back, has ended or failed, so that this batch is done with it.
     `secret`: of its token, under which its receiver calls back. `check_key`: the key of its token's check.
@@ -73,6 +74,7 @@ class Item(msgspec.Struct):
     bundled: bool = False
     came_back: bool = False
     left: bool = False
+    is_repeated: bool = False
     is_let_go: bool = False
     has_cap: bool = False
     refusal: str | None = None
@@ -86,6 +88,17 @@ class Item(msgspec.Struct):
     pauses: Sequence[Pause] = ()
     permit: int | None = None
     replans: Iterator[int] = msgspec.field(default_factory=replans)
+
+
+def is_left_to_its_watch(item: Item) -> bool:
+    """Whether nothing is to be decided against a claimed item, which is left as it is then.
+
+    A worker has asked for it again. An earlier call may have told it to start, and this one may have stalled since
+    before that. Nobody can tell. So it is told nothing, and its watch finds the claim if nobody works under it.
+    """
+    if item.is_repeated:
+        item.left = True
+    return item.is_repeated
 
 
 def is_still_ours(item: Item, stored: Execution | None) -> bool:

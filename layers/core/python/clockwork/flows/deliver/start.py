@@ -25,7 +25,7 @@ from clockwork.flows.apart import jobs_apart
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import end_unclaimed
 from clockwork.flows.deliver.inform import LOST_CLAIM, redirected, ref_of, wait_for_others
-from clockwork.flows.deliver.items import Item, is_still_ours
+from clockwork.flows.deliver.items import Item, is_left_to_its_watch, is_still_ours
 from clockwork.flows.overlaps import is_let_through
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
@@ -116,6 +116,8 @@ def _is_wanted(batch: Batch, item: Item, job_ref: NamedJobId, job: NamedJob | No
 
 def _drop(batch: Batch, item: Item, objection: Objection) -> None:
     """End an item that is not to be started, visibly: at level `none` its end is all that is recorded of it."""
+    if is_left_to_its_watch(item):
+        return
     with batch.failing(item):
         plan, stored = replace(batch.world, item.seen, partial(_plan_end, batch.world, item, objection), item.replans)
         if plan.action is Action.ABSORB and item.seen is not None:

@@ -133,7 +133,7 @@ def claim_for(
     started = _started(batch, claimable(batch, items, handlers))
     _finish(batch, waiting)
     failed = set(batch.report.failed_messages)
-    idle = [item for item in items if id(item) not in started and item.message_id not in failed]
+    idle = [one for one in items if id(one) not in started and one.message_id not in failed and not one.is_repeated]
     give_back_permits(batch, idle)
     kept = failed | waiting.staying
     done = [one for one in held.values() if one.item is not None and one.item.message_id not in kept]
