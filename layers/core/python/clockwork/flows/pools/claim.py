@@ -30,12 +30,14 @@ from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.containment import contained
 from clockwork.flows.deliver.batch import Batch
+from clockwork.flows.deliver.claim import claim
 from clockwork.flows.deliver.concurrency import give_back_all, give_back_permits
 from clockwork.flows.deliver.deliver import is_refused, record_refused, tell_of_deaths
 from clockwork.flows.deliver.inform import LOST_CLAIM
 from clockwork.flows.deliver.items import Item, is_still_ours
 from clockwork.flows.deliver.start import wanted
 from clockwork.flows.outages import tolerated
+from clockwork.flows.pools.answers import started_within
 from clockwork.flows.pools.checkpoints import last_checkpoint
 from clockwork.flows.pools.claimable import claimable
 from clockwork.flows.pools.putting_off import Handed, PutOff
@@ -130,7 +132,7 @@ def claim_for(
     held = _opened(world, pool, asked)
     items = [one.item for index, one in held.items() if one.item is not None and one.is_first(index)]
     waiting.handed = {item.message_id: _handed(held[int(item.message_id)], item) for item in items}
-    started = _started(batch, claimable(batch, items, handlers))
+    started = _started(batch, claim(batch, claimable(batch, items, handlers)))
     _finish(batch, waiting)
     failed = set(batch.report.failed_messages)
     idle = [item for item in items if id(item) not in started and item.message_id not in failed]
@@ -185,7 +187,9 @@ def _started(batch: Batch, claimed: Sequence[Item]) -> dict[int, Checkpoint | No
     going = [item for item, refused in batch.each(going, partial(is_refused, batch)) if not refused]
     record_refused(batch)
     kept = [item for item, is_kept in batch.each(going, partial(_is_kept, batch)) if is_kept]
-    return {id(item): found for item, found in batch.each(kept, partial(_resumed, batch.world))}
+    resumed = {id(item): found for item, found in batch.each(kept, partial(_resumed, batch.world))}
+    going = started_within(batch, [item for item in kept if id(item) in resumed], resumed)
+    return {id(item): resumed[id(item)] for item in going}
 
 
 def _resumed(world: World, item: Item) -> Checkpoint | None:
