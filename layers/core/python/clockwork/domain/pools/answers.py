@@ -11,7 +11,6 @@ import json
 from collections.abc import Sequence
 
 from clockwork.domain.jobs import Payload
-from clockwork.domain.targets.envelopes import json_of
 
 #: Bytes of all starts of one answer, as a Lambda answers them.
 LARGEST_ANSWER = 5 * 1024 * 1024
@@ -23,7 +22,8 @@ ANY_CHECKPOINT = 6 * 32 * 1024
 
 def answered_bytes(payload: Payload) -> int:
     """The bytes that a payload takes in an answer."""
-    return text_bytes(json_of(payload).decode())
+    text = payload.body.decode()
+    return text_bytes(json.dumps(text, ensure_ascii=False) if payload.is_text else text)
 
 
 def text_bytes(text: str) -> int:
