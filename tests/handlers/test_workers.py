@@ -534,6 +534,22 @@ def test_checkpoints_that_are_none(api: Api) -> None:
     assert checkpoint(worker, first["token"], 2, 1) == "stale"
 
 
+def test_a_token_with_another_attempts_number_keeps_no_checkpoint(api: Api) -> None:
+    created(api)
+    worker = Worker(api)
+    (first,) = worker.take()
+    secret = first["token"][-22:]
+    forged = first["token"].replace(f".1.{secret}", f".999999999.{secret}")
+    assert forged != first["token"]
+    assert checkpoint(worker, forged, 1, "made up") == "stale"
+    assert checkpoint(worker, first["token"], 1, {"page": 1}) == "ok"
+    assert worker.tell(first["token"], "handback") == "ok"
+    later(api, 1)
+    (second,) = worker.take()
+    assert second["checkpoint"] == {"attempt": 1, "sequence": 1, "value": {"page": 1}}
+    assert checkpoint(worker, second["token"], 1, {"page": 2}) == "ok"
+
+
 def pool_of(api: Api, caller: str = ADMIN) -> dict[str, Any]:
     answer = api.call("GET", f"/v1/pools/{POOL}", caller=caller)
     assert answer.status == 200, answer.text

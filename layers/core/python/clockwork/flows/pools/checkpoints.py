@@ -33,6 +33,7 @@ def keep_checkpoint(world: World, pool: Pool, token_text: str, sequence: int, va
     if (
         record is None
         or record.state is not State.RUNNING
+        or record.attempt != token.attempt
         or not token.belongs_to(record.claimant)
         or record.awaited is None
         or record.awaited.pool != pool.name
