@@ -7,7 +7,7 @@ asks again under its claimId gets it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from clockwork.domain.executions import State
@@ -30,7 +30,7 @@ def claimed_within(batch: Batch, running: Sequence[Item], waiting: Sequence[Item
     return kept, _within(batch, waiting, _foreseen, used)[0]
 
 
-def started_within(batch: Batch, items: Sequence[Item], checkpoints: dict[int, Checkpoint | None]) -> list[Item]:
+def started_within(batch: Batch, items: Sequence[Item], checkpoints: Mapping[int, Checkpoint | None]) -> list[Item]:
     """The claimed items that one answer can hold, each with its checkpoint (by identity). The others are left."""
     return _within(batch, items, partial(_known, checkpoints), 0)[0]
 
@@ -55,7 +55,7 @@ def _foreseen(item: Item) -> int:
     return _bytes_of(occurrence) + (ANY_CHECKPOINT if item.release.attempt > 1 else 0)
 
 
-def _known(checkpoints: dict[int, Checkpoint | None], item: Item) -> int:
+def _known(checkpoints: Mapping[int, Checkpoint | None], item: Item) -> int:
     checkpoint = checkpoints[id(item)]
     return _bytes_of(item.release.occurrence) + (text_bytes(checkpoint.value.decode()) if checkpoint else 0)
 
