@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -191,6 +192,61 @@ def test_a_permit_that_is_not_renewed_ends_no_heartbeat(clockwork: MemoryClockwo
     clockwork.clock.advance(30_000)
     (answer,) = beat(clockwork, tokens)
     assert (answer.is_stale, answer.is_unavailable) == (False, False)
+
+
+def slow(clockwork: MemoryClockwork, name: str, cost_ms: int, *, answers: bool) -> list[int]:
+    """Let a call of the permits cost so long; the instants at which it was called."""
+    call, called = getattr(clockwork.regulation, name), list[int]()
+
+    def slowly(*given: Any) -> Any:
+        called.append(clockwork.clock.at)
+        clockwork.clock.advance(cost_ms)
+        if not answers:
+            raise Unavailable("throttled")
+        return call(*given)
+
+    setattr(clockwork.regulation, name, slowly)
+    return called
+
+
+@pytest.mark.parametrize("answers", [True, False])
+@pytest.mark.parametrize("cost_ms", [300, 1_500, 12_000])
+def test_slow_permits_keep_no_heartbeat_from_being_recorded(
+    clockwork: MemoryClockwork, cost_ms: int, *, answers: bool
+) -> None:
+    clockwork.clients.put(msgspec.structs.replace(ACME, allowed_pools=("etl",), max_concurrency=200))
+    send(clockwork, 30)
+    tokens = [token for _ in range(3) for token in started(clockwork)]
+    assert len(tokens) == 30
+    clockwork.clock.advance(31_000)
+    began_at, called = clockwork.clock.at, slow(clockwork, "lease", cost_ms, answers=answers)
+    taken = beat(clockwork, tokens)
+    assert all(not one.is_stale and not one.is_unavailable for one in taken)
+    assert {one.claim_until for one in clockwork.executions.all()} == {began_at + 60_000}
+    assert clockwork.clock.at - began_at <= 3_000 + cost_ms
+    assert called[0] == began_at
+    assert len(called) == 1 or answers
+
+
+def test_slow_permits_keep_no_next_attempt_from_being_sent(clockwork: MemoryClockwork) -> None:
+    send(clockwork, 2)
+    tokens = started(clockwork)
+    began_at, called = clockwork.clock.at, slow(clockwork, "give_back", 12_000, answers=False)
+    taken = report_all(clockwork.world, POOL, [Ended(token, Reported(State.HANDED_BACK)) for token in tokens])
+    assert all(not one.is_stale and not one.is_unavailable for one in taken)
+    sent_at = [json.loads(one.body)["sentAt"] for one in clockwork.pool_queues.of("etl").messages.values()]
+    assert (sent_at, called) == ([began_at] * 2, [began_at])
+
+
+def test_the_permits_that_were_not_asked_for_are_others_each_time(clockwork: MemoryClockwork) -> None:
+    clockwork.clients.put(msgspec.structs.replace(ACME, allowed_pools=("etl",), max_concurrency=8))
+    send(clockwork, 8)
+    tokens = started(clockwork)
+    slow(clockwork, "lease", 2_000, answers=True)
+    for _ in range(12):
+        clockwork.clock.advance(15_000)
+        beat(clockwork, tokens)
+    assert taken(clockwork) > 2
 
 
 def test_the_permits_of_workers_are_none_of_the_blocks_of_deliverers() -> None:
