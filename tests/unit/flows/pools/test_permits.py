@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -11,63 +9,18 @@ import pytest
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import State
-from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.lifecycle.reports import Heartbeat
 from clockwork.domain.lifecycle.tokens import decode_token
 from clockwork.domain.limits.concurrency import OF_WORKERS, free_permits
-from clockwork.domain.pools.pool import Pool
-from clockwork.domain.releases import Release
-from clockwork.flows.pools.claim import Asked, Claimed, claim_for
-from clockwork.flows.pools.reports import Beat, Ended, Taken, beat_all, report_all
+from clockwork.flows.pools.reports import Ended, report_all
 from clockwork.flows.requests.reporting import Reported, note_beat, note_report
 from clockwork.memory.world import MemoryClockwork
-from clockwork.settings import Settings
-from tests.support.examples import ACME, occurrence, release
-
-POOL = Pool(name="etl", revision=1, principals=("w",), handlers=("work",), lease_seconds=60)
-LIMIT = 2
-DONE = Reported(State.SUCCEEDED)
+from tests.unit.flows.pools.limited import DONE, LIMIT, POOL, asked_of, beat, claim, limited, send, started, taken
 
 
 @pytest.fixture
 def clockwork() -> MemoryClockwork:
-    made = MemoryClockwork(Settings.for_local().with_(pools=("etl=normal",)))
-    made.clients.put(msgspec.structs.replace(ACME, allowed_pools=("etl",), max_concurrency=LIMIT))
-    made.ticket_keys.make("k" * 22)
-    return made
-
-
-def send(clockwork: MemoryClockwork, count: int) -> list[Release]:
-    now = clockwork.clock.at
-    target = PoolTarget("etl", "work", timeout_seconds=600)
-    made = [occurrence(target=target, due_at=now + number, created_at=now) for number in range(count)]
-    sent = [msgspec.structs.replace(release(), occurrence=one, run_at=now) for one in made]
-    assert not clockwork.world.releases.send(sent, now)
-    return sent
-
-
-def asked_of(clockwork: MemoryClockwork) -> list[Asked]:
-    """The tickets that a worker receives now, each under a claimId of its own."""
-    queue = clockwork.pool_queues.of("etl")
-    received = queue.receive(10)
-    return [Asked(f"{one.message_id:c>22}"[:22], one.body, one.message_id) for one in received]
-
-
-def claim(clockwork: MemoryClockwork, asked: Sequence[Asked]) -> list[Claimed]:
-    return claim_for(clockwork.world, POOL, "w", ["work"], asked, clockwork.clock.at + 29_000)
-
-
-def started(clockwork: MemoryClockwork) -> list[str]:
-    """The tokens of what a worker may start now."""
-    return [one.start.token for one in claim(clockwork, asked_of(clockwork)) if one.start is not None]
-
-
-def taken(clockwork: MemoryClockwork) -> int:
-    return len(clockwork.world.regulation.taken(ACME.client_id, clockwork.clock.at))
-
-
-def beat(clockwork: MemoryClockwork, tokens: Sequence[str]) -> list[Taken]:
-    return beat_all(clockwork.world, POOL, [Beat(token) for token in tokens])
+    return limited()
 
 
 def test_no_more_are_in_hand_than_the_limit_for_as_long_as_they_last(clockwork: MemoryClockwork) -> None:
@@ -194,60 +147,11 @@ def test_a_permit_that_is_not_renewed_ends_no_heartbeat(clockwork: MemoryClockwo
     assert (answer.is_stale, answer.is_unavailable) == (False, False)
 
 
-def slow(clockwork: MemoryClockwork, name: str, cost_ms: int, *, answers: bool) -> list[int]:
-    """Let a call of the permits cost so long; the instants at which it was called."""
-    call, called = getattr(clockwork.regulation, name), list[int]()
-
-    def slowly(*given: Any) -> Any:
-        called.append(clockwork.clock.at)
-        clockwork.clock.advance(cost_ms)
-        if not answers:
-            raise Unavailable("throttled")
-        return call(*given)
-
-    setattr(clockwork.regulation, name, slowly)
-    return called
-
-
-@pytest.mark.parametrize("answers", [True, False])
-@pytest.mark.parametrize("cost_ms", [300, 1_500, 12_000])
-def test_slow_permits_keep_no_heartbeat_from_being_recorded(
-    clockwork: MemoryClockwork, cost_ms: int, *, answers: bool
-) -> None:
-    clockwork.clients.put(msgspec.structs.replace(ACME, allowed_pools=("etl",), max_concurrency=200))
-    send(clockwork, 30)
-    tokens = [token for _ in range(3) for token in started(clockwork)]
-    assert len(tokens) == 30
-    clockwork.clock.advance(31_000)
-    began_at, called = clockwork.clock.at, slow(clockwork, "lease", cost_ms, answers=answers)
-    taken = beat(clockwork, tokens)
-    assert all(not one.is_stale and not one.is_unavailable for one in taken)
-    assert {one.claim_until for one in clockwork.executions.all()} == {began_at + 60_000}
-    assert clockwork.clock.at - began_at <= 3_000 + cost_ms
-    assert called[0] == began_at
-    assert len(called) == 1 or answers
-
-
-def test_slow_permits_keep_no_next_attempt_from_being_sent(clockwork: MemoryClockwork) -> None:
-    send(clockwork, 2)
-    tokens = started(clockwork)
-    began_at, called = clockwork.clock.at, slow(clockwork, "give_back", 12_000, answers=False)
-    taken = report_all(clockwork.world, POOL, [Ended(token, Reported(State.HANDED_BACK)) for token in tokens])
-    assert all(not one.is_stale and not one.is_unavailable for one in taken)
-    sent_at = [json.loads(one.body)["sentAt"] for one in clockwork.pool_queues.of("etl").messages.values()]
-    assert (sent_at, called) == ([began_at] * 2, [began_at])
-
-
-def test_the_permits_that_were_not_asked_for_are_others_each_time(clockwork: MemoryClockwork) -> None:
-    clockwork.clients.put(msgspec.structs.replace(ACME, allowed_pools=("etl",), max_concurrency=8))
-    send(clockwork, 8)
-    tokens = started(clockwork)
-    slow(clockwork, "lease", 2_000, answers=True)
-    for _ in range(12):
-        clockwork.clock.advance(15_000)
-        beat(clockwork, tokens)
-    assert taken(clockwork) > 2
-
-
 def test_the_permits_of_workers_are_none_of_the_blocks_of_deliverers() -> None:
     assert free_permits(3, frozenset({0, 1, OF_WORKERS + 1})) == [OF_WORKERS, OF_WORKERS + 2]
+
+
+def test_who_holds_a_number_beyond_the_limit_counts() -> None:
+    assert free_permits(2, frozenset({0, OF_WORKERS + 5})) == [OF_WORKERS]
+    assert free_permits(2, frozenset({OF_WORKERS + 5, OF_WORKERS + 6})) == []
+    assert free_permits(2, frozenset(range(OF_WORKERS + 2, OF_WORKERS + 9))) == []

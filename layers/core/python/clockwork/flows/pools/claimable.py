@@ -19,6 +19,7 @@ from clockwork.domain.executions import State
 from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.lifecycle.retries import meets_again_ms
 from clockwork.domain.releases import Release
+from clockwork.flows.apart import ASKED_FOR_MS
 from clockwork.flows.deliver.admission import admit, still_allowed
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS, Batch
 from clockwork.flows.deliver.claim import look, read_records
@@ -48,7 +49,8 @@ def claimable(batch: Batch, items: Sequence[Item], handlers: Sequence[str]) -> l
     waiting = unexpired(batch, informed(batch, _in_time(batch, waiting)))
     # 4. Leave what the answer has no room for, before it takes a slot or a permit.
     running, waiting = claimed_within(batch, running, _of_handlers(batch, waiting, handlers))
-    kept = [item for item, _ in batch.each(still_allowed(batch, running), partial(keep_permit, batch))]
+    until = batch.world.clock.now() + ASKED_FOR_MS
+    kept = [item for item, _ in batch.each(still_allowed(batch, running), partial(keep_permit, batch, until))]
     return [*kept, *(_whole(item) for item in admit(batch, waiting))]
 
 
