@@ -391,6 +391,29 @@ def test_one_claim_of_several_fails_alone(api: Api) -> None:
     assert [one["outcome"] for one in answers] == ["gone", "start"]
 
 
+@pytest.mark.parametrize("depth", [900, 1_100, 100_000])
+@pytest.mark.parametrize("form", ['{"x":%s', '{"v":%s', "%s"])
+def test_a_ticket_that_is_nested_deeply_is_gone_and_ends_alone(api: Api, depth: int, form: str) -> None:
+    created(api)
+    worker = Worker(api)
+    (message,) = worker.receive()
+    deep = {**claim_of(message), "ticket": form % ("[" * depth), "receiptHandle": "another"}
+    assert [one["outcome"] for one in worker.claim(deep, claim_of(message))] == ["gone", "start"]
+
+
+def test_what_the_queue_says_of_one_receipt_ends_with_its_ticket(api: Api) -> None:
+    created(api)
+    created(api, target={**TARGET, "handler": "close_month"})
+    worker = Worker(api)
+    claims = [claim_of(message) for message in worker.receive()]
+
+    def hold(*_: Any) -> list[bool]:
+        raise ValueError("ReceiptHandleIsInvalid")
+
+    api.clockwork.pool_queues.hold = hold  # type: ignore[assignment,method-assign]
+    assert sorted(one["outcome"] for one in worker.claim(*claims)) == ["start", "unavailable"]
+
+
 def test_reports_that_are_none_end_alone(api: Api) -> None:
     created(api)
     worker = Worker(api)
