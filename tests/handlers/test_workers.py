@@ -8,13 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from clockwork.aws.stores.pools import CachedPools
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution
+from clockwork.domain.pools.pool import Pool
 from clockwork.domain.pools.presence import HOUR_MS, MOST_REMEMBERED, Present
 from clockwork.flows.sweep.dead_letters import sweep_dead_letters
 from clockwork.flows.sweep.unpark import unpark
 from tests.handlers.fleet import HANDLER, POOL, ROLE, TARGET, Worker, claim_of, with_pool
-from tests.handlers.handlers import Api
+from tests.handlers.handlers import Api, make_handler
 from tests.support.examples import ACME, ADMIN, ALICE, BOB
 
 
@@ -380,6 +382,34 @@ def test_a_dead_ticket_is_sent_again_and_one_that_was_made_up_stays(api: Api) ->
     report = sweep_dead_letters(api.clockwork.world, api.clockwork.clock.at + 300_000)
     assert (report.released, list(queue.dead)) == (1, [made_up.message_id])
     assert Worker(api).take()[0]["outcome"] == "start"
+
+
+def test_a_healthy_attempt_outlives_minutes_without_an_answer_about_its_pool(api: Api) -> None:
+    inner, is_out = api.clockwork.pools, list[bool]()
+
+    class Out:
+        def get(self, name: str, *, fresh: bool = False) -> Pool | None:
+            if is_out:
+                raise Unavailable("throttled")
+            return inner.get(name, fresh=fresh)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(inner, name)
+
+    created(api)
+    object.__setattr__(api.clockwork.world, "pools", CachedPools(Out(), api.clockwork.clock, 10))  # type: ignore[arg-type]
+    api.handle = make_handler("api", api.clockwork.world)
+    worker = Worker(api)
+    (start,) = worker.take()
+    is_out.append(True)
+    for _ in range(14):
+        later(api, 20)
+        assert worker.beat({"token": start["token"]})[0]["outcome"] == "ok"
+    later(api, 21)
+    assert worker.post("heartbeats", {"heartbeats": [{"token": start["token"]}]}).status == 503
+    is_out.clear()
+    later(api, 10)
+    assert worker.beat({"token": start["token"]})[0]["outcome"] == "ok"
 
 
 def test_one_claim_of_several_fails_alone(api: Api) -> None:
