@@ -397,7 +397,7 @@ def test_a_healthy_attempt_outlives_minutes_without_an_answer_about_its_pool(api
             return getattr(inner, name)
 
     created(api)
-    object.__setattr__(api.clockwork.world, "pools", CachedPools(Out(), api.clockwork.clock, 10))  # type: ignore[arg-type]
+    object.__setattr__(api.clockwork.world, "pools", CachedPools(Out(), api.clockwork.clock, 10))
     api.handle = make_handler("api", api.clockwork.world)
     worker = Worker(api)
     (start,) = worker.take()
