@@ -9,6 +9,7 @@ import pytest
 
 from clockwork.aws.stores.pools import CachedPools
 from clockwork.domain.clients import Client
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.pools.pool import Pool
 from clockwork.memory.clients import MemoryPools
 from clockwork.memory.clock import MemoryClock
@@ -94,6 +95,79 @@ def test_a_cached_pool_is_as_old_as_it_says_and_no_older() -> None:
     clock.advance(10_000)
     cached.get("batch-etl")
     assert inner.reads == 4
+
+
+class SilentPools(CountedPools):
+    """Gives no answer while it is `out`."""
+
+    out = False
+
+    def get(self, name: str, *, fresh: bool = False) -> Pool | None:
+        found = super().get(name, fresh=fresh)
+        if self.out:
+            raise Unavailable("throttled")
+        return found
+
+
+@pytest.fixture
+def inner() -> SilentPools:
+    made = SilentPools()
+    made.put(FIRST, replaces=0)
+    return made
+
+
+def test_while_the_table_gives_no_answer_a_pool_counts_as_it_was_read_for_five_minutes(inner: SilentPools) -> None:
+    clock = MemoryClock()
+    cached = CachedPools(inner, clock, seconds=10)
+    assert cached.get("batch-etl") == FIRST
+    inner.out = True
+    for _ in range(29):
+        clock.advance(10_000)
+        assert cached.get("batch-etl") == FIRST
+    clock.advance(9_999)
+    assert cached.get("batch-etl") == FIRST
+    clock.advance(1)
+    with pytest.raises(Unavailable):
+        cached.get("batch-etl")
+    inner.out = False
+    assert cached.get("batch-etl") == FIRST
+
+
+def test_a_silent_table_is_asked_again_after_the_time_of_the_cache_and_believed(inner: SilentPools) -> None:
+    clock = MemoryClock()
+    cached = CachedPools(inner, clock, seconds=10)
+    cached.get("batch-etl")
+    inner.out = True
+    clock.advance(10_000)
+    for _ in range(5):
+        assert cached.get("batch-etl") == FIRST
+    assert inner.reads == 2
+    clock.advance(10_000)
+    cached.get("batch-etl")
+    assert inner.reads == 3
+    inner.out = False
+    inner.put(SECOND, replaces=1)
+    clock.advance(10_000)
+    assert cached.get("batch-etl") == SECOND
+
+
+def test_no_old_copy_is_fresh_and_none_is_made_up(inner: SilentPools) -> None:
+    cached = CachedPools(inner, MemoryClock(), seconds=10)
+    inner.out = True
+    with pytest.raises(Unavailable):
+        cached.get("batch-etl")
+    inner.out = False
+    cached.get("batch-etl")
+    inner.out = True
+    with pytest.raises(Unavailable):
+        cached.get("batch-etl", fresh=True)
+    assert cached.get("batch-etl") == FIRST
+    inner.out = False
+    inner._pools.clear()
+    cached.get("batch-etl", fresh=True)
+    inner.out = True
+    with pytest.raises(Unavailable):
+        cached.get("batch-etl")
 
 
 def test_what_is_put_is_read_anew() -> None:

@@ -8,13 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from clockwork.aws.stores.pools import CachedPools
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution
+from clockwork.domain.pools.pool import Pool
 from clockwork.domain.pools.presence import HOUR_MS, MOST_REMEMBERED, Present
 from clockwork.flows.sweep.dead_letters import sweep_dead_letters
 from clockwork.flows.sweep.unpark import unpark
 from tests.handlers.fleet import HANDLER, POOL, ROLE, TARGET, Worker, claim_of, with_pool
-from tests.handlers.handlers import Api
+from tests.handlers.handlers import Api, make_handler
 from tests.support.examples import ACME, ADMIN, ALICE, BOB
 
 
@@ -385,6 +387,34 @@ def test_a_dead_ticket_is_sent_again_and_one_that_was_made_up_stays(api: Api) ->
     assert Worker(api).take()[0]["outcome"] == "start"
 
 
+def test_a_healthy_attempt_outlives_minutes_without_an_answer_about_its_pool(api: Api) -> None:
+    inner, is_out = api.clockwork.pools, list[bool]()
+
+    class Out:
+        def get(self, name: str, *, fresh: bool = False) -> Pool | None:
+            if is_out:
+                raise Unavailable("throttled")
+            return inner.get(name, fresh=fresh)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(inner, name)
+
+    created(api)
+    object.__setattr__(api.clockwork.world, "pools", CachedPools(Out(), api.clockwork.clock, 10))
+    api.handle = make_handler("api", api.clockwork.world)
+    worker = Worker(api)
+    (start,) = worker.take()
+    is_out.append(True)
+    for _ in range(14):
+        later(api, 20)
+        assert worker.beat({"token": start["token"]})[0]["outcome"] == "ok"
+    later(api, 21)
+    assert worker.post("heartbeats", {"heartbeats": [{"token": start["token"]}]}).status == 503
+    is_out.clear()
+    later(api, 10)
+    assert worker.beat({"token": start["token"]})[0]["outcome"] == "ok"
+
+
 def test_one_claim_of_several_fails_alone(api: Api) -> None:
     created(api)
     created(api)
@@ -392,6 +422,29 @@ def test_one_claim_of_several_fails_alone(api: Api) -> None:
     good, bad = map(claim_of, worker.receive())
     (*answers,) = worker.claim({**bad, "ticket": "{}"}, good)
     assert [one["outcome"] for one in answers] == ["gone", "start"]
+
+
+@pytest.mark.parametrize("depth", [900, 1_100, 100_000])
+@pytest.mark.parametrize("form", ['{"x":%s', '{"v":%s', "%s"])
+def test_a_ticket_that_is_nested_deeply_is_gone_and_ends_alone(api: Api, depth: int, form: str) -> None:
+    created(api)
+    worker = Worker(api)
+    (message,) = worker.receive()
+    deep = {**claim_of(message), "ticket": form % ("[" * depth), "receiptHandle": "another"}
+    assert [one["outcome"] for one in worker.claim(deep, claim_of(message))] == ["gone", "start"]
+
+
+def test_what_the_queue_says_of_one_receipt_ends_with_its_ticket(api: Api) -> None:
+    created(api)
+    created(api, target={**TARGET, "handler": "close_month"})
+    worker = Worker(api)
+    claims = [claim_of(message) for message in worker.receive()]
+
+    def hold(*_: Any) -> list[bool]:
+        raise ValueError("ReceiptHandleIsInvalid")
+
+    api.clockwork.pool_queues.hold = hold  # type: ignore[assignment,method-assign]
+    assert sorted(one["outcome"] for one in worker.claim(*claims)) == ["start", "unavailable"]
 
 
 def test_reports_that_are_none_end_alone(api: Api) -> None:
@@ -535,6 +588,22 @@ def test_checkpoints_that_are_none(api: Api) -> None:
         assert worker.post("checkpoints", {"token": first["token"], **body}).status == 422
     assert worker.tell(first["token"], "complete") == "ok"
     assert checkpoint(worker, first["token"], 2, 1) == "stale"
+
+
+def test_a_token_with_another_attempts_number_keeps_no_checkpoint(api: Api) -> None:
+    created(api)
+    worker = Worker(api)
+    (first,) = worker.take()
+    secret = first["token"][-22:]
+    forged = first["token"].replace(f".1.{secret}", f".999999999.{secret}")
+    assert forged != first["token"]
+    assert checkpoint(worker, forged, 1, "made up") == "stale"
+    assert checkpoint(worker, first["token"], 1, {"page": 1}) == "ok"
+    assert worker.tell(first["token"], "handback") == "ok"
+    later(api, 1)
+    (second,) = worker.take()
+    assert second["checkpoint"] == {"attempt": 1, "sequence": 1, "value": {"page": 1}}
+    assert checkpoint(worker, second["token"], 1, {"page": 2}) == "ok"
 
 
 def pool_of(api: Api, caller: str = ADMIN) -> dict[str, Any]:

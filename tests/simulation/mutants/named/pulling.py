@@ -7,7 +7,7 @@ from tests.simulation.mutants.mutant import Mutant
 _WATCHED = "    plans = _watched(batch, batch.each("
 _CLAIMED = "            item.seen = plan.execution\n            started.append(item)\n"
 _FENCES = "    return is_watch and (stored is None or release.attempt == stored.attempt + 1)\n"
-_DECIDE = "    started = _started(batch, claimable(batch, items, handlers))\n"
+_DECIDE = "    going = claimable(batch, items, handlers)\n"
 _LOOK = "for slot in wanted(batch, claimed, range(len(claimed)))]"
 _LEASE = "lease_in_ms=max(0, record.claim_until - now)"
 _WAIT = "        return max(0, max(self.release.run_at, self.release.occurrence.due_at) - self.now)\n"

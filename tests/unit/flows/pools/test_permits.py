@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -10,63 +9,18 @@ import pytest
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import State
-from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.lifecycle.reports import Heartbeat
 from clockwork.domain.lifecycle.tokens import decode_token
 from clockwork.domain.limits.concurrency import OF_WORKERS, free_permits
-from clockwork.domain.pools.pool import Pool
-from clockwork.domain.releases import Release
-from clockwork.flows.pools.claim import Asked, Claimed, claim_for
-from clockwork.flows.pools.reports import Beat, Ended, Taken, beat_all, report_all
+from clockwork.flows.pools.reports import Ended, report_all
 from clockwork.flows.requests.reporting import Reported, note_beat, note_report
 from clockwork.memory.world import MemoryClockwork
-from clockwork.settings import Settings
-from tests.support.examples import ACME, occurrence, release
-
-POOL = Pool(name="etl", revision=1, principals=("w",), handlers=("work",), lease_seconds=60)
-LIMIT = 2
-DONE = Reported(State.SUCCEEDED)
+from tests.unit.flows.pools.limited import DONE, LIMIT, POOL, asked_of, beat, claim, limited, send, started, taken
 
 
 @pytest.fixture
 def clockwork() -> MemoryClockwork:
-    made = MemoryClockwork(Settings.for_local().with_(pools=("etl=normal",)))
-    made.clients.put(msgspec.structs.replace(ACME, allowed_pools=("etl",), max_concurrency=LIMIT))
-    made.ticket_keys.make("k" * 22)
-    return made
-
-
-def send(clockwork: MemoryClockwork, count: int) -> list[Release]:
-    now = clockwork.clock.at
-    target = PoolTarget("etl", "work", timeout_seconds=600)
-    made = [occurrence(target=target, due_at=now + number, created_at=now) for number in range(count)]
-    sent = [msgspec.structs.replace(release(), occurrence=one, run_at=now) for one in made]
-    assert not clockwork.world.releases.send(sent, now)
-    return sent
-
-
-def asked_of(clockwork: MemoryClockwork) -> list[Asked]:
-    """The tickets that a worker receives now, each under a claimId of its own."""
-    queue = clockwork.pool_queues.of("etl")
-    received = queue.receive(10)
-    return [Asked(f"{one.message_id:c>22}"[:22], one.body, one.message_id) for one in received]
-
-
-def claim(clockwork: MemoryClockwork, asked: Sequence[Asked]) -> list[Claimed]:
-    return claim_for(clockwork.world, POOL, "w", ["work"], asked, clockwork.clock.at + 29_000)
-
-
-def started(clockwork: MemoryClockwork) -> list[str]:
-    """The tokens of what a worker may start now."""
-    return [one.start.token for one in claim(clockwork, asked_of(clockwork)) if one.start is not None]
-
-
-def taken(clockwork: MemoryClockwork) -> int:
-    return len(clockwork.world.regulation.taken(ACME.client_id, clockwork.clock.at))
-
-
-def beat(clockwork: MemoryClockwork, tokens: Sequence[str]) -> list[Taken]:
-    return beat_all(clockwork.world, POOL, [Beat(token) for token in tokens])
+    return limited()
 
 
 def test_no_more_are_in_hand_than_the_limit_for_as_long_as_they_last(clockwork: MemoryClockwork) -> None:
@@ -195,3 +149,9 @@ def test_a_permit_that_is_not_renewed_ends_no_heartbeat(clockwork: MemoryClockwo
 
 def test_the_permits_of_workers_are_none_of_the_blocks_of_deliverers() -> None:
     assert free_permits(3, frozenset({0, 1, OF_WORKERS + 1})) == [OF_WORKERS, OF_WORKERS + 2]
+
+
+def test_who_holds_a_number_beyond_the_limit_counts() -> None:
+    assert free_permits(2, frozenset({0, OF_WORKERS + 5})) == [OF_WORKERS]
+    assert free_permits(2, frozenset({OF_WORKERS + 5, OF_WORKERS + 6})) == []
+    assert free_permits(2, frozenset(range(OF_WORKERS + 2, OF_WORKERS + 9))) == []

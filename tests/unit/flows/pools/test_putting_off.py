@@ -72,11 +72,12 @@ def test_a_worker_that_is_slower_than_its_message_is_hidden_leaves_the_message_t
     assert received(clockwork)
 
 
+@pytest.mark.parametrize("error", [Unavailable("no answer"), ValueError("ReceiptHandleIsInvalid")])
 def test_a_queue_that_tells_nothing_leaves_the_ticket(
-    clockwork: MemoryClockwork, monkeypatch: pytest.MonkeyPatch
+    clockwork: MemoryClockwork, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def silent(*_: Any) -> Sequence[bool]:
-        raise Unavailable("no answer")
+        raise error
 
     asked = received(clockwork)
     with monkeypatch.context() as broken:

@@ -1,21 +1,30 @@
 """The pools in the clients table, beside the clients.
 
-`CachedPools` keeps pools for a moment, so that not every call of a worker costs a read of its pool.
+`CachedPools` keeps pools for a moment, so that not every call of a worker costs a read of its pool. It keeps them for
+some minutes if the table gives no answer, so that healthy attempts outlive that.
 """
 
 from __future__ import annotations
 
+import logging
+
 from clockwork.aws.errors import held
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Table, written
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.storage.codec import decode, encode
 from clockwork.ports import Clock
 from clockwork.ports import Pools as PoolsPort
 
+log = logging.getLogger(__name__)
+
 _ITEM = "pool"
 #: Prefix of a pool's name in the attribute `clientId`; no clientId begins with it.
 _POOL = "@"
+#: While the table gives no answer, a pool counts for so long (ms) as it was read last. Heartbeats need their pool, and
+#: an attempt whose worker is not heard of for a lease is lost.
+KEPT_MS = 5 * 60_000
 
 
 class AwsPools:
@@ -37,7 +46,9 @@ class AwsPools:
 class CachedPools:
     """`ports.Pools` with a cache: the answer of `get` may be `seconds` old. The absence of a pool is never cached.
 
-    A deployment has a few pools, so nothing makes room.
+    While the table gives no answer it may be up to KEPT_MS old, unless it is to be fresh: a principal that was taken
+    from the pool meanwhile works on until then. The table is asked again after `seconds`. A deployment has a few pools,
+    so nothing makes room.
     """
 
     def __init__(self, inner: PoolsPort, clock: Clock, seconds: float) -> None:
@@ -45,14 +56,32 @@ class CachedPools:
         self._clock = clock
         self._age_ms = seconds * 1000
         self._read: dict[str, tuple[int, Pool]] = {}
+        #: When (ms) the table gave no answer about a pool last.
+        self._silent_at: dict[str, int] = {}
 
     def get(self, name: str, *, fresh: bool = False) -> Pool | None:
-        read_at, pool = self._read.get(name, (0, None))
+        read_at, kept = self._read.get(name, (0, None))
         now = self._clock.now()
-        if pool is not None and not fresh and 0 <= now - read_at < self._age_ms:
-            return pool
-        self._read.pop(name, None)
+        age, silent_at = now - read_at, self._silent_at.get(name)
+        if fresh or not 0 <= age < max(KEPT_MS, self._age_ms):
+            kept = None
+        was_silent = silent_at is not None and 0 <= now - silent_at < self._age_ms
+        if kept is not None and (age < self._age_ms or was_silent):
+            return kept
+        try:
+            return self._ask(name, now)
+        except Unavailable as error:
+            if kept is None:
+                raise
+            self._silent_at[name] = self._clock.now()
+            extra = {"action": "pool_not_read", "pool": name}
+            log.warning("a pool counts as it was read %d s ago: %s", age // 1000, error, extra=extra)
+            return kept
+
+    def _ask(self, name: str, now: int) -> Pool | None:
         pool = self._inner.get(name)
+        self._silent_at.pop(name, None)
+        self._read.pop(name, None)
         if pool is not None:
             self._read[name] = now, pool
         return pool

@@ -85,6 +85,8 @@ def plan_heartbeat(stored: Execution | None, token: Token, beat: Heartbeat) -> R
         return msgspec.structs.replace(_STALE, execution=forced)
     if beat.now >= stored.awaited.deadline_at + CLAIM_GRACE_MS:
         return _STALE  # Its watch is late, and ends it.
+    if stored.awaited.permit is not None and beat.now >= (stored.claim_until or 0) + CLAIM_GRACE_MS:
+        return _STALE  # Its watch is late, and its permit may be another attempt's by now.
     claim_until, renewed = stored.claim_until or 0, renewed_until(stored, beat.now)
     is_long = claim_until - beat.now >= stored.awaited.heartbeat_ms * WRITTEN_BELOW
     # A claim that reaches to its deadline gets no longer.

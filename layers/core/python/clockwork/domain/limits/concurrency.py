@@ -8,7 +8,8 @@ others: a block stands for one deliverer, and the client needs one only where it
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection
+from itertools import islice
 
 import msgspec
 
@@ -58,9 +59,13 @@ def share_of(deliverers: int, crowding: int) -> Blocks:
     return Blocks(max(1, int(deliverers * (1 - LEFT_FREE)) // crowding), None)
 
 
-def free_permits(cap: int, taken: Container[int]) -> list[int]:
-    """The numbers of the permits that workers do not hold, of a client that lets them have `cap` attempts in hand."""
-    return [number for number in range(OF_WORKERS, OF_WORKERS + cap) if number not in taken]
+def free_permits(cap: int, taken: Collection[int]) -> list[int]:
+    """The numbers of permits that workers may still take, of a client that lets them have `cap` attempts in hand.
+
+    A cap that was lowered has holders of higher numbers: they count, too. So those who ask at once get the same few.
+    """
+    free = (number for number in range(OF_WORKERS, OF_WORKERS + cap) if number not in taken)
+    return list(islice(free, max(0, cap - sum(number >= OF_WORKERS for number in taken))))
 
 
 def limit_of(client: Client | None) -> Blocks | None:

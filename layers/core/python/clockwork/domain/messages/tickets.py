@@ -59,7 +59,7 @@ def opened(text: str, keys: Sequence[str], now: int, pool: str | None = None) ->
     """
     try:
         ticket = _decoder.decode(text)
-    except (msgspec.DecodeError, ValueError):
+    except (msgspec.DecodeError, ValueError, RecursionError):
         raise InvalidTicket("it is no ticket") from None
     # Each is compared, whichever fits.
     fits = [hmac.compare_digest(_mac(ticket, key), _ascii(ticket.mac)) for key in keys]

@@ -14,6 +14,7 @@ from functools import partial
 from itertools import islice
 
 from clockwork.domain.clients import Client
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Outcome
 from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS, Worker
 from clockwork.domain.lifecycle.tokens import claimant_of
@@ -27,6 +28,7 @@ from clockwork.domain.limits.concurrency import (
     share_of,
     wait_ms,
 )
+from clockwork.flows.apart import ASKED_FOR_MS
 from clockwork.flows.containment import why
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import read_records
@@ -110,6 +112,7 @@ def _hold(batch: Batch, worker: Worker, free: list[int], now: int, item: Item) -
     holder, until = claimant_of(item.secret), now + worker.lease_ms + CLAIM_GRACE_MS
     client_id = item.release.occurrence.client_id
     for _ in range(min(BLOCKS_TRIED, len(free))):
+        _ask_no_longer_than(batch, now + ASKED_FOR_MS)
         number = free.pop(batch.world.random.below(len(free)))
         if batch.world.regulation.lease(client_id, number, holder, now, until):
             item.permit = number
@@ -117,23 +120,37 @@ def _hold(batch: Batch, worker: Worker, free: list[int], now: int, item: Item) -
     return False
 
 
-def keep_permit(batch: Batch, item: Item) -> None:
-    """Lease the permit anew that a worker holds by the claim that it repeats. It takes no other one."""
+def keep_permit(batch: Batch, until: int, item: Item) -> None:
+    """Lease the permit anew that a worker holds by the claim that it repeats. It takes no other one.
+
+    Raises Unavailable if another attempt has it by now: this one was silent until it was free, and its watch ends it.
+    No permit is asked for any more from `until` (ms) on.
+    """
     assert batch.worker is not None and item.secret is not None, "a worker's item has the secret of its token"
     seen, holder, now = item.seen, claimant_of(item.secret), batch.world.clock.now()
     if seen is None or seen.claimant != holder or seen.awaited is None or seen.awaited.permit is None:
         return
+    _ask_no_longer_than(batch, until)
     item.permit = seen.awaited.permit
-    until = now + batch.worker.lease_ms + CLAIM_GRACE_MS
-    batch.world.regulation.lease(item.release.occurrence.client_id, item.permit, holder, now, until)
+    ends_at = now + batch.worker.lease_ms + CLAIM_GRACE_MS
+    if not batch.world.regulation.lease(item.release.occurrence.client_id, item.permit, holder, now, ends_at):
+        raise Unavailable("another attempt has its permit by now")
+
+
+def _ask_no_longer_than(batch: Batch, until: int) -> None:
+    """Raise Unavailable from `until` (ms) on: slow permits of one client must not use up the call for the others."""
+    if batch.world.clock.now() >= until:
+        raise Unavailable("the permits take too long to answer")
 
 
 def give_back_permits(batch: Batch, items: Sequence[Item]) -> None:
-    """Give back the permits of items that no worker starts."""
+    """Give back the permits of items that no worker starts, for a bounded time."""
+    until = batch.world.clock.now() + ASKED_FOR_MS
     for item in items:
         if item.permit is not None and item.secret is not None:
             # If it is not given back, it is free again when its lease ends.
             with tolerated(batch.world, log, "permit not given back: %s", {"action": "permit_not_given_back"}):
+                _ask_no_longer_than(batch, until)
                 client_id = item.release.occurrence.client_id
                 batch.world.regulation.give_back(client_id, item.permit, claimant_of(item.secret))
 

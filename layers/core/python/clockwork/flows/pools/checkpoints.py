@@ -1,14 +1,19 @@
 """Keep what an attempt of a pool's job wants to go on from, and hand it to the next attempt.
 
 How it fails. Keep: dies before its write, nothing has changed; behind it, the worker repeats, and the same checkpoint
-is kept again. A worker that has lost its claim may still write until the next attempt is claimed, and no longer: the
-claim raises the fence in the checkpoint before it hands it out. An attempt that nobody claims yet loses nothing by it.
-Hand out: dies behind the fence, the worker asks again with its claimId, and gets the same checkpoint.
+is kept again. A worker that has lost its claim may still write until somebody is about to claim the next attempt, and
+no longer: the fence in the checkpoint is raised before it is handed out. Nobody is about to before the record says that
+the attempt before has ended. Hand out: dies behind the fence, the worker asks again with its claimId, and gets the same
+checkpoint. There is no answer: nothing was claimed yet, so no attempt is used up. It cannot be decoded: the attempt
+begins anew.
 """
 
 from __future__ import annotations
 
+import logging
+
 from clockwork.domain import ids
+from clockwork.domain.errors import Undecodable
 from clockwork.domain.executions import State
 from clockwork.domain.ids import InvalidId
 from clockwork.domain.lifecycle.tokens import InvalidToken, decode_token
@@ -17,6 +22,8 @@ from clockwork.domain.pools.pool import Pool
 from clockwork.flows.pools.reports import Taken
 from clockwork.flows.records import replans
 from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
 
 
 def keep_checkpoint(world: World, pool: Pool, token_text: str, sequence: int, value: bytes) -> Taken:
@@ -33,6 +40,7 @@ def keep_checkpoint(world: World, pool: Pool, token_text: str, sequence: int, va
     if (
         record is None
         or record.state is not State.RUNNING
+        or record.attempt != token.attempt
         or not token.belongs_to(record.claimant)
         or record.awaited is None
         or record.awaited.pool != pool.name
@@ -57,12 +65,23 @@ def keep_checkpoint(world: World, pool: Pool, token_text: str, sequence: int, va
 def last_checkpoint(world: World, execution_id: str, attempt: int) -> Checkpoint | None:
     """What the attempts before this one kept last, which they cannot change any more; None if they kept nothing.
 
-    Asked once the attempt is claimed. Raises Unavailable.
+    Asked by whoever has the ticket of this attempt: that was sent once the one before it had ended. What no version has
+    written counts as nothing; nobody writes in its place. Raises Unavailable, and NewerFormat.
     """
     again = replans(f"the checkpoint of {execution_id}")
-    while (stored := world.checkpoints.get(execution_id)) is not None:
+    while (stored := _stored(world, execution_id)) is not None:
         after = fenced(stored, attempt)
         if after == stored or world.checkpoints.put(stored, after):
             return after
         next(again)
     return None
+
+
+def _stored(world: World, execution_id: str) -> Checkpoint | None:
+    try:
+        return world.checkpoints.get(execution_id)
+    except Undecodable as error:
+        world.environment.faults.add(error)
+        extra = {"action": "undecodable_checkpoint", "executionId": execution_id}
+        log.error("a checkpoint is lost: %s", error, extra=extra)
+        return None

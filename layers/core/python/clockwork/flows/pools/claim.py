@@ -13,12 +13,12 @@ made up, altered, or of another pool is `gone`, whatever it names.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import msgspec
 
-from clockwork.domain.executions import Execution
+from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import NamedJobId, decode_job
 from clockwork.domain.jobs import Occurrence, PoolTarget
 from clockwork.domain.lifecycle.awaiting import Worker
@@ -30,12 +30,14 @@ from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.containment import contained
 from clockwork.flows.deliver.batch import Batch
+from clockwork.flows.deliver.claim import claim
 from clockwork.flows.deliver.concurrency import give_back_all, give_back_permits
 from clockwork.flows.deliver.deliver import is_refused, record_refused, tell_of_deaths
 from clockwork.flows.deliver.inform import LOST_CLAIM
 from clockwork.flows.deliver.items import Item, is_still_ours
 from clockwork.flows.deliver.start import wanted
 from clockwork.flows.outages import tolerated
+from clockwork.flows.pools.answers import started_within
 from clockwork.flows.pools.checkpoints import last_checkpoint
 from clockwork.flows.pools.claimable import claimable
 from clockwork.flows.pools.putting_off import Handed, PutOff
@@ -130,7 +132,9 @@ def claim_for(
     held = _opened(world, pool, asked)
     items = [one.item for index, one in held.items() if one.item is not None and one.is_first(index)]
     waiting.handed = {item.message_id: _handed(held[int(item.message_id)], item) for item in items}
-    started = _started(batch, claimable(batch, items, handlers))
+    going = claimable(batch, items, handlers)
+    resumed = _resumed(batch, going)
+    started = _started(batch, claim(batch, [item for item in going if id(item) in resumed]), resumed)
     _finish(batch, waiting)
     failed = set(batch.report.failed_messages)
     idle = [one for one in items if id(one) not in started and one.message_id not in failed and not one.is_repeated]
@@ -176,21 +180,37 @@ def _log_unread(pool: str, why_not: str) -> None:
     log.error("undecodable ticket: %s", why_not, extra={"action": "undecodable_message", "pool": pool})
 
 
-def _started(batch: Batch, claimed: Sequence[Item]) -> dict[int, Checkpoint | None]:
+def _resumed(batch: Batch, going: Sequence[Item]) -> dict[int, Checkpoint | None]:
+    """The last checkpoint of each item (by identity) that may be claimed, or None. An item without an answer is left.
+
+    It is asked for before the claim: a claim that is not answered uses up an attempt.
+    """
+    resumed = {id(item): found for item, found in batch.each(going, partial(_last_of, batch.world))}
+    left = [item for item in going if id(item) not in resumed]
+    give_back_permits(batch, [item for item in left if item.seen is None or item.seen.state is not State.RUNNING])
+    return resumed
+
+
+def _last_of(world: World, item: Item) -> Checkpoint | None:
+    """The last checkpoint, which only the attempts behind the first one ask for, and no item that is about to end."""
+    release = item.release
+    if release.attempt == 1 or item.objection is not None or item.refusal is not None:
+        return None
+    return last_checkpoint(world, release.execution_id, release.attempt)
+
+
+def _started(
+    batch: Batch, claimed: Sequence[Item], resumed: Mapping[int, Checkpoint | None]
+) -> dict[int, Checkpoint | None]:
     """The claimed items (by identity) that their worker is to start: those that are seen to be wanted still.
 
-    Each with the last checkpoint, which only the attempts behind the first one ask for.
+    Each with its last checkpoint.
     """
     going = [claimed[slot] for slot in wanted(batch, claimed, range(len(claimed)))]
     going = [item for item, refused in batch.each(going, partial(is_refused, batch)) if not refused]
     record_refused(batch)
     kept = [item for item, is_kept in batch.each(going, partial(_is_kept, batch)) if is_kept]
-    return {id(item): found for item, found in batch.each(kept, partial(_resumed, batch.world))}
-
-
-def _resumed(world: World, item: Item) -> Checkpoint | None:
-    release = item.release
-    return last_checkpoint(world, release.execution_id, release.attempt) if release.attempt > 1 else None
+    return {id(item): resumed[id(item)] for item in started_within(batch, kept, resumed)}
 
 
 class _Kept(msgspec.Struct, frozen=True):

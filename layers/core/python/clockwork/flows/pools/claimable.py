@@ -1,4 +1,4 @@
-"""Claim tickets by their records: what has ended is gone, what runs is its claim's, and the rest is asked about first.
+"""Which tickets are claimed, by their records: what has ended is gone, what runs is its claim's, the rest is asked.
 
 The records of all tickets of a call are read at once, before anything is sent or taken for any of them. So a ticket
 that was used sends no watch and takes no slot, however often it is shown, and one that waits for a worker with its
@@ -20,19 +20,21 @@ from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.lifecycle.awaited import is_used
 from clockwork.domain.lifecycle.retries import meets_again_ms
 from clockwork.domain.releases import Release
+from clockwork.flows.apart import ASKED_FOR_MS
 from clockwork.flows.deliver.admission import admit, still_allowed
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS, Batch
-from clockwork.flows.deliver.claim import claim, look, read_records
+from clockwork.flows.deliver.claim import look, read_records
 from clockwork.flows.deliver.concurrency import keep_permit
 from clockwork.flows.deliver.inform import informed, unended, unexpired
 from clockwork.flows.deliver.items import Item
+from clockwork.flows.pools.answers import claimed_within
 
 #: A ticket whose handler the worker lacks comes again after this long at the most (ms): another worker may have it.
 LONGEST_LACK_MS = 60_000
 
 
 def claimable(batch: Batch, items: Sequence[Item], handlers: Sequence[str]) -> list[Item]:
-    """Claim for the worker of the batch what is due, wanted and of its handlers, in the order of `run_at`.
+    """What the worker of the batch may claim: what is due, wanted and of its handlers, and fits into its answer.
 
     The others have ended, are parked or sent anew, or fail.
     """
@@ -40,15 +42,17 @@ def claimable(batch: Batch, items: Sequence[Item], handlers: Sequence[str]) -> l
     read_records(batch, items)
     items = look(batch, unended(batch, _unused(batch, items)))
     # 2. What runs is for its claim to decide. It has started as far as pauses, caps and windows go: if it waited or was
-    #    parked now, a worker that asks again would get no answer, and its claim would end with nobody at work. But
-    #    whoever asks again has started nothing, so what its client may not do any more ends.
+    #    parked now, a worker that asks again would get no answer, and its claim would end with nobody at work. What its
+    #    client may not do any more is not started, and left to its watch.
     running = [item for item in items if item.seen is not None and item.seen.state is State.RUNNING]
     waiting = [item for item in items if item.seen is None or item.seen.state is not State.RUNNING]
-    kept = [item for item, _ in batch.each(still_allowed(batch, running), partial(keep_permit, batch))]
     # 3. End what is not wanted or too late, whoever has its handler, before a worker that lacks it sends it on.
     waiting = unexpired(batch, informed(batch, _in_time(batch, waiting)))
-    admitted = admit(batch, _of_handlers(batch, waiting, handlers))
-    return claim(batch, [*kept, *(_whole(item) for item in admitted)])
+    # 4. Leave what the answer has no room for, before it takes a slot or a permit.
+    running, waiting = claimed_within(batch, running, _of_handlers(batch, waiting, handlers))
+    until = batch.world.clock.now() + ASKED_FOR_MS
+    kept = [item for item, _ in batch.each(still_allowed(batch, running), partial(keep_permit, batch, until))]
+    return [*kept, *(_whole(item) for item in admit(batch, waiting))]
 
 
 def _unused(batch: Batch, items: Sequence[Item]) -> list[Item]:

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from clockwork.domain.errors import Unavailable
 from clockwork.domain.releases import Release
+from clockwork.flows.containment import why
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.deliver.waiting import Failing, Resent
 from clockwork.flows.world import World
@@ -87,8 +87,8 @@ class PutOff(Resent):
             receipts = [self.handed[item.message_id].receipt for item, _ in some]
             try:
                 in_hand = self._world.pool_queues.hold(pool, priority, receipts, HELD_SECONDS)
-            except Unavailable as error:
-                failing += [(item, str(error)) for item, _ in some]
+            except Exception as error:  # noqa: BLE001 - whatever the queue says of a receipt, the other tickets go on
+                failing += [(item, why(self._world.environment.faults, error, pool)) for item, _ in some]
                 continue
             held += [pair for pair, is_held in zip(some, in_hand, strict=True) if is_held]
             self.staying |= {item.message_id for (item, _), is_held in zip(some, in_hand, strict=True) if not is_held}

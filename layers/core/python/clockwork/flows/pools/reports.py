@@ -1,7 +1,8 @@
 """What the workers of a pool say of their attempts, many at a time: heartbeats, and how attempts ended.
 
 Each token speaks for its own attempt, and one item's fault ends with that item. A record is written first; then what
-follows is sent; then the worker is answered. Whoever gets no answer may repeat, and gets the same one.
+follows is sent; then permits are held or given back; then the worker is answered. Whoever gets no answer may repeat,
+and gets the same one.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from clockwork.domain.releases import Release
 from clockwork.flows.apart import records_apart
 from clockwork.flows.containment import contained
 from clockwork.flows.records import MOST_REPLANS
-from clockwork.flows.requests.permits import give_permit_back, hold_permit
+from clockwork.flows.requests.permits import settle_permits
 from clockwork.flows.requests.reporting import Reported
 from clockwork.flows.timeline.retries import send_retries
 from clockwork.flows.world import World
@@ -56,12 +57,16 @@ class Taken(msgspec.Struct, frozen=True):
 
 
 class _Open(msgspec.Struct):
-    """A report that has been read: its token, the record that it speaks of, and its plan."""
+    """A report that has been read: its token, the record that it speaks of, and its plan.
+
+    `before`: the record that was replaced, once `stored` is saved in its place.
+    """
 
     token: Token
     plan_of: Callable[[Execution | None], ReportPlan]
     stored: Execution | None = None
     plan: ReportPlan | None = None
+    before: Execution | None = None
     is_unavailable: bool = False
 
 
@@ -108,6 +113,7 @@ def _take(
     for one in waiting:
         one.is_unavailable = True  # Its record keeps changing.
     _send(world, list(known.values()))
+    settle_permits(world, [(one.before, one.stored) for one in known.values() if one.before and one.stored])
     return [_taken(known.get(index)) for index in range(len(tokens))]
 
 
@@ -145,14 +151,11 @@ def _round(world: World, some: Sequence[_Open]) -> list[_Open]:
         with contained(world.environment.faults, partial(_leave, one), one.token.execution_id):
             one.plan = one.plan_of(one.stored)
     saving = [(one, one.plan.execution) for one in some if one.plan and one.plan.execution and not one.is_unavailable]
-    for one, after in saving:
-        hold_permit(world, one.stored, after)
     saves = world.executions.save([(one.stored, after) for one, after in saving]) if saving else ()
     again = []
     for (one, after), saved in zip(saving, saves, strict=True):
         if saved.ok:
-            give_permit_back(world, one.stored, after)
-            one.stored = after
+            one.before, one.stored = one.stored, after
         elif saved.unavailable is not None:
             one.is_unavailable = True
         else:

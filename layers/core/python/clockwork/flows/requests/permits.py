@@ -1,42 +1,72 @@
 """The permit of an attempt that a worker has in hand: held for as long as the attempt's claim, given back at its end.
 
-Only clients with a concurrency limit have any. How it fails. A call dies after it has leased and before the claim is
-renewed: the permit is held for longer than the claim. It dies before the permit is given back, or nobody gives it back
-since the worker is dead: it is free again when its lease ends, with the claim's. The lease gives no answer: the call
-goes on, and the client may have one attempt more in hand than its limit, until the next heartbeat.
+Only clients with a concurrency limit have any. The record is saved first: a permit that is slow must not lose what a
+worker says. How it fails. A call dies after it has renewed the claim and before the permit, or the lease gives no
+answer: the call goes on, and the client may have one attempt more in hand than its limit, until the next heartbeat. It
+dies before the permit is given back, or nobody gives it back since the worker is dead: it is free again when its lease
+ends, with the claim's.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS
+from clockwork.flows.apart import ASKED_FOR_MS
 from clockwork.flows.outages import tolerated
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
+#: A record before and after a change that was saved.
+Change = tuple[Execution | None, Execution]
 
-def hold_permit(world: World, running: Execution | None, renewed: Execution) -> None:
-    """Hold the permit of an attempt for as long as its claim, which is about to be renewed."""
-    permit, until = _permit_of(running), renewed.claim_until
-    is_renewed = running is not None and until is not None and until > (running.claim_until or 0)
-    if running is None or permit is None or until is None or not is_renewed or running.claimant is None:
-        return
+
+def settle_permits(world: World, saved: Sequence[Change]) -> None:
+    """Hold the permits of the attempts that go on, and give back those of the others: for a bounded time.
+
+    A client whose permits give no answer is asked once. Each call begins elsewhere, so that nobody always comes last.
+    """
+    some = [change for change in saved if _permit_of(change[0]) is not None]
+    start = world.random.below(len(some)) if len(some) > 1 else 0
+    until, silent = world.clock.now() + ASKED_FOR_MS, set[str]()
+    for place, (before, after) in enumerate([*some[start:], *some[:start]]):
+        if world.clock.now() >= until:
+            log.warning("permits not settled: %d", len(some) - place, extra={"action": "permits_not_settled"})
+            return
+        if after.client_id not in silent and not settle_permit(world, before, after):
+            silent.add(after.client_id)
+
+
+def settle_permit(world: World, before: Execution | None, after: Execution) -> bool:
+    """Hold the permit of an attempt whose claim was renewed, or give it back if it has ended; False: no answer."""
+    permit = _permit_of(before)
+    if before is None or permit is None or before.claimant is None:
+        return True
+    has_ended = after.state is not State.RUNNING or after.report is not None
+    return (_give_back if has_ended else _hold)(world, before, before.claimant, permit, after)
+
+
+def _hold(world: World, before: Execution, claimant: str, permit: int, after: Execution) -> bool:
+    until = after.claim_until or 0
+    if until <= (before.claim_until or 0):
+        return True
     with tolerated(world, log, "permit not renewed: %s", {"action": "permit_not_renewed"}):
         now = world.clock.now()
-        world.regulation.lease(running.client_id, permit, running.claimant, now, until + CLAIM_GRACE_MS)
+        if not world.regulation.lease(before.client_id, permit, claimant, now, until + CLAIM_GRACE_MS):
+            extra = {"action": "permit_is_anothers", "executionId": before.execution_id}
+            log.warning("the permit of an attempt is another's by now", extra=extra)
+        return True
+    return False
 
 
-def give_permit_back(world: World, running: Execution | None, after: Execution) -> None:
-    """Give the permit of an attempt back, once the record says that it has ended or how it is to end."""
-    permit = _permit_of(running)
-    has_ended = after.state is not State.RUNNING or after.report is not None
-    if running is None or permit is None or not has_ended or running.claimant is None:
-        return
+def _give_back(world: World, before: Execution, claimant: str, permit: int, _after: Execution) -> bool:
     with tolerated(world, log, "permit not given back: %s", {"action": "permit_not_given_back"}):
-        world.regulation.give_back(running.client_id, permit, running.claimant)
+        world.regulation.give_back(before.client_id, permit, claimant)
+        return True
+    return False
 
 
 def _permit_of(running: Execution | None) -> int | None:

@@ -16,7 +16,7 @@ from clockwork.domain.lifecycle.reports import Heartbeat, plan_heartbeat, plan_r
 from clockwork.domain.lifecycle.tokens import InvalidToken, Token, decode_token
 from clockwork.flows.access import Caller, find_execution
 from clockwork.flows.records import replace
-from clockwork.flows.requests.permits import give_permit_back, hold_permit
+from clockwork.flows.requests.permits import settle_permit
 from clockwork.flows.timeline.retries import send_retries
 from clockwork.flows.world import World
 
@@ -54,10 +54,10 @@ def note_report(world: World, token: Token, met: Execution, said: Reported) -> E
     plan, stored = replace(world, met, partial(plan_report, token=token, report=told))
     if plan.is_stale or stored is None:
         raise StaleToken(plan.reason)
-    give_permit_back(world, met, stored)
-    if plan.release is not None:
-        for why_not in send_retries(world, [plan.release]).values():
-            raise Unavailable(why_not)
+    faults = {} if plan.release is None else send_retries(world, [plan.release])
+    settle_permit(world, met, stored)
+    for why_not in faults.values():
+        raise Unavailable(why_not)
     return stored
 
 
@@ -66,7 +66,7 @@ def note_beat(world: World, token: Token, met: Execution, said: Heartbeat) -> Ex
     plan, stored = replace(world, met, partial(plan_heartbeat, token=token, beat=said))
     if plan.is_stale or stored is None:
         raise StaleToken(plan.reason)
-    hold_permit(world, met, stored)
+    settle_permit(world, met, stored)
     return stored
 
 

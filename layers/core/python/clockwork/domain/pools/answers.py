@@ -1,0 +1,46 @@
+"""How large the answer to a worker's claims may get, and which of its tickets fit into one.
+
+A Lambda may answer 6 MB (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html). It answers a body as
+a string in JSON, with an escape for every quote, and perhaps for every character that is not ASCII. What is claimed and
+cannot be answered is lost to its worker, and to all others of the call.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from clockwork.domain.jobs import Payload
+
+#: Bytes of all starts of one answer, as a Lambda answers them.
+LARGEST_ANSWER = 5 * 1024 * 1024
+#: Bytes of one start beside its payload and its checkpoint: ids and names of bounded length, and a token.
+BESIDES = 8 * 1024
+#: Bytes of any checkpoint: 32 KiB of JSON, each byte of which may be a character that is escaped by six.
+ANY_CHECKPOINT = 6 * 32 * 1024
+
+
+def answered_bytes(payload: Payload) -> int:
+    """The bytes that a payload takes in an answer."""
+    text = payload.body.decode()
+    return text_bytes(json.dumps(text, ensure_ascii=False) if payload.is_text else text)
+
+
+def text_bytes(text: str) -> int:
+    """The bytes that a text of JSON takes in an answer, as part of a string."""
+    return len(json.dumps(text))
+
+
+def fitting(sizes: Sequence[int], used: int = 0) -> list[int]:
+    """The places of what fits into one answer, of which `used` bytes are taken: an empty one holds the first, anyhow.
+
+    Behind the first the small ones go before the large ones. So no few large ones hold up what is small, and whatever
+    comes first in a call is answered by it.
+    """
+    order = [0, *sorted(range(1, len(sizes)), key=sizes.__getitem__)] if sizes else []
+    places: list[int] = []
+    for place in order:
+        if used == 0 or used + sizes[place] <= LARGEST_ANSWER:
+            places.append(place)
+            used += sizes[place]
+    return sorted(places)
