@@ -19,8 +19,9 @@ from clockwork_client.worker.clock import Clock
 from clockwork_client.worker.context import Context, Keeps
 from clockwork_client.worker.desk import Desk
 from clockwork_client.worker.hands import Hands
+from clockwork_client.worker.outcomes import completion, failure
 from clockwork_client.worker.pool import Fail, Pool
-from clockwork_client.worker.reports import Reports, completion, failure
+from clockwork_client.worker.reports import Reports
 
 log = logging.getLogger(__name__)
 

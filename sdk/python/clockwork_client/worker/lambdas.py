@@ -19,8 +19,8 @@ from typing import Any
 from clockwork_client.client import Clockwork
 from clockwork_client.errors import Conflict
 from clockwork_client.worker.attempt import Cancelled, Lost
+from clockwork_client.worker.outcomes import completion, failure
 from clockwork_client.worker.pool import Fail
-from clockwork_client.worker.reports import completion, failure
 
 log = logging.getLogger(__name__)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -15,10 +16,15 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 class Fail(Exception):
     """Raise it in a handler to say how its failure is to be taken.
 
-    `retryable=False`: no further attempt, the execution is DEAD. `retry_after` (s): the least wait before the next.
+    `retryable=False`: no further attempt, the execution is DEAD. `retry_after`: the least wait before the next, in
+    seconds or as a timedelta, up to a day. A longer one is told as a day, and what is no time is left out.
     """
 
-    def __init__(self, error: str, *, retryable: bool = True, retry_after: float | None = None) -> None:
+    #: Of a subclass whose `__init__` does not call this one.
+    retryable: bool = True
+    retry_after: float | timedelta | None = None
+
+    def __init__(self, error: str, *, retryable: bool = True, retry_after: float | timedelta | None = None) -> None:
         super().__init__(error)
         self.retryable = retryable
         self.retry_after = retry_after
