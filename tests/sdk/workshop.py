@@ -18,12 +18,12 @@ from tests.sdk.fleet import PATIENCE, Fleet, VirtualClock, Work
 
 
 def worker_of(pool: Pool, fleet: Fleet, clock: Clock | None = None, **options: Any) -> Worker:
-    """A worker whose client signs with `credentials`, if they are given."""
+    """A worker; its client signs with `credentials` and sends by `transport`, if they are given."""
     # A client's calls wait in the worker's time: a call that is repeated takes some of it.
     ticking = clock or Monotonic()
     machine = Machine(ticking.now, lambda _: time.sleep(0.005), lambda: 1.0)
-    credentials = options.pop("credentials", CREDENTIALS)
-    cw = Clockwork(URL, "acme", credentials=credentials, transport=fleet, machine=machine)
+    credentials, transport = options.pop("credentials", CREDENTIALS), options.pop("transport", fleet)
+    cw = Clockwork(URL, "acme", credentials=credentials, transport=transport, machine=machine)
     queues: dict[str, Queue] = dict(fleet.queues)
     return Worker(pool, cw, queues=queues, clock=clock, worker_id="host-1", **{"drain": 0.0, **options})
 
