@@ -44,13 +44,13 @@ class Signing(Credentials):
     """Credentials that meet something in the threads that send heartbeats."""
 
     def __init__(self, meet: Callable[[], None]) -> None:
-        super().__init__("AKIAIOSFODNN7EXAMPLE", "x")  # type: ignore[no-untyped-call]
+        super().__init__("AKIAIOSFODNN7EXAMPLE", "x")
         self.meet = meet
 
     def get_frozen_credentials(self) -> Any:
         if threading.current_thread().name.startswith("clockwork-beat"):
             self.meet()
-        return super().get_frozen_credentials()  # type: ignore[no-untyped-call]
+        return super().get_frozen_credentials()
 
 
 def pass_time(fleet: Fleet, clock: VirtualClock, seconds: int) -> None:

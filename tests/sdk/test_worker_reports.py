@@ -74,9 +74,9 @@ def test_credentials_that_cannot_be_renewed_once_lose_no_outcome(pool: Pool, fle
             if self.faults and threading.current_thread().name.startswith("clockwork-reports"):
                 self.faults -= 1
                 raise RuntimeError("the refreshed credentials are still expired")
-            return super().get_frozen_credentials()  # type: ignore[no-untyped-call]
+            return super().get_frozen_credentials()
 
-    credentials = Expired("AKIAIOSFODNN7EXAMPLE", "x")  # type: ignore[no-untyped-call]
+    credentials = Expired("AKIAIOSFODNN7EXAMPLE", "x")
     credentials.faults = 2
     pool.handler("work")(lambda *_: "done")
     work = fleet.add("a")
