@@ -1,4 +1,4 @@
-"""Heartbeats and checkpoints of a worker: whatever a handler tells, or a call meets, the others keep their claims."""
+"""Heartbeats of a worker: whatever a handler tells, or a call meets, the others keep their claims."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ import pytest
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
-from clockwork_client.errors import NotCertain
-from clockwork_client.transport import NoAnswer, Request, Response
-from clockwork_client.worker import Context, Pool, calls
+from clockwork_client.transport import Request
+from clockwork_client.worker import Context, Pool
 from clockwork_client.worker.attempt import Attempt
 from clockwork_client.worker.beats import Beats
 from clockwork_client.worker.clock import Monotonic
@@ -287,47 +286,3 @@ def test_an_async_handler_is_stopped_in_time_while_a_call_does_not_end(pool: Poo
         finally:
             gate.set()
     assert stopped_at[0] - began < 2
-
-
-def test_a_checkpoint_without_an_answer_cannot_come_behind_the_next_one(
-    pool: Pool, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The API does the first one later than the second."""
-    monkeypatch.setattr(calls, "CHECKPOINT_SECONDS", 0.0)
-    held: list[Request] = []
-    raised: list[Exception] = []
-
-    @pool.handler()
-    def work(_: Any, ctx: Context) -> None:
-        try:
-            ctx.checkpoint("page 1")
-        except NotCertain as error:
-            raised.append(error)
-        ctx.checkpoint("page 2")
-        fleet(held[0])
-
-    def stalls(request: Request) -> Response:
-        if request.url.endswith("checkpoints") and not held:
-            held.append(request)
-            raise NoAnswer("timed out")
-        return fleet(request)
-
-    work_ = fleet.add("a")
-    with working(worker_of(pool, fleet, transport=stalls)):
-        fleet.wait_for(ended(work_))
-    assert len(raised) == 1
-    assert work_.checkpoint == {"attempt": 1, "sequence": 2, "value": "page 2"}
-
-
-def test_checkpoints_that_are_kept_at_once_follow_one_another(pool: Pool, fleet: Fleet) -> None:
-    @pool.handler()
-    async def work(_: Any, ctx: Context) -> Any:
-        await asyncio.gather(*(ctx.checkpoint_async(number) for number in range(5)))
-        return ctx.last_checkpoint
-
-    fleet.slow = lambda what: time.sleep(0.01) if what == "checkpoints" else None
-    work_ = fleet.add("a")
-    with working(worker_of(pool, fleet)):
-        fleet.wait_for(ended(work_))
-    assert [one["sequence"] for one in fleet.asked("checkpoints")] == [1, 2, 3, 4, 5]
-    assert told(work_)["result"][1] == 5

@@ -96,19 +96,25 @@ class Handlers:
         while True:
             attempt = self._work.get()
             with self._ending(attempt) as said:
-                while (wait := attempt.start_at - self._clock.now()) > 0 and not self._clock.wait(self._is_over, wait):
-                    pass
-                if self._may_begin(attempt, said):
-                    said.outcome = outcome_of(attempt, partial(self._returned, attempt))
-            with self._lock:
-                self._in_threads -= 1
+                try:
+                    self._do(attempt, said)
+                finally:
+                    with self._lock:
+                        self._in_threads -= 1  # before the hand is given back, which brings the next attempt
+
+    def _do(self, attempt: Attempt, said: _Said) -> None:
+        while (wait := attempt.start_at - self._clock.now()) > 0 and not self._clock.wait(self._is_over, wait):
+            pass
+        if self._may_begin(attempt, said):
+            said.outcome = outcome_of(attempt, partial(self._returned, attempt))
 
     def _returned(self, attempt: Attempt) -> Any:
         """What a plain function returns, at once or once it was awaited."""
         result = result_of(self._pool, attempt, self._context(attempt))
         if not inspect.isawaitable(result):
             return result
-        task = asyncio.run_coroutine_threadsafe(self._finished(attempt, result), self._loop.get()).result()
+        loop = self._loop.get()
+        task = asyncio.run_coroutine_threadsafe(self._finished(attempt, result), loop).result()
         return _result_of(task, attempt)
 
     async def _await(self, attempt: Attempt) -> None:
