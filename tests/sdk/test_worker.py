@@ -5,21 +5,16 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import pytest
 
-from clockwork_client.calls import Machine
-from clockwork_client.client import Clockwork
-from clockwork_client.worker import Cancelled, Checkpoint, Context, Fail, Lost, Pool, Worker
-from clockwork_client.worker.clock import Clock, Monotonic
+from clockwork_client.worker import Cancelled, Checkpoint, Context, Fail, Lost, Pool
+from clockwork_client.worker.clock import Monotonic
 from clockwork_client.worker.draws import Draws
-from clockwork_client.worker.queues import Queue
-from tests.sdk.edge import CREDENTIALS, URL
-from tests.sdk.fleet import PATIENCE, Fleet, MemoryQueue, VirtualClock, Work
+from tests.sdk.fleet import PATIENCE, Fleet, MemoryQueue, VirtualClock
+from tests.sdk.workshop import ended, worker_of, working
 
 PRIORITIES = ("high", "normal", "low")
 
@@ -32,32 +27,6 @@ def pool() -> Pool:
 @pytest.fixture
 def fleet() -> Fleet:
     return Fleet(Monotonic())
-
-
-def worker_of(pool: Pool, fleet: Fleet, clock: Clock | None = None, **options: Any) -> Worker:
-    # A client's calls wait in the worker's time: a call that is repeated takes some of it.
-    ticking = clock or Monotonic()
-    machine = Machine(ticking.now, lambda _: time.sleep(0.005), lambda: 1.0)
-    cw = Clockwork(URL, "acme", credentials=CREDENTIALS, transport=fleet, machine=machine)
-    queues: dict[str, Queue] = dict(fleet.queues)
-    return Worker(pool, cw, queues=queues, clock=clock, worker_id="host-1", **{"drain": 0.0, **options})
-
-
-@contextmanager
-def working(worker: Worker) -> Iterator[None]:
-    """A worker that works meanwhile, and is drained afterwards."""
-    thread = threading.Thread(target=worker.run)
-    thread.start()
-    try:
-        yield
-    finally:
-        worker.drain()
-        thread.join(PATIENCE)
-        assert not thread.is_alive()
-
-
-def ended(work: Work) -> Callable[[], bool]:
-    return lambda: work.outcome is not None
 
 
 def test_a_job_is_done_and_its_result_told(pool: Pool, fleet: Fleet) -> None:

@@ -16,7 +16,7 @@ from clockwork_client.worker import Pool
 from clockwork_client.worker.clock import Monotonic
 from clockwork_client.worker.signals import run_until_signalled
 from tests.sdk.fleet import PATIENCE, Fleet
-from tests.sdk.test_worker import worker_of
+from tests.sdk.workshop import worker_of
 
 
 @pytest.fixture

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from typing import Any
 
 from clockwork.memory.queue import Message
@@ -16,7 +17,7 @@ from clockwork_client.worker.attempt import Attempt
 from clockwork_client.worker.calls import MOST_CLAIMS, Calls
 from clockwork_client.worker.context import Context
 from clockwork_client.worker.draws import WEIGHTS
-from clockwork_client.worker.handlers import outcome_of
+from clockwork_client.worker.handlers import outcome_of, result_of
 from clockwork_client.worker.pool import Pool
 
 
@@ -86,9 +87,13 @@ class InlineWorkers:
 
 
 def called(pool: Pool, attempt: Attempt, context: Context) -> Any:
-    """What the function of the attempt's handler returns; an `async` one on a loop of its own."""
-    result = pool.handlers[attempt.handler](attempt.payload, context)
-    return asyncio.run(result) if asyncio.iscoroutine(result) else result
+    """What the function of the attempt's handler returns; what has to be awaited is, on a loop of its own."""
+    result = result_of(pool, attempt, context)
+    return asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result
+
+
+async def _awaited(result: Awaitable[Any]) -> Any:
+    return await result
 
 
 def _claim(message: Message) -> dict[str, str]:

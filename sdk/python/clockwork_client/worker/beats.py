@@ -1,8 +1,10 @@
 """Heartbeats: a thread of its own renews the claims of all attempts, whatever their handlers do.
 
-A claim is renewed every sixth of its lease. How it fails. A call has no answer: it is sent again within a second or
-the next beat, and each answer counts from when its request was sent. The API says `stale`, or the worker's own count
-is over: the attempt is over, is never beaten again (that would revive its claim), and its handler is told.
+A claim is renewed every sixth of its lease. How it fails. A call has no answer, or cannot be made at all: it is sent
+again within a second or the next beat, and each answer counts from when its request was sent. A call is refused: it is
+sent again at once without the handlers' news, of which one may have been the cause. The API says `stale`, or the
+worker's own count is over: the attempt is over, is never beaten again (that would revive its claim), and its handler is
+told. A call does not end: the others go on, and the count does.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Thread
 
-from clockwork_client.errors import ClockworkError
+from clockwork_client.errors import ClockworkError, Refused, TooManyRequests
 from clockwork_client.worker.attempt import Attempt
 from clockwork_client.worker.calls import MOST_BEATS, Calls
 from clockwork_client.worker.clock import Clock
@@ -38,6 +40,8 @@ class Beats:
         self._clock = clock
         self._woken = Event()
         self._is_stopped = False
+        #: The tokens of the attempts that a call is sent for now.
+        self._under_way: set[str] = set()
         self._senders = ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="clockwork-beat")
         self._thread = Thread(target=self._run, name="clockwork-beats", daemon=True)
 
@@ -60,33 +64,64 @@ class Beats:
         while not self._is_stopped:
             self._clock.wait(self._woken, self._until_next())
             self._woken.clear()
-            if not self._is_stopped:
+            if self._is_stopped:
+                return
+            try:
                 self.beat()
+            except Exception:
+                log.exception("heartbeats could not be sent")
+                self._clock.sleep(AGAIN_SECONDS)
 
     def beat(self) -> None:
-        """Send what is due, and end what was not renewed in time."""
+        """End what was not renewed in time. Once a heartbeat is due, send it, with those that are due soon."""
         now = self._clock.now()
         for attempt in self._desk.all():
             if not attempt.over and attempt.is_lost(now):
                 attempt.end("the claim was not renewed in time, or its deadline is over")
-        due = [one for one in self._desk.all() if not one.over and _due_at(one) <= now + one.lease_seconds / 60]
-        batches = [due[begin : begin + MOST_BEATS] for begin in range(0, len(due), MOST_BEATS)]
-        if len(batches) == 1:
-            self._send(batches[0])
-        else:
-            list(self._senders.map(self._send, batches))
+        waiting = [one for one in self._desk.all() if not one.over and one.token not in self._under_way]
+        if not any(_due_at(one) <= now for one in waiting):
+            return
+        due = [one for one in waiting if _due_at(one) <= now + one.lease_seconds / 60]
+        for begin in range(0, len(due), MOST_BEATS):
+            self._put(due[begin : begin + MOST_BEATS])
 
-    def _send(self, attempts: Sequence[Attempt]) -> None:
+    def _put(self, attempts: Sequence[Attempt]) -> None:
+        """Have a call sent by a thread of the senders: one that does not end must not keep others from their count."""
+        self._under_way.update(one.token for one in attempts)
+        try:
+            self._senders.submit(self._send_all, attempts)
+        except RuntimeError as error:
+            log.warning("no thread can be started to send heartbeats: %s", error)
+            self._send_all(attempts)
+
+    def _send_all(self, attempts: Sequence[Attempt]) -> None:
+        try:
+            self._send(attempts, is_telling=True)
+        except Exception:
+            log.exception("%d heartbeats could not be sent", len(attempts))
+            for attempt in attempts:
+                self._beat_soon(attempt)
+        finally:
+            self._under_way.difference_update(one.token for one in attempts)
+            self._woken.set()
+
+    def _send(self, waiting: Sequence[Attempt], *, is_telling: bool) -> None:
+        # A call that has waited for its thread must not revive a claim that is over here.
+        if not (attempts := [one for one in waiting if not one.is_lost(self._clock.now())]):
+            return
         shortest = min(one.lease_seconds for one in attempts) / BEATS_PER_LEASE
-        news = [one.take_news() for one in attempts]
+        news = [one.take_news() if is_telling else {} for one in attempts]
         beats = [{"token": one.token, **told} for one, told in zip(attempts, news, strict=True)]
         sent_at = self._clock.now()
         # It is not repeated once a claim is over here: somebody else may have been told so by then.
         left = min(one.lease_until for one in attempts) - sent_at
         try:
             answers = self._calls.beat(beats, max(0.05, min(shortest, left)))
-        except ClockworkError as error:
-            log.warning("%d heartbeats have no certain answer: %s", len(attempts), error)
+        except Exception as error:  # noqa: BLE001 - whatever the signer or its library says; a later call may get through
+            log.warning("%d heartbeats have no certain answer: %s: %s", len(attempts), type(error).__name__, error)
+            if any(news) and _may_be_of_the_news(error):
+                self._send(attempts, is_telling=False)
+                return
             answers = [{}] * len(attempts)
         for attempt, told, answer in zip(attempts, news, answers, strict=True):
             self._take(attempt, answer, told, sent_at)
@@ -101,18 +136,30 @@ class Beats:
             attempt.renew(sent_at, answer.get("leaseInMs"))
         except ValueError:
             attempt.give_back_news(told)
-            attempt.beaten_at = self._clock.now() + AGAIN_SECONDS - attempt.lease_seconds / BEATS_PER_LEASE
+            self._beat_soon(attempt)
             return
         attempt.beaten_at = sent_at
         if answer.get("cancelRequested") is True:
             attempt.ask_to_cancel()
 
+    def _beat_soon(self, attempt: Attempt) -> None:
+        attempt.beaten_at = self._clock.now() + AGAIN_SECONDS - attempt.lease_seconds / BEATS_PER_LEASE
+
     def _until_next(self) -> float:
         now = self._clock.now()
         alive = [one for one in self._desk.all() if not one.over]
-        nearest = min((min(_due_at(one), one.lease_until, one.deadline_at) for one in alive), default=None)
+        ends = [min(one.lease_until, one.deadline_at) for one in alive]
+        dues = [_due_at(one) for one in alive if one.token not in self._under_way]
+        nearest = min(ends + dues, default=None)
         return _IDLE_SECONDS if nearest is None else max(0.0, nearest - now)
 
 
 def _due_at(attempt: Attempt) -> float:
     return attempt.beaten_at + attempt.lease_seconds / BEATS_PER_LEASE
+
+
+def _may_be_of_the_news(error: Exception) -> bool:
+    """Whether a call may get through without the handlers' news: it was refused, or could not be made of them."""
+    if isinstance(error, ClockworkError):
+        return isinstance(error, Refused) and not isinstance(error, TooManyRequests)
+    return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime, timedelta, timezone
+from threading import Lock
 from typing import Any, Protocol
 
 from clockwork_client.worker.attempt import Attempt, Cancelled, Checkpoint, Lost
@@ -44,6 +45,8 @@ class Context:
         self.deadline = (wall or datetime.now(timezone.utc)) + left
         #: What this attempt or an earlier one has kept last; None if nothing was.
         self.last_checkpoint: Checkpoint | None = attempt.checkpoint
+        self._sequence = attempt.checkpoint.sequence if attempt.checkpoint else 0
+        self._keeping = Lock()
 
     @property
     def lost(self) -> bool:
@@ -56,22 +59,26 @@ class Context:
         return self._attempt.cancel_requested
 
     def heartbeat(self, progress: float | None = None, message: str | None = None) -> None:
-        """Tell how far the work is: `progress` from 0 to 1, and a few words. It is sent with the next heartbeat."""
-        if progress is not None and not 0 <= progress <= 1:
-            raise ValueError(f"the progress is {progress}; it has to be from 0 to 1")
-        self._attempt.tell(progress, message if message is None else message[:LONGEST_MESSAGE])
+        """Tell how far the work is: `progress` from 0 to 1, and a few words. It is sent with the next heartbeat.
+
+        Raises TypeError or ValueError for what cannot be told.
+        """
+        self._attempt.tell(_progress(progress), _message(message))
         self._raise()
 
     def checkpoint(self, value: Any) -> None:
         """Keep a JSON value of up to 32 KiB, from which the next attempt goes on: see `last_checkpoint`.
 
         It is kept once this returns. Raises NotCertain if no certain answer came: keep it again, or go on without.
+        Those that are kept at once are kept one after the other.
         """
-        self._raise()
-        last = self.last_checkpoint.sequence if self.last_checkpoint else 0
-        kept = Checkpoint(self.attempt, last + 1, value)
-        self._keeper.keep(self._attempt, kept)
-        self.last_checkpoint = kept
+        with self._keeping:
+            self._raise()
+            # A call without an answer may be done later: the next one has to stand behind it.
+            self._sequence += 1
+            kept = Checkpoint(self.attempt, self._sequence, value)
+            self._keeper.keep(self._attempt, kept)
+            self.last_checkpoint = kept
 
     async def checkpoint_async(self, value: Any) -> None:
         """As `checkpoint`, for handlers that are `async`: the loop goes on meanwhile."""
@@ -82,3 +89,27 @@ class Context:
             raise Lost(self._attempt.over or "the claim is over")
         if self.cancelled:
             raise Cancelled("a cancel was asked for")
+
+
+def _progress(progress: object) -> float | None:
+    """Progress as JSON has it. Any kind of number is taken, as a Decimal or numpy's; True is none."""
+    if progress is None:
+        return None
+    if isinstance(progress, (bool, str, bytes)):
+        raise TypeError(f"the progress is {progress!r}; it has to be a number from 0 to 1")
+    try:
+        told = float(progress)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise TypeError(f"the progress is {progress!r}; it has to be a number from 0 to 1") from error
+    if not 0 <= told <= 1:
+        raise ValueError(f"the progress is {progress!r}; it has to be from 0 to 1")
+    return told
+
+
+def _message(message: object) -> str | None:
+    """A message as JSON has it. What is no Unicode, as in a file's name of another encoding, is a question mark."""
+    if message is None:
+        return None
+    if not isinstance(message, str):
+        raise TypeError(f"the message is a {type(message).__name__}; it has to be a str")
+    return message[:LONGEST_MESSAGE].encode("utf-8", "replace").decode()

@@ -2,14 +2,20 @@
 
 An attempt does not start before its instant, nor once its claim is over by the worker's own count. A plain function
 cannot be stopped from outside: it is told at its next call of the context. An `async` one is cancelled at its next
-`await`.
+`await`. What a plain function returns may be awaited, as behind a decorator: that is done on the loop, too.
+
+How it fails. A handler raises what cannot even be printed: its hand is given back, and its attempt is told as failed.
+The machine has no thread more: the attempt is handed back.
 """
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from queue import SimpleQueue
 from threading import Event, Lock, Thread
 from typing import Any
@@ -19,10 +25,15 @@ from clockwork_client.worker.clock import Clock
 from clockwork_client.worker.context import Context, Keeps
 from clockwork_client.worker.desk import Desk
 from clockwork_client.worker.hands import Hands
+from clockwork_client.worker.loop import Loop
+from clockwork_client.worker.outcomes import completion, failure, text_of
 from clockwork_client.worker.pool import Fail, Pool
-from clockwork_client.worker.reports import Reports, completion, failure
+from clockwork_client.worker.reports import Reports
 
 log = logging.getLogger(__name__)
+
+#: So long (s) an attempt is kept that cannot be begun: whoever gets it next shall not be asked in vain at once.
+_PAUSE = 0.5
 
 
 class Handlers:
@@ -38,18 +49,32 @@ class Handlers:
         self._is_over = Event()
         self._work: SimpleQueue[Attempt] = SimpleQueue()
         self._threads = 0
+        #: How many attempts wait for a thread, or have one.
+        self._in_threads = 0
         self._lock = Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop = Loop()
 
     def start(self, attempt: Attempt) -> None:
         """Run the handler of an attempt, in whose place a hand was taken."""
-        if self._pool.is_async(attempt.handler):
-            asyncio.run_coroutine_threadsafe(self._await(attempt), self._own_loop())
-            return
+        try:
+            if self._pool.is_async(attempt.handler):
+                loop = self._loop.get()
+                asyncio.run_coroutine_threadsafe(self._await(attempt), loop)
+            else:
+                self._put(attempt)
+        except Exception:
+            log.exception("%s cannot be begun here, and is handed back", attempt.execution_id)
+            # It may be this worker that takes it again.
+            self._clock.wait(self._is_over, _PAUSE)
+            self._end(attempt, {"outcome": "handback"})
+
+    def _put(self, attempt: Attempt) -> None:
+        """Give an attempt to the threads; raises RuntimeError if all have one, and the machine has no thread more."""
         with self._lock:
-            if self._threads < self._hands.count:
+            if self._in_threads >= self._threads and self._threads < self._hands.count:
+                Thread(target=self._serve, name=f"clockwork-handler-{self._threads + 1}", daemon=True).start()
                 self._threads += 1
-                Thread(target=self._serve, name=f"clockwork-handler-{self._threads}", daemon=True).start()
+            self._in_threads += 1
         self._work.put(attempt)
 
     def begin_no_more(self) -> None:
@@ -70,24 +95,43 @@ class Handlers:
     def _serve(self) -> None:
         while True:
             attempt = self._work.get()
-            while (wait := attempt.start_at - self._clock.now()) > 0 and not self._clock.wait(self._is_over, wait):
-                pass
-            if self._may_begin(attempt):
-                self._end(attempt, self._called(attempt))
+            with self._ending(attempt) as said:
+                try:
+                    self._do(attempt, said)
+                finally:
+                    with self._lock:
+                        self._in_threads -= 1  # before the hand is given back, which brings the next attempt
 
-    def _called(self, attempt: Attempt) -> dict[str, Any] | None:
-        function, context = self._pool.handlers[attempt.handler], self._context(attempt)
-        return outcome_of(attempt, lambda: function(attempt.payload, context))
+    def _do(self, attempt: Attempt, said: _Said) -> None:
+        while (wait := attempt.start_at - self._clock.now()) > 0 and not self._clock.wait(self._is_over, wait):
+            pass
+        if self._may_begin(attempt, said):
+            said.outcome = outcome_of(attempt, partial(self._returned, attempt))
+
+    def _returned(self, attempt: Attempt) -> Any:
+        """What a plain function returns, at once or once it was awaited."""
+        result = result_of(self._pool, attempt, self._context(attempt))
+        if not inspect.isawaitable(result):
+            return result
+        loop = self._loop.get()
+        task = asyncio.run_coroutine_threadsafe(self._finished(attempt, result), loop).result()
+        return _result_of(task, attempt)
 
     async def _await(self, attempt: Attempt) -> None:
-        while (wait := attempt.start_at - self._clock.now()) > 0 and not self._is_over.is_set():
-            await asyncio.sleep(min(wait, 0.1))
-        if self._may_begin(attempt):
-            self._end(attempt, await self._outcome(attempt))
+        with self._ending(attempt) as said:
+            while (wait := attempt.start_at - self._clock.now()) > 0 and not self._is_over.is_set():
+                await asyncio.sleep(min(wait, 0.1))
+            if self._may_begin(attempt, said):
+                task = await self._finished(attempt, self._called(attempt))
+                said.outcome = outcome_of(attempt, partial(_result_of, task, attempt))
 
-    async def _outcome(self, attempt: Attempt) -> dict[str, Any] | None:
-        function, context = self._pool.handlers[attempt.handler], self._context(attempt)
-        task = asyncio.ensure_future(_contained(function, attempt.payload, context))
+    async def _called(self, attempt: Attempt) -> Any:
+        result = result_of(self._pool, attempt, self._context(attempt))
+        return await result if inspect.isawaitable(result) else result
+
+    async def _finished(self, attempt: Attempt, result: Awaitable[Any]) -> asyncio.Future[Any]:
+        """A task of this loop that has ended, of what a handler is to be awaited for; a stop cancels it."""
+        task = asyncio.ensure_future(_contained(result))
         loop = asyncio.get_running_loop()
 
         def stop() -> None:
@@ -97,15 +141,27 @@ class Handlers:
         if attempt.over or attempt.cancel_requested:
             task.cancel()
         await asyncio.wait([task])
-        return outcome_of(attempt, lambda: _result_of(task, attempt))
+        if inspect.iscoroutine(result):
+            result.close()  # it may have been cancelled before it began
+        return task
 
-    def _may_begin(self, attempt: Attempt) -> bool:
-        """Whether the handler may begin now. If not, the attempt is let go of here."""
+    @contextmanager
+    def _ending(self, attempt: Attempt) -> Iterator[_Said]:
+        """Whatever comes out of it, the hand is given back and the attempt is told."""
+        said = _Said()
+        try:
+            yield said
+        except BaseException:
+            log.exception("%s ended in a way that the worker does not know", attempt.execution_id)
+        self._end(attempt, said.outcome)
+
+    def _may_begin(self, attempt: Attempt, said: _Said) -> bool:
+        """Whether the handler may begin now. If not, what there is to tell is said."""
         if self._clock.now() < attempt.start_at or self._is_over.is_set():
-            self._end(attempt, {"outcome": "handback"})
+            said.outcome = {"outcome": "handback"}
         elif attempt.is_lost(self._clock.now()):
             log.warning("%s was claimed too late to begin", attempt.execution_id)
-            self._end(attempt, None)
+            said.outcome = None
         else:
             return True
         return False
@@ -121,12 +177,12 @@ class Handlers:
     def _context(self, attempt: Attempt) -> Context:
         return Context(attempt, self._clock, self._keeper)
 
-    def _own_loop(self) -> asyncio.AbstractEventLoop:
-        with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                Thread(target=self._loop.run_forever, name="clockwork-loop", daemon=True).start()
-            return self._loop
+
+class _Said:
+    """What the end of an attempt is told as; None if that concerns nobody."""
+
+    def __init__(self) -> None:
+        self.outcome: dict[str, Any] | None = failure("the worker does not know how the handler ended")
 
 
 def outcome_of(attempt: Attempt, call: Callable[[], Any]) -> dict[str, Any] | None:
@@ -138,20 +194,28 @@ def outcome_of(attempt: Attempt, call: Callable[[], Any]) -> dict[str, Any] | No
         return None
     except Cancelled as error:
         # A handler may raise it by itself: nobody has asked for it then.
-        return {"outcome": "cancelled"} if attempt.cancel_requested else failure(f"Cancelled: {error}")
+        return {"outcome": "cancelled"} if attempt.cancel_requested else failure(f"Cancelled: {text_of(error)}")
     except Fail as error:
-        return failure(str(error), retryable=error.retryable, retry_after=error.retry_after)
+        return failure(text_of(error), retryable=error.retryable, retry_after=error.retry_after)
     except BaseException as error:
         log.exception("the handler %s failed", attempt.handler)
-        return failure(f"{type(error).__name__}: {error}")
+        return failure(f"{type(error).__name__}: {text_of(error)}")
 
 
-async def _contained(function: Callable[..., Awaitable[Any]], payload: Any, context: Context) -> Any:
+def result_of(pool: Pool, attempt: Attempt, context: Context) -> Any:
+    """What the function of an attempt's handler returns, which may have to be awaited. A generator is its mistake."""
+    result = pool.handlers[attempt.handler](attempt.payload, context)
+    if inspect.isgenerator(result) or inspect.isasyncgen(result):
+        raise TypeError(f"the handler {attempt.handler} returned a generator, of which nothing has run")
+    return result
+
+
+async def _contained(result: Awaitable[Any]) -> Any:
     """The handler's end, without what would end the loop of all handlers."""
     try:
-        return await function(payload, context)
+        return await result
     except (SystemExit, KeyboardInterrupt) as error:
-        raise Fail(f"{type(error).__name__}: {error}") from error
+        raise Fail(f"{type(error).__name__}: {text_of(error)}") from error
 
 
 def _result_of(task: asyncio.Future[Any], attempt: Attempt) -> Any:

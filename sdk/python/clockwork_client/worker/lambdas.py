@@ -19,8 +19,8 @@ from typing import Any
 from clockwork_client.client import Clockwork
 from clockwork_client.errors import Conflict
 from clockwork_client.worker.attempt import Cancelled, Lost
+from clockwork_client.worker.outcomes import completion, failure, text_of
 from clockwork_client.worker.pool import Fail
-from clockwork_client.worker.reports import completion, failure
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ def _outcome(function: Callable[..., Any], payload: Any, delivered: Delivered) -
     except Cancelled:
         return {"outcome": "cancelled"}
     except Fail as error:
-        return failure(str(error), retryable=error.retryable, retry_after=error.retry_after)
+        return failure(text_of(error), retryable=error.retryable, retry_after=error.retry_after)
     except Exception as error:
         log.exception("the handler failed")
-        return failure(f"{type(error).__name__}: {error}")
+        return failure(f"{type(error).__name__}: {text_of(error)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -15,10 +16,15 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 class Fail(Exception):
     """Raise it in a handler to say how its failure is to be taken.
 
-    `retryable=False`: no further attempt, the execution is DEAD. `retry_after` (s): the least wait before the next.
+    `retryable=False`: no further attempt, the execution is DEAD. `retry_after`: the least wait before the next, in
+    seconds or as a timedelta, up to a day. A longer one is told as a day, and what is no time is left out.
     """
 
-    def __init__(self, error: str, *, retryable: bool = True, retry_after: float | None = None) -> None:
+    #: Of a subclass whose `__init__` does not call this one.
+    retryable: bool = True
+    retry_after: float | timedelta | None = None
+
+    def __init__(self, error: str, *, retryable: bool = True, retry_after: float | timedelta | None = None) -> None:
         super().__init__(error)
         self.retryable = retryable
         self.retry_after = retry_after
@@ -37,20 +43,25 @@ class Pool:
         return self._handlers
 
     def handler(self, name: str | None = None) -> Callable[[Handler], Handler]:
-        """Let a function do the jobs of a handler: that of its own name, unless another is given."""
+        """Let a function do the jobs of a handler: that of its own name, unless another is given.
+
+        Raises TypeError for a generator: its body would never run.
+        """
 
         def register(function: Handler) -> Handler:
             wanted = name or function.__name__
             if wanted in self._handlers:
                 raise ValueError(f"the pool {self.name} has a handler {wanted} already")
+            if _is(function, inspect.isgeneratorfunction) or _is(function, inspect.isasyncgenfunction):
+                raise TypeError(f"the handler {wanted} is a generator, as it has a yield: let it return its result")
             self._handlers[wanted] = function
             return function
 
         return register
 
     def is_async(self, name: str) -> bool:
-        """Whether a handler's function is `async`."""
-        return inspect.iscoroutinefunction(self._handlers[name])
+        """Whether a handler's function is `async`, or an object whose call is. Behind a decorator none seems so."""
+        return _is(self._handlers[name], inspect.iscoroutinefunction)
 
     def run(self, *, concurrency: int = 10, drain: float = 30.0, clockwork: Clockwork | None = None) -> None:
         """Work until SIGTERM or SIGINT; see `Worker`. To be called in the main thread."""
@@ -59,3 +70,8 @@ class Pool:
         from clockwork_client.worker.worker import Worker
 
         run_until_signalled(Worker(self, clockwork or Clockwork(), concurrency=concurrency, drain=drain))
+
+
+def _is(function: Callable[..., Any], kind: Callable[[object], bool]) -> bool:
+    """Whether a function is of a kind, or an object whose call is."""
+    return kind(function) or kind(getattr(function, "__call__", None))  # noqa: B004 - not whether it can be called

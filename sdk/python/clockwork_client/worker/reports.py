@@ -2,33 +2,34 @@
 
 How it fails. A call has no answer, or an item is `unavailable`: it is sent again, as the same report under the same
 token is taken once only. An item is `stale`: somebody else has the attempt, and nothing was changed. A call is refused
-for one item's fault: each of its items is sent alone, and the faulty one is told as a failure. The worker dies: its
+for one item's fault: each of its items is sent alone, and of the faulty one less is told. A call is refused for
+anything else, as a signature is while the machine's clock is wrong: it is sent again as it was. The worker dies: its
 claims end, and the attempts are retried as WORKER_LOST.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, NamedTuple
 
-from clockwork_client.errors import ClockworkError, Refused, TooManyRequests
+from clockwork_client.errors import BadRequest, ClockworkError, Invalid, Refused, TooLarge
 from clockwork_client.worker.attempt import Attempt
 from clockwork_client.worker.calls import MOST_OUTCOMES, Calls
 from clockwork_client.worker.clock import Clock
 from clockwork_client.worker.desk import Desk
+from clockwork_client.worker.outcomes import is_encodable, lesser
 
 log = logging.getLogger(__name__)
 
-#: The most bytes of a result or an error.
-LARGEST = 32_768
 #: So long (s) a report waits for others to share its call.
 LINGER = 0.01
 #: So long (s) after its claim is over a report is still sent: until then somebody may not have taken the work.
 _LATE_SECONDS = 60.0
+#: What refuses a call for its body. Any other refusal is of who asks, or of how it came here, and may pass.
+_OF_THE_BODY = (BadRequest, TooLarge, Invalid)
 _THREADS = 2
 _AGAIN_SECONDS = 0.5
 
@@ -36,6 +37,11 @@ _AGAIN_SECONDS = 0.5
 class _Report(NamedTuple):
     attempt: Attempt
     outcome: dict[str, Any]
+
+    def less(self, why: str) -> _Report:
+        """The report that tells less, as this one cannot be taken; itself if there is no such."""
+        outcome = lesser(self.outcome, why)
+        return self if outcome is None else _Report(self.attempt, outcome)
 
 
 class Reports:
@@ -90,37 +96,40 @@ class Reports:
         return batch, False
 
     def _tell(self, batch: Sequence[_Report]) -> None:
+        if left := self._untold(batch):
+            self._again(left)
+
+    def _untold(self, batch: Sequence[_Report]) -> list[_Report]:
+        """Send outcomes; those that have to be sent again, in the form in which they may be taken."""
         try:
             answers = self._calls.report([{"token": one.attempt.token, **one.outcome} for one in batch])
-        except TooManyRequests:
-            self._again(batch)
-        except Refused as error:
-            self._apart(batch, error)
+        except _OF_THE_BODY as error:
+            return self._apart(batch, error)
         except ClockworkError as error:
             log.warning("%d outcomes have no certain answer: %s", len(batch), error)
-            self._again(batch)
-        else:
-            for report, answer in zip(batch, answers, strict=True):
-                self._take(report, answer)
+            return list(batch)
+        except Exception:
+            # Credentials that cannot be renewed, or an outcome that was changed since.
+            log.exception("%d outcomes could not be sent", len(batch))
+            return [one if is_encodable(one.outcome) else one.less("it cannot be encoded") for one in batch]
+        return [one for one, answer in zip(batch, answers, strict=True) if not self._is_taken(one.attempt, answer)]
 
-    def _apart(self, batch: Sequence[_Report], error: Refused) -> None:
-        """A fault of one outcome refuses a call as a whole: the others go alone, and the faulty one is a failure."""
+    def _apart(self, batch: Sequence[_Report], error: Refused) -> list[_Report]:
+        """A fault of one outcome refuses a call as a whole: the others go alone, and of the faulty one less is told."""
         if len(batch) > 1:
-            for report in batch:
-                self._tell([report])
-        elif batch[0].outcome["outcome"] == "complete":
-            self._tell([_Report(batch[0].attempt, failure(f"the result was refused: {error}", retryable=False))])
-        else:
-            log.error("the outcome of %s was refused: %s", batch[0].attempt.execution_id, error)
-            self._again(batch)
+            return [left for report in batch for left in self._untold([report])]
+        (report,) = batch
+        log.error("the outcome of %s was refused: %s", report.attempt.execution_id, error)
+        less = report.less(str(error))
+        return [report] if less is report else self._untold([less])
 
-    def _take(self, report: _Report, answer: dict[str, Any]) -> None:
-        if answer.get("outcome") in ("ok", "stale"):
-            if answer["outcome"] == "stale":
-                log.warning("%s ended for somebody else: its outcome counts no more", report.attempt.execution_id)
-            self._desk.drop(report.attempt)
-        else:
-            self._again([report])
+    def _is_taken(self, attempt: Attempt, answer: dict[str, Any]) -> bool:
+        if answer.get("outcome") not in ("ok", "stale"):
+            return False
+        if answer["outcome"] == "stale":
+            log.warning("%s ended for somebody else: its outcome counts no more", attempt.execution_id)
+        self._desk.drop(attempt)
+        return True
 
     def _again(self, batch: Sequence[_Report]) -> None:
         self._clock.sleep(_AGAIN_SECONDS)
@@ -131,25 +140,3 @@ class Reports:
                 self._desk.drop(attempt)
             else:
                 self._waiting.put(report)
-
-
-def completion(result: Any) -> dict[str, Any]:
-    """The outcome of a handler that returned. A result that cannot be kept is a failure that no retry would mend."""
-    try:
-        size = len(json.dumps(result, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode())
-    except (TypeError, ValueError, RecursionError) as error:
-        return failure(f"the work is done, and its result is no JSON: {error}", retryable=False)
-    if size > LARGEST:
-        return failure(f"the work is done, and its result has {size:,} bytes, more than {LARGEST:,}", retryable=False)
-    return {"outcome": "complete"} if result is None else {"outcome": "complete", "result": result}
-
-
-def failure(error: str, *, retryable: bool = True, retry_after: float | None = None) -> dict[str, Any]:
-    """The outcome of a handler that failed."""
-    cut = error.encode("utf-8", "replace")[:LARGEST].decode("utf-8", "ignore") or "no error was given"
-    said: dict[str, Any] = {"outcome": "fail", "error": cut}
-    if not retryable:
-        said["retryable"] = False
-    if retry_after is not None:
-        said["retryAfterSeconds"] = retry_after
-    return said
