@@ -40,7 +40,7 @@ def worker_of(pool: Pool, fleet: Fleet, clock: Clock | None = None, **options: A
     machine = Machine(ticking.now, lambda _: time.sleep(0.005), lambda: 1.0)
     cw = Clockwork(URL, "acme", credentials=CREDENTIALS, transport=fleet, machine=machine)
     queues: dict[str, Queue] = dict(fleet.queues)
-    return Worker(pool, cw, queues=queues, clock=clock, worker_id="host-1", **{"drain": 0.0, **options})
+    return Worker(pool, cw, queues=queues, clock=clock, **{"worker_id": "host-1", "drain": 0.0, **options})
 
 
 @contextmanager

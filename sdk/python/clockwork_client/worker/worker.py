@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import logging
-import os
-import secrets
-import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from threading import Event
 from typing import TYPE_CHECKING
 
 from clockwork_client.worker.attempt import Attempt
 from clockwork_client.worker.beats import Beats
 from clockwork_client.worker.calls import Calls
+from clockwork_client.worker.claims import Claims
 from clockwork_client.worker.clock import Clock, Monotonic
 from clockwork_client.worker.desk import Desk
 from clockwork_client.worker.handlers import Handlers
 from clockwork_client.worker.hands import Hands
+from clockwork_client.worker.identity import check, new_worker_id
 from clockwork_client.worker.pool import Pool
 from clockwork_client.worker.queues import Queue, sqs_queues
 from clockwork_client.worker.receiving import LONG_POLL, Receiving
@@ -54,7 +53,8 @@ class Worker:
         if not pool.handlers:
             raise ValueError(f"the pool {pool.name} has no handler here")
         self.pool = pool
-        self.worker_id = worker_id or f"{socket.gethostname()[:64]}-{os.getpid()}-{secrets.token_hex(3)}"
+        self.worker_id = worker_id or new_worker_id()
+        check(self.worker_id, pool.handlers)
         self._drain_seconds = drain
         self._clock = clock or Monotonic()
         calls = Calls(cw._caller, pool.name)
@@ -64,15 +64,18 @@ class Worker:
         self._handlers = Handlers(pool, self._clock, calls, self._hands, self._desk, self._reports)
         found = queues if queues is not None else sqs_queues(cw, cw.pools.get(pool.name).queue_urls)
         identity = self.worker_id, sorted(pool.handlers)
-        self._receiving = Receiving(found, calls, self._clock, self._hands, identity, self._take_up)
+        is_over = Event()
+        claims = Claims(found, calls, self._clock, is_over, self._hands, identity, self._take_up)
+        self._receiving = Receiving(found, claims, self._clock, is_over, self._hands)
         self._is_draining, self._is_hurried = Event(), Event()
 
     def run(self) -> None:
         """Work until `drain` is called, and return once everything is done or handed back."""
-        for part in (self._beats, self._reports, self._receiving):
-            part.start()
-        log.info("the worker %s works for the pool %s", self.worker_id, self.pool.name)
+        self._beats.start()
+        self._reports.start()
         try:
+            self._receiving.start()
+            log.info("the worker %s works for the pool %s", self.worker_id, self.pool.name)
             self._is_draining.wait()
         finally:
             self._close()
@@ -90,27 +93,33 @@ class Worker:
     def _take_up(self, attempt: Attempt) -> None:
         self._desk.put(attempt)
         self._beats.wake()
-        self._handlers.start(attempt)
+        try:
+            self._handlers.start(attempt)
+        except Exception:
+            # Nobody would ever say how it ended, and it would be beaten until its deadline.
+            if attempt.settle():
+                self._reports.put(attempt, {"outcome": "handback"})
+            raise
 
     def _close(self) -> None:
         self._receiving.stop()
         self._handlers.begin_no_more()
-        self._until_empty(self._drain_seconds, until=self._is_hurried)
+        self._until(self._desk.is_empty, self._drain_seconds, until=self._is_hurried)
         self._handlers.hand_back()
-        self._until_empty(_FAREWELL)
+        self._until(self._desk.is_empty, _FAREWELL)
         if not self._is_hurried.is_set():
-            self._receiving.wait_closed(LONG_POLL + 5)
+            self._until(self._receiving.is_closed, LONG_POLL + 5)
             # An open claim may have brought something after all.
             self._handlers.hand_back()
-            self._until_empty(_FAREWELL)
+            self._until(self._desk.is_empty, _FAREWELL)
         self._reports.stop()
         self._beats.stop()
         log.info("the worker %s has ended", self.worker_id)
 
-    def _until_empty(self, seconds: float, until: Event | None = None) -> None:
-        """Wait until no attempt is under way, for so long at the most, or until an event ends the wait."""
+    def _until(self, is_done: Callable[[], bool], seconds: float, until: Event | None = None) -> None:
+        """Wait until something is done, for so long at the most, or until an event ends the wait."""
         never, ends_at = Event(), self._clock.now() + seconds
-        while not self._desk.is_empty() and self._clock.now() < ends_at:
+        while not is_done() and self._clock.now() < ends_at:
             if until is not None and until.is_set():
                 return
             self._clock.wait(until or never, _LOOKS_EVERY)
