@@ -1,7 +1,8 @@
 """Receives tickets while there are free hands, and has their jobs claimed.
 
 A queue that had nothing is asked with a long poll that holds no hand. One that has work is asked as hands come free,
-in the proportion of the priorities. What comes when no hand is free any more waits for one, and else goes back.
+in the proportion of the priorities. What comes when no hand is free any more waits for one, and else goes back. While
+too many outcomes wait for the API to take them, nothing is received.
 
 How it fails. SQS or the API gives no answer: the worker waits, up to half a minute, and goes on; tickets come back by
 themselves when their visibility ends. The API refuses claims: the tickets go back, and the worker asks for one at a
@@ -18,6 +19,7 @@ from clockwork_client.worker.busy import FETCHES_AT_ONCE, Busy
 from clockwork_client.worker.calls import MOST_CLAIMS
 from clockwork_client.worker.claims import Claims
 from clockwork_client.worker.clock import Clock
+from clockwork_client.worker.desk import Desk
 from clockwork_client.worker.draws import Draws
 from clockwork_client.worker.hands import Hands
 from clockwork_client.worker.pauses import Pauses
@@ -36,12 +38,15 @@ _LINGER = 0.02
 class Receiving:
     """The receiving end of a worker."""
 
-    def __init__(self, queues: Mapping[str, Queue], claims: Claims, clock: Clock, is_over: Event, hands: Hands) -> None:
+    def __init__(
+        self, queues: Mapping[str, Queue], claims: Claims, clock: Clock, is_over: Event, hands: Hands, desk: Desk
+    ) -> None:
         self._queues = queues
         self._claims = claims
         self._clock = clock
         self._is_over = is_over
         self._hands = hands
+        self._desk = desk
         self._draws = Draws(queues)
         self._busy = Busy(queues)
         self._drawing = Lock()
@@ -64,6 +69,7 @@ class Receiving:
         """Receive no more. What an open poll still brings goes back."""
         self._is_over.set()
         self._hands.close()
+        self._desk.close()
         self._busy.close()
 
     def is_closed(self) -> bool:
@@ -71,18 +77,19 @@ class Receiving:
         return not any(thread.is_alive() for thread in self._threads)
 
     def seconds_since_receive(self) -> float:
-        """How long ago SQS answered last; 0 while all hands are busy, when nothing is to be received."""
-        return 0.0 if self._hands.free == 0 else self._clock.now() - self._received_at
+        """How long ago SQS answered last; 0 while hands or desk are full, when nothing is to be received."""
+        is_full = self._hands.free == 0 or self._desk.is_full()
+        return 0.0 if is_full else self._clock.now() - self._received_at
 
     def _poll(self, priority: str) -> None:
         """Long polls of one queue, while it is quiet and a hand is free."""
         pauses = Pauses(self._clock, self._is_over)
-        while self._busy.wait_quiet(priority) and self._hands.wait_for_one():
+        while self._busy.wait_quiet(priority) and self._hands.wait_for_one() and self._desk.wait_for_room():
             self._claims.brake.wait()
             with pauses.guard(f"the queue {priority} cannot be received from"):
                 most = 1 if self._claims.brake.is_wary else max(1, min(MOST_CLAIMS, self._hands.free))
                 tickets = self._receive(priority, most, LONG_POLL)
-                if self._claims.brake.is_on:
+                if self._claims.brake.is_on or self._desk.is_full():
                     self._claims.give_back(priority, tickets)
                 elif tickets:
                     self._take(priority, tickets, is_full=len(tickets) == most)
@@ -112,7 +119,7 @@ class Receiving:
 
     def _drawn(self) -> tuple[str, int] | None:
         """The queue that is next, and how many hands were taken for it."""
-        if not self._busy.wait_open():
+        if not (self._busy.wait_open() and self._desk.wait_for_room()):
             return None
         taken = self._hands.take(MOST_CLAIMS)
         if 0 < taken < min(MOST_CLAIMS, self._hands.count):
@@ -120,7 +127,7 @@ class Receiving:
             self._clock.wait(self._is_over, _LINGER)
             taken += self._hands.take(MOST_CLAIMS - taken, 0.0)
         at_work = self._busy.open()
-        if not taken or not at_work or self._is_over.is_set():
+        if not taken or not at_work or self._desk.is_full():
             self._hands.give(taken)
             return None
         priority = self._draws.next(at_work)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from clockwork_client.worker.attempt import Attempt
 from clockwork_client.worker.beats import Beats
-from clockwork_client.worker.calls import Calls
+from clockwork_client.worker.calls import MOST_OUTCOMES, Calls
 from clockwork_client.worker.claims import Claims
 from clockwork_client.worker.clock import Clock, Monotonic
 from clockwork_client.worker.desk import Desk
@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 
 #: So long (s) the API may take to be told what was handed back.
 _FAREWELL = 10.0
+#: So many attempts for each hand are under way at the most, with those whose outcomes are not told yet.
+_ON_DESK = 4
 _LOOKS_EVERY = 0.05
 
 
@@ -58,7 +60,8 @@ class Worker:
         self._drain_seconds = drain
         self._clock = clock or Monotonic()
         calls = Calls(cw._caller, pool.name)
-        self._desk, self._hands = Desk(), Hands(concurrency)
+        self._hands = Hands(concurrency)
+        self._desk = Desk(_ON_DESK * max(concurrency, MOST_OUTCOMES))
         self._beats = Beats(self._desk, calls, self._clock)
         self._reports = Reports(self._desk, calls, self._clock)
         self._handlers = Handlers(pool, self._clock, calls, self._hands, self._desk, self._reports)
@@ -66,7 +69,7 @@ class Worker:
         identity = self.worker_id, sorted(pool.handlers)
         is_over = Event()
         claims = Claims(found, calls, self._clock, is_over, self._hands, identity, self._take_up)
-        self._receiving = Receiving(found, claims, self._clock, is_over, self._hands)
+        self._receiving = Receiving(found, claims, self._clock, is_over, self._hands, self._desk)
         self._is_draining, self._is_hurried = Event(), Event()
 
     def run(self) -> None:
