@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from threading import Event
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from clockwork_client.worker.attempt import Attempt
@@ -28,6 +28,10 @@ log = logging.getLogger(__name__)
 
 #: So long (s) the API may take to be told what was handed back.
 _FAREWELL = 10.0
+#: So long (s) it may take in any case: whoever sends a signal twice at once does not want work to be lost.
+_LEAST_FAREWELL = 1.0
+#: So long (s) the last calls may take to end.
+_STOPPING = 30.0
 #: So many attempts for each hand are under way at the most, with those whose outcomes are not told yet.
 _ON_DESK = 4
 _LOOKS_EVERY = 0.05
@@ -70,7 +74,9 @@ class Worker:
         is_over = Event()
         claims = Claims(found, calls, self._clock, is_over, self._hands, identity, self._take_up)
         self._receiving = Receiving(found, claims, self._clock, is_over, self._hands, self._desk)
-        self._is_draining, self._is_hurried = Event(), Event()
+        self._is_draining = Event()
+        #: How often it was told to drain after the first time.
+        self._hurries = 0
 
     def run(self) -> None:
         """Work until `drain` is called, and return once everything is done or handed back."""
@@ -84,9 +90,12 @@ class Worker:
             self._close()
 
     def drain(self) -> None:
-        """Receive no more, let handlers end within the drain time, hand back the rest. A second call: hand back now."""
+        """Receive no more, let handlers end within the drain time, hand back the rest.
+
+        A further call within the drain time: hand back now. One after it: wait for no answer any more.
+        """
         if self._is_draining.is_set():
-            self._is_hurried.set()
+            self._hurries += 1
         self._is_draining.set()
 
     def seconds_since_receive(self) -> float:
@@ -107,22 +116,28 @@ class Worker:
     def _close(self) -> None:
         self._receiving.stop()
         self._handlers.begin_no_more()
-        self._until(self._desk.is_empty, self._drain_seconds, until=self._is_hurried)
-        self._handlers.hand_back()
-        self._until(self._desk.is_empty, _FAREWELL)
-        if not self._is_hurried.is_set():
-            self._until(self._receiving.is_closed, LONG_POLL + 5)
+        self._until(self._desk.is_empty, self._drain_seconds, hurries=0)
+        hurries = self._hurries
+        self._say_farewell(hurries)
+        if not hurries:
+            self._until(self._receiving.is_closed, LONG_POLL + 5, hurries)
             # An open claim may have brought something after all.
-            self._handlers.hand_back()
-            self._until(self._desk.is_empty, _FAREWELL)
-        self._reports.stop()
-        self._beats.stop()
+            self._say_farewell(hurries)
+        telling = Thread(target=self._stop_telling, name="clockwork-stop", daemon=True)
+        telling.start()
+        self._until(lambda: not telling.is_alive(), _STOPPING, hurries)
         log.info("the worker %s has ended", self.worker_id)
 
-    def _until(self, is_done: Callable[[], bool], seconds: float, until: Event | None = None) -> None:
-        """Wait until something is done, for so long at the most, or until an event ends the wait."""
-        never, ends_at = Event(), self._clock.now() + seconds
-        while not is_done() and self._clock.now() < ends_at:
-            if until is not None and until.is_set():
-                return
-            self._clock.wait(until or never, _LOOKS_EVERY)
+    def _say_farewell(self, hurries: int) -> None:
+        self._handlers.hand_back()
+        self._until(self._desk.is_empty, _FAREWELL, hurries, least=_LEAST_FAREWELL)
+
+    def _stop_telling(self) -> None:
+        self._reports.stop()
+        self._beats.stop()
+
+    def _until(self, is_done: Callable[[], bool], seconds: float, hurries: int, least: float = 0.0) -> None:
+        """Wait until something is done, for so long at the most; for `least` only, once it was hurried more often."""
+        never, begun_at = Event(), self._clock.now()
+        while not is_done() and self._clock.now() < begun_at + (seconds if self._hurries <= hurries else least):
+            self._clock.wait(never, _LOOKS_EVERY)
