@@ -146,7 +146,7 @@ class TestHands:
             for number in range(200):
                 fleet.add(str(number))
             fleet.wait_for(all_ended(fleet))
-        assert [one for one in started if "handler" not in one] == []
+            assert [one for one in started if "handler" not in one] == []
 
 
 class TestRefusedClaims:
