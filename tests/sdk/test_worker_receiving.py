@@ -278,7 +278,11 @@ class TestShortPolls:
         for _ in range(2):
             busy.answered("high", 10, 10)
         assert self.asked(busy) == FETCHES_AT_ONCE
-        busy.answered("high", 10, 9)
+        for came in (9, 0, 0):
+            assert self.asked(busy) == 0
+            busy.answered("high", 10, came)
+        # One is allowed by now, and what is under way still counts.
+        busy.answered("high", 10, 1)
         assert self.asked(busy) == 0
         busy.answered("high", 10, 0)
         assert (busy.open(), busy.wait_quiet("high")) == (frozenset(), True)

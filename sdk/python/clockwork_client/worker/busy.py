@@ -1,7 +1,7 @@
 """Which queues have work, and how many short polls each may have under way.
 
 A short poll of a queue without work costs as much as one that brings ten tickets. So a queue begins with one at a time,
-and has more once they come back full.
+or two after a full answer, and has more while they come back full.
 """
 
 from __future__ import annotations
@@ -53,13 +53,17 @@ class Busy:
             self._under_way[priority] += 1
 
     def answered(self, priority: str, asked: int, came: int) -> None:
-        """A short poll is over: so many tickets were asked for, and so many came. Without any the queue is quiet."""
+        """A short poll is over: so many tickets were asked for, and so many came. The queue may be quiet now."""
         with self._changed:
             self._under_way[priority] -= 1
             allowed = self._allowed.pop(priority, 0)
-            if allowed and came:
-                more = allowed * 2 if came == asked else allowed // 2
-                self._allowed[priority] = min(FETCHES_AT_ONCE, max(1, more))
+            if came and allowed:
+                allowed = min(FETCHES_AT_ONCE, allowed * 2) if came == asked else max(1, allowed // 2)
+            else:
+                # A short poll may find nothing by chance: who had full answers is not quiet after the first one.
+                allowed //= 2
+            if allowed:
+                self._allowed[priority] = allowed
             self._changed.notify_all()
 
     def clear(self) -> None:
