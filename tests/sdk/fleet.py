@@ -113,8 +113,9 @@ class MemoryQueue:
             self._changed.notify_all()
 
 
-#: What becomes of a call: None: it is answered. `lost`: it is done, and its answer is lost. A number: this status.
-Fate = str | int | None
+#: What becomes of a call: None: it is answered. `lost`: it is done, and its answer is lost. A number: this status. Or
+#: a whole response.
+Fate = str | int | Response | None
 
 
 @dataclass
@@ -169,6 +170,8 @@ class Fleet:
             fate = fates.pop(0) if fates else None
             if isinstance(fate, int):
                 response = Response(fate, {}, json.dumps({"status": fate, "detail": "scripted"}).encode())
+            elif isinstance(fate, Response):
+                response = fate
             elif what in self.answers:
                 response = Response(200, {}, json.dumps(self.answers.pop(what)).encode())
             else:

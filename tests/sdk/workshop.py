@@ -25,7 +25,7 @@ def worker_of(pool: Pool, fleet: Fleet, clock: Clock | None = None, **options: A
     credentials, transport = options.pop("credentials", CREDENTIALS), options.pop("transport", fleet)
     cw = Clockwork(URL, "acme", credentials=credentials, transport=transport, machine=machine)
     queues: dict[str, Queue] = dict(fleet.queues)
-    return Worker(pool, cw, queues=queues, clock=clock, worker_id="host-1", **{"drain": 0.0, **options})
+    return Worker(pool, cw, queues=queues, clock=clock, **{"worker_id": "host-1", "drain": 0.0, **options})
 
 
 @contextmanager

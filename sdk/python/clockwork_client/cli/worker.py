@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
+import os
 import pkgutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 if TYPE_CHECKING:
     from clockwork_client.cli.app import State
     from clockwork_client.worker.pool import Pool
+
+log = logging.getLogger(__name__)
 
 
 @click.command()
@@ -28,14 +32,36 @@ def worker(
     """Run the handlers of a pool until SIGTERM.
 
     Then it receives no more, lets handlers end, and hands back the rest, without using up an attempt. A second SIGTERM
-    hands back at once.
+    hands back at once, and a third one waits for no answer of the API.
     """
     from clockwork_client.worker.signals import run_until_signalled
     from clockwork_client.worker.worker import Worker
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    made = Worker(found(where), state.cw, concurrency=concurrency, drain=drain, worker_id=worker_id)
-    run_until_signalled(made, alive_file)
+    pool, cw = found(where), state.cw
+    try:
+        made = Worker(pool, cw, concurrency=concurrency, drain=drain, worker_id=worker_id)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    status = 0
+    try:
+        run_until_signalled(made, alive_file)
+    except Exception:
+        log.exception("the worker %s has failed", made.worker_id)
+        status = 1
+    leave(status)
+
+
+def leave(status: int) -> NoReturn:
+    """End this process without waiting for its threads: what they still do was handed back, and others do it."""
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        # Nobody reads them any more, so only the status can say it.
+        status = status or 1
+    os._exit(status)
 
 
 def found(where: str) -> Pool:

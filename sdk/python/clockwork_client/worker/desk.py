@@ -8,9 +8,15 @@ from clockwork_client.worker.attempt import Attempt
 
 
 class Desk:
-    """All attempts under way. Each is beaten for as long as it lies here."""
+    """All attempts under way. Each is beaten for as long as it lies here.
 
-    def __init__(self) -> None:
+    It is full with `most`: while the API takes no outcomes, a worker that went on would have ever more work that is
+    done and not told, and that is done again if the worker dies.
+    """
+
+    def __init__(self, most: float = float("inf")) -> None:
+        self._most = most
+        self._is_closed = False
         self._attempts: dict[str, Attempt] = {}
         self._changed = Condition()
 
@@ -35,3 +41,20 @@ class Desk:
         """Whether there are none."""
         with self._changed:
             return not self._attempts
+
+    def is_full(self) -> bool:
+        """Whether no more are to be taken up now."""
+        with self._changed:
+            return len(self._attempts) >= self._most
+
+    def wait_for_room(self) -> bool:
+        """Wait until it is not full; False if no more are taken up at all."""
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._attempts) < self._most or self._is_closed)
+            return not self._is_closed
+
+    def close(self) -> None:
+        """No more are taken up."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()

@@ -1,7 +1,8 @@
 """From which queue a worker with free hands takes next: 8 of high to 4 of normal to 1 of low, while all have work.
 
 A queue without work takes no part, and gains nothing by it: what it did not use is not made up for later. A short poll
-of SQS may find nothing in a queue that has work, so who comes back within two rounds has not been away.
+of SQS may find nothing in a queue that has work, so who comes back within two rounds gets what it missed, up to two
+calls' messages. Hence a queue with work waits for a bounded number of messages of others, however those come and go.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from threading import Lock
 WEIGHTS = {"high": 8, "normal": 4, "low": 1}
 #: So many draws a queue may miss without having been away.
 _MISSED = 2 * sum(WEIGHTS.values())
+#: So many messages a queue gets ahead of others, at the most, for draws that it missed: those of two calls.
+_CREDIT = 20
 
 
 class Draws:
@@ -50,8 +53,14 @@ class Draws:
 
     def _join(self, at_work: set[str]) -> None:
         """Let queues begin that had no work before."""
+        begins_at = self._begin()
         for name in at_work - self._at_work:
-            if self._draws - self._left_at.get(name, -_MISSED) >= _MISSED:
-                self._got[name] = max(self._got[name], self._round)
+            has_credit = self._draws - self._left_at.get(name, -_MISSED) < _MISSED
+            credit = _CREDIT / WEIGHTS.get(name, 1) if has_credit else 0.0
+            self._got[name] = max(self._got[name], begins_at - credit)
         self._left_at.update(dict.fromkeys(self._at_work - at_work, self._draws))
         self._at_work = at_work
+
+    def _begin(self) -> float:
+        """Where a queue begins: no further on than the others, who may have got less than they were charged for."""
+        return min([self._round, *(self._got[name] for name in self._at_work)])

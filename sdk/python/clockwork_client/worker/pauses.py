@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Event
+from threading import Event, Lock
 
 from clockwork_client.worker.clock import Clock
 
 log = logging.getLogger(__name__)
 
 _FIRST, _LONGEST = 1.0, 30.0
+#: The longest pause (s) that the other side may ask for: a worker that receives nothing for longer is taken for stuck.
+_LONGEST_ASKED = 90.0
 
 
 class Pauses:
@@ -33,3 +35,44 @@ class Pauses:
             self._next = min(_LONGEST, self._next * 2)
         else:
             self._next = _FIRST
+
+
+class Brake:
+    """The pauses of many threads at once. Calls that were under way together count as one."""
+
+    def __init__(self, clock: Clock, is_over: Event) -> None:
+        self._clock = clock
+        self._is_over = is_over
+        self._next = _FIRST
+        self._pulled_at = self._until = float("-inf")
+        self._lock = Lock()
+
+    @property
+    def is_on(self) -> bool:
+        """Whether there is a pause now."""
+        return self._clock.now() < self._until
+
+    @property
+    def is_wary(self) -> bool:
+        """Whether nothing has succeeded since the last failure."""
+        return self._next > _FIRST
+
+    def wait(self) -> None:
+        """Wait until there is no pause."""
+        while (left := self._until - self._clock.now()) > 0 and not self._is_over.is_set():
+            self._clock.wait(self._is_over, left)
+
+    def pull(self, asked_at: float, asked_for: float | None = None) -> None:
+        """A call failed that was sent at this instant; the other side may have asked for a pause (s)."""
+        with self._lock:
+            now, pause = self._clock.now(), min(_LONGEST_ASKED, asked_for or 0.0)
+            if asked_at >= self._pulled_at:
+                pause = max(pause, self._next)
+                self._next, self._pulled_at = min(_LONGEST, self._next * 2), now
+            self._until = max(self._until, now + pause)
+
+    def release(self, asked_at: float) -> None:
+        """A call succeeded that was sent at this instant."""
+        with self._lock:
+            if asked_at >= self._pulled_at:
+                self._next = _FIRST

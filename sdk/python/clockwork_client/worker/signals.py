@@ -1,43 +1,53 @@
-"""Runs a worker in the main thread of a process, which SIGTERM and SIGINT drain, and a second one hurries."""
+"""Runs a worker in the main thread of a process, which SIGTERM and SIGINT drain, and further ones hurry."""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any
 
 from clockwork_client.worker.worker import Worker
 
 #: A worker whose queues gave no answer for so long (s) is stuck: SQS answers a poll within 20 s.
 STUCK_AFTER = 120.0
 _EVERY = 5.0
+#: So often (s) it is looked whether a signal came.
+_LOOKS_EVERY = 0.1
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def run_until_signalled(worker: Worker, alive_file: Path | None = None) -> None:
-    """Work until SIGTERM or SIGINT, and drain. `alive_file` is touched while the queues answer, for a probe."""
-    ended = Event()
-    before = {one: signal.signal(one, _draining(worker)) for one in (signal.SIGTERM, signal.SIGINT)}
+    """Work until SIGTERM or SIGINT, and drain; raises what the worker raises.
+
+    `alive_file` is touched while the queues answer, for a probe.
+    """
+    ended, signalled, failures = Event(), list[int](), list[BaseException]()
+    # A handler runs between any two instructions of the main thread, also of another signal's handler. So it takes no
+    # lock, as that of an Event: it notes the signal, and the loop below does the rest.
+    before = {one: signal.signal(one, lambda number, _: signalled.append(number)) for one in _SIGNALS}
     if alive_file is not None:
         Thread(target=_show_life, args=(worker, alive_file, ended), daemon=True).start()
-    # Signals are handled between the instructions of the main thread: it must not wait for a lock meanwhile.
-    working = Thread(target=worker.run, name="clockwork-worker")
+    working = Thread(target=_run, args=(worker, failures), name="clockwork-worker")
     working.start()
     try:
         while working.is_alive():
-            working.join(0.2)
+            working.join(_LOOKS_EVERY)
+            while signalled:
+                signalled.pop()
+                worker.drain()
     finally:
         ended.set()
         for one, handler in before.items():
             signal.signal(one, handler)
+    if failures:
+        raise failures[0]
 
 
-def _draining(worker: Worker) -> Callable[[int, Any], None]:
-    def drain(_: int, __: Any) -> None:
-        worker.drain()
-
-    return drain
+def _run(worker: Worker, failures: list[BaseException]) -> None:
+    try:
+        worker.run()
+    except BaseException as error:  # noqa: BLE001 - raised again where the worker was started
+        failures.append(error)
 
 
 def _show_life(worker: Worker, alive_file: Path, ended: Event) -> None:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import logging
-import os
-import secrets
-import socket
-from collections.abc import Mapping
-from threading import Event
+from collections.abc import Callable, Mapping
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from clockwork_client.worker.attempt import Attempt
 from clockwork_client.worker.beats import Beats
-from clockwork_client.worker.calls import Calls
+from clockwork_client.worker.calls import MOST_OUTCOMES, Calls
+from clockwork_client.worker.claims import Claims
 from clockwork_client.worker.clock import Clock, Monotonic
 from clockwork_client.worker.desk import Desk
 from clockwork_client.worker.handlers import Handlers
 from clockwork_client.worker.hands import Hands
+from clockwork_client.worker.identity import check, new_worker_id
 from clockwork_client.worker.pool import Pool
 from clockwork_client.worker.queues import Queue, sqs_queues
 from clockwork_client.worker.receiving import LONG_POLL, Receiving
@@ -29,6 +28,12 @@ log = logging.getLogger(__name__)
 
 #: So long (s) the API may take to be told what was handed back.
 _FAREWELL = 10.0
+#: So long (s) it may take in any case: whoever sends a signal twice at once does not want work to be lost.
+_LEAST_FAREWELL = 1.0
+#: So long (s) the last calls may take to end.
+_STOPPING = 30.0
+#: So many attempts for each hand are under way at the most, with those whose outcomes are not told yet.
+_ON_DESK = 4
 _LOOKS_EVERY = 0.05
 
 
@@ -54,33 +59,43 @@ class Worker:
         if not pool.handlers:
             raise ValueError(f"the pool {pool.name} has no handler here")
         self.pool = pool
-        self.worker_id = worker_id or f"{socket.gethostname()[:64]}-{os.getpid()}-{secrets.token_hex(3)}"
+        self.worker_id = worker_id or new_worker_id()
+        check(self.worker_id, pool.handlers)
         self._drain_seconds = drain
         self._clock = clock or Monotonic()
         calls = Calls(cw._caller, pool.name)
-        self._desk, self._hands = Desk(), Hands(concurrency)
+        self._hands = Hands(concurrency)
+        self._desk = Desk(_ON_DESK * max(concurrency, MOST_OUTCOMES))
         self._beats = Beats(self._desk, calls, self._clock)
         self._reports = Reports(self._desk, calls, self._clock)
         self._handlers = Handlers(pool, self._clock, calls, self._hands, self._desk, self._reports)
         found = queues if queues is not None else sqs_queues(cw, cw.pools.get(pool.name).queue_urls)
         identity = self.worker_id, sorted(pool.handlers)
-        self._receiving = Receiving(found, calls, self._clock, self._hands, identity, self._take_up)
-        self._is_draining, self._is_hurried = Event(), Event()
+        is_over = Event()
+        claims = Claims(found, calls, self._clock, is_over, self._hands, identity, self._take_up)
+        self._receiving = Receiving(found, claims, self._clock, is_over, self._hands, self._desk)
+        self._is_draining = Event()
+        #: How often it was told to drain after the first time.
+        self._hurries = 0
 
     def run(self) -> None:
         """Work until `drain` is called, and return once everything is done or handed back."""
-        for part in (self._beats, self._reports, self._receiving):
-            part.start()
-        log.info("the worker %s works for the pool %s", self.worker_id, self.pool.name)
+        self._beats.start()
+        self._reports.start()
         try:
+            self._receiving.start()
+            log.info("the worker %s works for the pool %s", self.worker_id, self.pool.name)
             self._is_draining.wait()
         finally:
             self._close()
 
     def drain(self) -> None:
-        """Receive no more, let handlers end within the drain time, hand back the rest. A second call: hand back now."""
+        """Receive no more, let handlers end within the drain time, hand back the rest.
+
+        A further call within the drain time: hand back now. One after it: wait for no answer any more.
+        """
         if self._is_draining.is_set():
-            self._is_hurried.set()
+            self._hurries += 1
         self._is_draining.set()
 
     def seconds_since_receive(self) -> float:
@@ -90,27 +105,39 @@ class Worker:
     def _take_up(self, attempt: Attempt) -> None:
         self._desk.put(attempt)
         self._beats.wake()
-        self._handlers.start(attempt)
+        try:
+            self._handlers.start(attempt)
+        except Exception:
+            # Nobody would ever say how it ended, and it would be beaten until its deadline.
+            if attempt.settle():
+                self._reports.put(attempt, {"outcome": "handback"})
+            raise
 
     def _close(self) -> None:
         self._receiving.stop()
         self._handlers.begin_no_more()
-        self._until_empty(self._drain_seconds, until=self._is_hurried)
-        self._handlers.hand_back()
-        self._until_empty(_FAREWELL)
-        if not self._is_hurried.is_set():
-            self._receiving.wait_closed(LONG_POLL + 5)
+        self._until(self._desk.is_empty, self._drain_seconds, hurries=0)
+        hurries = self._hurries
+        self._say_farewell(hurries)
+        if not hurries:
+            self._until(self._receiving.is_closed, LONG_POLL + 5, hurries)
             # An open claim may have brought something after all.
-            self._handlers.hand_back()
-            self._until_empty(_FAREWELL)
-        self._reports.stop()
-        self._beats.stop()
+            self._say_farewell(hurries)
+        telling = Thread(target=self._stop_telling, name="clockwork-stop", daemon=True)
+        telling.start()
+        self._until(lambda: not telling.is_alive(), _STOPPING, hurries)
         log.info("the worker %s has ended", self.worker_id)
 
-    def _until_empty(self, seconds: float, until: Event | None = None) -> None:
-        """Wait until no attempt is under way, for so long at the most, or until an event ends the wait."""
-        never, ends_at = Event(), self._clock.now() + seconds
-        while not self._desk.is_empty() and self._clock.now() < ends_at:
-            if until is not None and until.is_set():
-                return
-            self._clock.wait(until or never, _LOOKS_EVERY)
+    def _say_farewell(self, hurries: int) -> None:
+        self._handlers.hand_back()
+        self._until(self._desk.is_empty, _FAREWELL, hurries, least=_LEAST_FAREWELL)
+
+    def _stop_telling(self) -> None:
+        self._reports.stop()
+        self._beats.stop()
+
+    def _until(self, is_done: Callable[[], bool], seconds: float, hurries: int, least: float = 0.0) -> None:
+        """Wait until something is done, for so long at the most; for `least` only, once it was hurried more often."""
+        never, begun_at = Event(), self._clock.now()
+        while not is_done() and self._clock.now() < begun_at + (seconds if self._hurries <= hurries else least):
+            self._clock.wait(never, _LOOKS_EVERY)

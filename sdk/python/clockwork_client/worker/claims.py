@@ -1,0 +1,121 @@
+"""Asks the API for the jobs of tickets, and starts what may start.
+
+How it fails. The API refuses: nothing was claimed, so the tickets go back for others to receive. The API gives no
+answer: the tickets come back by themselves, as some may have been claimed. After either the worker receives nothing for
+a while. An attempt cannot be started here: its hand is free again, and the others of the call are started.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from threading import Event
+from typing import Any
+
+from clockwork_client.errors import Refused, TooManyRequests
+from clockwork_client.worker.attempt import Attempt
+from clockwork_client.worker.calls import Calls
+from clockwork_client.worker.clock import Clock
+from clockwork_client.worker.hands import Hands
+from clockwork_client.worker.pauses import Brake
+from clockwork_client.worker.queues import Queue, Ticket
+
+log = logging.getLogger(__name__)
+
+#: So often a ticket is asked for that the API has no answer about, with a second between.
+_TRIES = 3
+
+
+class Claims:
+    """The claims of a worker."""
+
+    def __init__(
+        self,
+        queues: Mapping[str, Queue],
+        calls: Calls,
+        clock: Clock,
+        is_over: Event,
+        hands: Hands,
+        identity: tuple[str, Sequence[str]],
+        start: Callable[[Attempt], None],
+    ) -> None:
+        """`identity`: the worker's id, and its handlers. `start` takes each attempt, for which a hand was taken."""
+        self._queues = queues
+        self._calls = calls
+        self._clock = clock
+        self._is_over = is_over
+        self._hands = hands
+        self._worker_id, self._handlers = identity
+        self._start = start
+        #: Held while no claim would be answered.
+        self.brake = Brake(clock, is_over)
+
+    def claim(self, priority: str, tickets: Sequence[Ticket]) -> bool:
+        """Ask for the jobs of tickets, for each of which a hand is held. Whether there was an answer."""
+        waiting = {secrets.token_urlsafe(16): one for one in tickets}
+        asked_at = self._clock.now()
+        try:
+            self._until_answered(waiting)
+        except Refused as error:
+            log.warning("%d tickets of %s go back, as their claims were refused: %s", len(waiting), priority, error)
+            self.give_back(priority, list(waiting.values()))
+            self.brake.pull(asked_at, error.retry_after if isinstance(error, TooManyRequests) else None)
+            return False
+        except Exception as error:  # noqa: BLE001 - one batch ends here; its tickets come back
+            log.warning("%d tickets of %s have no certain answer: %s", len(waiting), priority, error)
+            self.brake.pull(asked_at)
+            return False
+        finally:
+            self._hands.give(len(waiting))
+        self.brake.release(asked_at)
+        return True
+
+    def give_back(self, priority: str, tickets: Sequence[Ticket]) -> None:
+        """Let others receive tickets at once. If that fails, they come back when their visibility ends."""
+        try:
+            if tickets:
+                self._queues[priority].give_back(tickets)
+        except Exception as error:  # noqa: BLE001 - whatever SQS or its library says: nothing is lost by it
+            log.warning("%d tickets of %s could not be given back: %s", len(tickets), priority, error)
+
+    def _until_answered(self, waiting: dict[str, Ticket]) -> None:
+        """Take out of `waiting` what has an answer. What the API has none about after some calls stays."""
+        for number in range(_TRIES):
+            if number:
+                self._clock.wait(self._is_over, 1.0)
+            self._ask(waiting)
+            if not waiting:
+                return
+
+    def _ask(self, waiting: dict[str, Ticket]) -> None:
+        """One call; starts what may start."""
+        claims = [
+            {"claimId": claim_id, "ticket": one.body, "receiptHandle": one.receipt_handle}
+            for claim_id, one in waiting.items()
+        ]
+        sent_at = self._clock.now()
+        answers = self._calls.claim(self._worker_id, self._handlers, claims)
+        answered_at = self._clock.now()
+        for claim_id, answer in zip(list(waiting), answers, strict=True):
+            if answer.get("outcome") == "unavailable":
+                continue
+            # From here on its hand is the attempt's, or free.
+            del waiting[claim_id]
+            if not self._begin(answer, sent_at, answered_at):
+                self._hands.give()
+
+    def _begin(self, answer: Mapping[str, Any], sent_at: float, answered_at: float) -> bool:
+        if answer.get("outcome") != "start":
+            return False
+        try:
+            attempt = Attempt(answer, sent_at, answered_at)
+        except (KeyError, TypeError, ValueError) as error:
+            log.exception("an answer to a claim cannot be read: %s", type(error).__name__)
+            return False
+        try:
+            self._start(attempt)
+        except Exception:
+            log.exception("%s cannot be started", attempt.execution_id)
+            return False
+        return True
