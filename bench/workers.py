@@ -7,7 +7,8 @@
 - Low's share: 400 jobs of each priority wait; of the first 390 that start, one in 13 is to be of low.
 - Flood: a quiet client has 100 jobs over 40 s, for two processes: first alone; then beside another client's jobs, all
   due at once, each of which holds a hand for half a second to one and a half; then beside such jobs that last a second
-  each, so that hands come free in step. A flood has every hand for some seconds before the quiet client's jobs come.
+  each, so that hands come free in step. A flood has every hand for ten seconds or so before the quiet client's jobs
+  come: its first claims start environments of Lambdas, eight at once, which takes two cores some seconds.
 
     python -m bench.workers [--json]
 
@@ -46,6 +47,8 @@ WORKERS = (1, 2, 4)
 LEAST_ALONE_MS = 50
 #: The quiet client's jobs, the seconds over which they are due, and the other client's.
 QUIET, QUIET_SECONDS, FLOOD = 100, 40.0, 2_800
+#: So many jobs of a flood begin before the quiet client's: ten for each hand of two processes.
+BEFORE = 10 * 2 * HANDS
 
 
 def measured() -> dict[str, Any]:
@@ -181,7 +184,7 @@ def _beside(
     quiet, loud = clients
     flood = f"flood-{name}-"
     fleet.create(flood, FLOOD, behind=10.0, by=loud, holds=1.0, spread=spread)
-    until(lambda: len(fleet.begun(flood)) > 4 * 2 * HANDS, "the flood")
+    until(lambda: len(fleet.begun(flood)) > BEFORE, "the flood")
     flooded = _quiet(fleet, quiet, f"beside-{name}-", counted)
     assert len(fleet.begun(flood)) < FLOOD, "the flood is over before the quiet client's jobs are"
     until(lambda: len(fleet.begun(flood)) >= FLOOD, "the end of the flood")
