@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from clockwork.aws.stores.pools import CachedPools
-from clockwork.domain.errors import Unavailable
+from clockwork.domain.errors import Unavailable, Undecodable
 from clockwork.domain.executions import Execution
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.pools.presence import HOUR_MS, MOST_REMEMBERED, Present
@@ -767,6 +767,16 @@ def test_a_worker_that_cannot_be_noted_gets_its_answer(api: Api) -> None:
     shown = pool_of(api)
     assert "workers" not in shown
     assert "running" not in shown
+
+
+def test_a_note_that_cannot_be_read_hides_no_other_worker(api: Api) -> None:
+    created(api)
+    Worker(api).take()
+    known = api.clockwork.workers.list
+    api.clockwork.workers.list = lambda pool, limit: [Undecodable("no msgpack"), *known(pool, limit)]  # type: ignore[method-assign]
+    assert [one["workerId"] for one in pool_of(api)["workers"]] == ["host-1"]
+    answer = api.call("GET", f"/v1/pools/{POOL}/executions", caller=ADMIN)
+    assert (len(answer.body["items"]), answer.body["more"]) == (1, True)
 
 
 def test_how_long_tickets_waited_and_stale_tokens_are_counted_once_a_call(

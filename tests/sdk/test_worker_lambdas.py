@@ -78,3 +78,18 @@ def test_what_is_somebody_elses_by_now_is_left_alone(virtual: VirtualClockwork) 
     found = played(virtual, work)
     assert next(one.state for one in found.attempts) == "WORKER_LOST"
     assert found.state == "RUNNING"
+
+
+@pytest.mark.parametrize(
+    ("told", "error"), [((True, None), TypeError), ((2.0, None), ValueError), ((None, 7), TypeError)]
+)
+def test_a_heartbeat_that_cannot_be_told_is_the_handlers_fault(
+    virtual: VirtualClockwork, told: tuple[Any, Any], error: type[Exception]
+) -> None:
+    def work(_: Any, ctx: Delivered) -> Any:
+        with pytest.raises(error):
+            ctx.heartbeat(*told)
+        ctx.heartbeat(0.5, "half" + 1_000 * "!")
+        return "done"
+
+    assert played(virtual, work).state == "SUCCEEDED"

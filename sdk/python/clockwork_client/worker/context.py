@@ -63,7 +63,7 @@ class Context:
 
         Raises TypeError or ValueError for what cannot be told.
         """
-        self._attempt.tell(_progress(progress), _message(message))
+        self._attempt.tell(progress_of(progress), message_of(message))
         self._raise()
 
     def checkpoint(self, value: Any) -> None:
@@ -91,7 +91,7 @@ class Context:
             raise Cancelled("a cancel was asked for")
 
 
-def _progress(progress: object) -> float | None:
+def progress_of(progress: object) -> float | None:
     """Progress as JSON has it. Any kind of number is taken, as a Decimal or numpy's; True is none."""
     if progress is None:
         return None
@@ -106,7 +106,7 @@ def _progress(progress: object) -> float | None:
     return told
 
 
-def _message(message: object) -> str | None:
+def message_of(message: object) -> str | None:
     """A message as JSON has it. What is no Unicode, as in a file's name of another encoding, is a question mark."""
     if message is None:
         return None

@@ -19,6 +19,7 @@ from typing import Any
 from clockwork_client.client import Clockwork
 from clockwork_client.errors import Conflict
 from clockwork_client.worker.attempt import Cancelled, Lost
+from clockwork_client.worker.context import message_of, progress_of
 from clockwork_client.worker.outcomes import completion, failure, text_of
 from clockwork_client.worker.pool import Fail
 
@@ -36,7 +37,11 @@ class Delivered:
         self.attempt = int(event["attempt"])
 
     def heartbeat(self, progress: float | None = None, message: str | None = None) -> None:
-        """Send one: within each `heartbeatSeconds` of the job there has to be one. Raises Lost, or Cancelled."""
+        """Send one: within each `heartbeatSeconds` of the job there has to be one.
+
+        Raises Lost, or Cancelled; TypeError or ValueError for what cannot be told, as a worker's `Context.heartbeat`.
+        """
+        progress, message = progress_of(progress), message_of(message)
         try:
             at_work = self._cw.executions.heartbeat(self.execution_id, self._token, progress=progress, message=message)
         except Conflict as error:

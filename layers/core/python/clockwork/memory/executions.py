@@ -79,5 +79,5 @@ class MemoryWorkers:
     def note(self, seen: Present) -> None:
         self._seen[seen.pool, seen.hour, seen.worker_id] = seen
 
-    def list(self, pool: str, limit: int) -> Sequence[Present]:
+    def list(self, pool: str, limit: int) -> Sequence[Present | Unreadable]:
         return [self._seen[key] for key in sorted(self._seen, reverse=True) if key[0] == pool][:limit]

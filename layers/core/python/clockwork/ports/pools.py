@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from clockwork.domain.errors import Unreadable
 from clockwork.domain.pools.checkpoint import Checkpoint
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.pools.presence import Present
@@ -43,5 +44,8 @@ class Workers(Protocol):
     def note(self, seen: Present) -> None:
         """Keep this of a worker, in place of what was kept of it in the same hour."""
 
-    def list(self, pool: str, limit: int) -> Sequence[Present]:
-        """Up to `limit` notes of the pool, those of the latest hours first. Some may have expired."""
+    def list(self, pool: str, limit: int) -> Sequence[Present | Unreadable]:
+        """Up to `limit` notes of the pool, those of the latest hours first. Some may have expired.
+
+        An Unreadable stands for one that this version cannot read.
+        """

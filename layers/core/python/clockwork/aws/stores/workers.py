@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from clockwork.aws.session import Aws
-from clockwork.aws.stores.table import Table, seconds, written
+from clockwork.aws.stores.table import Item, Table, seconds, written
+from clockwork.domain.errors import Unreadable
 from clockwork.domain.pools.presence import Present
 from clockwork.domain.storage.codec import decode, encode
 
@@ -25,6 +26,12 @@ class AwsWorkers:
         item = written(jobId=PREFIX + seen.pool, executionId=name, seen=encode(seen), expiresAt=expires_at)
         self._table.store(item)
 
-    def list(self, pool: str, limit: int) -> Sequence[Present]:
-        items = self._table.query_all(PREFIX + pool, limit, newest_first=True)
-        return [decode(item["seen"]["B"], Present) for item in items]
+    def list(self, pool: str, limit: int) -> Sequence[Present | Unreadable]:
+        return [_from_item(item) for item in self._table.query_all(PREFIX + pool, limit, newest_first=True)]
+
+
+def _from_item(item: Item) -> Present | Unreadable:
+    try:
+        return decode(item["seen"]["B"], Present)
+    except Unreadable as fault:
+        return fault

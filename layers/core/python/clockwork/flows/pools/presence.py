@@ -5,7 +5,8 @@ minute at the most. Whoever asks reads the items and the records that they name,
 
 How it fails. A note that gives no answer is let be: the worker has its answer, and the next call notes anew. Several
 environments overwrite each other's notes of one worker, with what its last heartbeat or claim told them. So an attempt
-may be missing from the list for a minute or two, and what is told of those listed is as their records have it.
+may be missing from the list for a minute or two, and what is told of those listed is as their records have it. A note
+that cannot be read is left out, logged, and told as `more`.
 
 A worker chooses its own name. Only a claim that starts something notes one, so a name that was made up costs a ticket.
 Of one pool an environment writes 500 notes a minute at the most, and what it knows of other pools stays.
@@ -105,14 +106,18 @@ def _note(world: World, pool: Pool, worker_id: str, told: Sequence[str], late_ms
 def in_hand(world: World, pool: Pool) -> Hands:
     """What the workers of a pool have in hand. Raises Unavailable."""
     now = world.clock.now()
-    notes = world.workers.list(pool.name, MOST_NOTES + 1)
+    listed = world.workers.list(pool.name, MOST_NOTES + 1)
+    notes = [one for one in listed if isinstance(one, Present)]
+    if strange := len(listed) - len(notes):
+        log.warning("%d notes cannot be read", strange, extra={"action": "worker_not_told", "pool": pool.name})
     found = newest(notes, now)
     workers = found[:MOST_WORKERS]
     named = list(dict.fromkeys(one for worker in workers for one in worker.running))
     refs = [(ids.decode_execution(one).job_id, one) for one in named[:MOST_LOOKED_AT]]
     records = records_apart(world, refs) if refs else []
     running = [one for one in records if isinstance(one, Execution) and _is_in_hand(pool, one)]
-    is_cut = len(notes) > MOST_NOTES and not reaches_back(notes, now)
+    is_cut = len(listed) > MOST_NOTES and not reaches_back(notes, now)
+    is_cut |= strange > 0
     return Hands(workers, running, is_cut or len(found) > MOST_WORKERS or len(named) > MOST_LOOKED_AT)
 
 
