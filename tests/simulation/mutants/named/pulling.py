@@ -19,6 +19,7 @@ _REPEATED = """\
     started += again
     plans = [(item, plan) for item, plan in plans if item not in again]
 """
+_IN_HAND = "    return record.state is State.RUNNING and record.awaited is not None and "
 PULLING = (
     Mutant(
         "a worker's claim is written before its watch is sent",
@@ -115,5 +116,11 @@ PULLING = (
         ((_SAVED, _REPEATED + _SAVED),),
         "P8",
         "stalled",
+    ),
+    Mutant(
+        "a pool tells of attempts that have ended",
+        "flows/pools/presence.py",
+        ((_IN_HAND, "    return record.awaited is not None and "),),
+        "P9",
     ),
 )
