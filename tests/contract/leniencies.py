@@ -26,6 +26,7 @@ OF_STORES = frozenset(
         "test_shards",
         "test_timeline",
         "test_trail",
+        "test_workers",
     }
 )
 

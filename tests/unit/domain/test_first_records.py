@@ -102,7 +102,7 @@ def test_what_ends_otherwise_is_kept_as_long_as_its_client_wants(of: Release, st
 
 @given(of=RELEASES)
 def test_what_is_parked_first_has_burnt_no_attempt(of: Release) -> None:
-    expected = spelled_out(of, state=State.PARKED, revision=1, reason="why")
+    expected = spelled_out(of, state=State.PARKED, revision=1, reason="why", parkings=of.parkings)
     assert parked_record(of, None, "why", EXPIRES_AT) == expected
 
 

@@ -53,6 +53,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "lost_workers": 0,
         "budget_from": 0,
         "handbacks": 0,
+        "parkings": 0,
         "unclaimed": False,
         "paced": False,
         "as_it_was": False,

@@ -54,7 +54,7 @@ PULLING = (
     Mutant(
         "a check sends nothing again",
         "domain/lifecycle/awaited.py",
-        (("    if stored is None:\n        return True\n", "    if stored is None:\n        return False\n"),),
+        (("    if stored is None:\n        return 0\n", "    if stored is None:\n        return None\n"),),
         "I12",
     ),
     Mutant(

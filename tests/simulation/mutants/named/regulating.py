@@ -112,7 +112,7 @@ REGULATING = (
     Mutant(
         "nobody notes that something is parked",
         "flows/deliver/waiting.py",
-        (("        self._world.regulation.note_parked(client_id, now)\n", ""),),
+        (("        world.regulation.note_parked(client_id, now)\n", ""),),
         "L1",
     ),
     Mutant(

@@ -13,6 +13,7 @@ from clockwork.domain.errors import Undecodable, Unreadable, readable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.jobs import Payload, PoolTarget
 from clockwork.domain.keys import BEGINNING, END
+from clockwork.domain.lifecycle.awaited import BEHIND_MS
 from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.messages.tickets import opened
 from clockwork.domain.pools.pool import Pool
@@ -134,18 +135,35 @@ def test_a_claim_that_stands_and_another_attempt_that_waits_are_let_be(clockwork
     assert tickets(clockwork) == []
 
 
-@pytest.mark.parametrize(("in_ms", "sent_again"), [(1, []), (0, [2]), (-5, [2])])
-def test_another_attempt_that_waits_is_let_be_until_its_instant(
-    clockwork: MemoryClockwork, in_ms: int, sent_again: list[int]
-) -> None:
+def test_the_checks_of_attempts_that_have_ended_become_one_which_makes_one_ticket(clockwork: MemoryClockwork) -> None:
     made = sent(clockwork)
     tickets(clockwork)
-    at, expires_at = clockwork.clock.at + in_ms, clockwork.clock.at + 40 * DAY_MS
+    clockwork.timeline.forget(SHARD, [row.key for row in clockwork.timeline.read(SHARD, BEGINNING, END, 9).rows])
+    at, expires_at = clockwork.clock.at + 5_000, clockwork.clock.at + 40 * DAY_MS
+    save(clockwork, made.first_record(State.FAILED, expires_at, attempt=3, next_attempt_at=at))
+    for attempt in (1, 2, 3):
+        check = msgspec.structs.replace(made, attempt=attempt, checks=True)
+        clockwork.world.releases.send([check], clockwork.clock.at)
+        clockwork.deliver_visible()
+    # Whoever recorded the end of the third attempt may have died before the fourth one was sent. If not, its ticket has
+    # a check of its own, which comes before this one.
+    assert tickets(clockwork) == []
+    (later,) = rows_of(clockwork)
+    assert (later.attempt, later.run_at) == (4, at + CHECK_MS + BEHIND_MS)
+    clockwork.clock.advance(later.run_at - clockwork.clock.at)
+    clockwork.poll(SHARD)
+    clockwork.deliver_visible()
+    assert [one.attempt for _, one in tickets(clockwork)] == [4]
+
+
+def test_the_check_of_an_attempt_that_has_ended_for_long_sends_the_next(clockwork: MemoryClockwork) -> None:
+    made = sent(clockwork)
+    tickets(clockwork)
+    at, expires_at = clockwork.clock.at - CHECK_MS - BEHIND_MS, clockwork.clock.at + 40 * DAY_MS
     save(clockwork, made.first_record(State.FAILED, expires_at, attempt=1, next_attempt_at=at))
     clockwork.world.releases.send([msgspec.structs.replace(made, checks=True)], clockwork.clock.at)
     clockwork.deliver_visible()
-    # Whoever recorded the end of the first attempt may have died before the second one was sent.
-    assert [one.attempt for _, one in tickets(clockwork)] == sent_again
+    assert [one.attempt for _, one in tickets(clockwork)] == [2]
 
 
 @pytest.mark.parametrize(("attempt", "sent_again"), [(1, [1]), (0, [])])
@@ -176,8 +194,7 @@ def test_the_attempt_behind_a_failed_one_has_a_check_of_its_own(clockwork: Memor
     assert [one.attempt for one in rows_of(clockwork)] == [1, 2]
     tickets(clockwork)
     checked(clockwork)
-    # The check of the first attempt cannot tell whether the ticket of the second one was ever sent.
-    assert [one.attempt for _, one in tickets(clockwork)] == [2, 2]
+    assert [one.attempt for _, one in tickets(clockwork)] == [2]
 
 
 def test_what_is_too_late_ends_at_its_check(clockwork: MemoryClockwork) -> None:

@@ -169,6 +169,8 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     #: In an ordered queue, too: `next_attempt_at` is its slot under the rate limit; or its place in the line.
     paced: bool = False
     line: Line | None = None
+    #: How often what is parked was parked before, as its row says: a release that says so, too, is a copy of the row.
+    parkings: int = 0
     awaited: Awaited | None = None
     #: What was reported of the last attempt, if that ends or ended by callback.
     report: Report | None = None

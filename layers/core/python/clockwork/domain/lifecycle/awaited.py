@@ -13,7 +13,12 @@ import msgspec
 from clockwork.domain.executions import FINAL, WAITING, Execution, State
 from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.jobs import PoolTarget
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Release
+
+
+#: So much later than a check of its own the checks of earlier attempts look after an attempt (ms): further away than a
+#: queue delays, so that they wait in a row, which is the same for all of them.
+BEHIND_MS = (LONGEST_DELAY_SECONDS + 100) * 1000
 
 
 def goes_on(stored: Execution, release: Release) -> bool:
@@ -79,21 +84,23 @@ def is_used(ticket: Release, stored: Execution | None) -> bool:
     return ticket.attempt <= stored.attempt
 
 
-def is_missed(check: Release, stored: Execution | None, now: int) -> bool:
-    """Whether the execution of a check still waits: no worker has gone on with it since its ticket was sent.
+def missed_at(check: Release, stored: Execution | None, wait_ms: int) -> int | None:
+    """When the ticket of a check counts as lost (ms; 0: it does), since no worker has gone on. None: nothing is lost.
 
-    A ticket of an earlier attempt sees to the next one, too, if whoever recorded its end died before the next ticket
-    was sent. That is missed once its instant (ms) has passed. A worker's claim has a watch. A deliverer's, of a job
-    that went to another target before, has nothing but the ticket that its message became.
+    A worker's claim has a watch. A deliverer's, of a job that went to another target before, has nothing but the ticket
+    that its message became. The check of an attempt that has ended sees to the next one, too: whoever recorded the end
+    may have died before the next ticket was sent. So it waits for as long again (`wait_ms`), from that one's instant
+    on, and a little longer: a ticket that was sent has a check of its own by then.
     """
     if stored is None:
-        return True
+        return 0
     if stored.state is State.RUNNING:
-        return not stored.is_accepted and check.attempt <= stored.attempt
+        return None if stored.is_accepted or check.attempt > stored.attempt else 0
     if stored.state not in WAITING and not goes_on(stored, check):
-        return False
-    is_due = (stored.next_attempt_at or 0) <= now
-    return check.attempt == stored.attempt + 1 or (check.attempt <= stored.attempt and is_due)
+        return None
+    if check.attempt <= stored.attempt:
+        return (stored.next_attempt_at or 0) + wait_ms + BEHIND_MS
+    return 0 if check.attempt == stored.attempt + 1 else None
 
 
 def again_for(release: Release, attempt: int, run_at: int, meets: int = 0) -> Release:

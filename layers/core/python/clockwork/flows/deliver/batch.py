@@ -13,6 +13,7 @@ from clockwork.domain.lifecycle.attempts import Action, Plan
 from clockwork.domain.lifecycle.awaiting import Worker
 from clockwork.domain.lifecycle.callbacks import is_called_back
 from clockwork.domain.releases import Release
+from clockwork.flows.apart import ASKED_FOR_MS
 from clockwork.flows.containment import why
 from clockwork.flows.deliver.items import Item, LeasedBlock
 from clockwork.flows.deliver.waiting import Waiting
@@ -48,6 +49,8 @@ class Batch:
         self.failed_of_bundles: list[Item] = []
         #: Leased blocks of permits, by clientId.
         self.leased: dict[str, LeasedBlock] = {}
+        #: For so long (ms) the permits of workers may be asked for still.
+        self.permits_ms = ASKED_FOR_MS
 
     def takes(self, release: Release) -> bool:
         """Whether whoever claims in this batch may start the release. Any other is sent anew, and goes its own way."""

@@ -13,7 +13,7 @@ import msgspec
 from clockwork.domain.errors import readable
 from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.lifecycle.attempts import Action, Claim, Plan, plan_claim, plan_unstarted
-from clockwork.domain.lifecycle.awaited import goes_on
+from clockwork.domain.lifecycle.awaited import fences, goes_on
 from clockwork.domain.lifecycle.awaiting import watch_of
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
 from clockwork.domain.lifecycle.tokens import claimant_of
@@ -63,12 +63,14 @@ def plan_of(batch: Batch, item: Item, stored: Execution | None) -> Plan:
 
     A record that the copy ended would go before the row does, if the client stays paused for long. What was cancelled
     while it was parked outlasts the row: the sweeper ends such a record when it forgets the row. The message that the
-    row became has no row any more, and goes on with the record or ends it.
+    row became says so by its count, and goes on with the record or ends it. A watch starts and ends nothing that is
+    parked; it fences.
     """
     plan = plan_claim(item.release, stored, wish(batch, item))
-    is_endless = stored is not None and stored.is_final and stored.expires_at == NEVER
-    is_parked = stored is not None and stored.state is State.PARKED
-    is_left = (is_endless and plan.action is Action.ABSORB) or (is_parked and plan.execution is not None)
+    if stored is None or fences(item.release, stored) or item.release.parkings != stored.parkings:
+        return plan
+    is_endless = stored.is_final and stored.expires_at == NEVER and plan.action is Action.ABSORB
+    is_left = is_endless or (stored.state is State.PARKED and plan.execution is not None)
     if is_left and lies_parked(batch.world, item.release):
         return Plan(Action.ABSORB, plan.reason if is_endless else "it lies parked, and its row goes on with it")
     return plan

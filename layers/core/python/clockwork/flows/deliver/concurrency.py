@@ -10,12 +10,13 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unavailable
-from clockwork.domain.executions import Outcome
+from clockwork.domain.executions import Outcome, State
 from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS, Worker
 from clockwork.domain.lifecycle.tokens import claimant_of
 from clockwork.domain.limits.concurrency import (
@@ -95,7 +96,8 @@ def _in_hand(batch: Batch, worker: Worker, client: Client | None, items: Sequenc
     if client is None or client.max_concurrency is None:
         return _slotted(batch, client_id, client, items)
     now = batch.world.clock.now()
-    free = free_permits(client.max_concurrency, batch.world.regulation.taken(client_id, now))
+    with _asking(batch):
+        free = free_permits(client.max_concurrency, batch.world.regulation.taken(client_id, now))
     ordered = sorted(items, key=lambda item: not item.release.paced)
     holding = [item for item, holds in batch.each(ordered, partial(_hold, batch, worker, free, now)) if holds]
     going = _slotted(batch, client_id, client, holding)
@@ -112,11 +114,11 @@ def _hold(batch: Batch, worker: Worker, free: list[int], now: int, item: Item) -
     holder, until = claimant_of(item.secret), now + worker.lease_ms + CLAIM_GRACE_MS
     client_id = item.release.occurrence.client_id
     for _ in range(min(BLOCKS_TRIED, len(free))):
-        _ask_no_longer_than(batch, now + ASKED_FOR_MS)
         number = free.pop(batch.world.random.below(len(free)))
-        if batch.world.regulation.lease(client_id, number, holder, now, until):
-            item.permit = number
-            return True
+        with _asking(batch):
+            if batch.world.regulation.lease(client_id, number, holder, now, until):
+                item.permit = number
+                return True
     return False
 
 
@@ -130,11 +132,27 @@ def keep_permit(batch: Batch, until: int, item: Item) -> None:
     seen, holder, now = item.seen, claimant_of(item.secret), batch.world.clock.now()
     if seen is None or seen.claimant != holder or seen.awaited is None or seen.awaited.permit is None:
         return
+    # Whatever becomes of this call, the attempt that another one has answered keeps its permit.
+    item.is_repeated = seen.state is State.RUNNING
     _ask_no_longer_than(batch, until)
     item.permit = seen.awaited.permit
     ends_at = now + batch.worker.lease_ms + CLAIM_GRACE_MS
     if not batch.world.regulation.lease(item.release.occurrence.client_id, item.permit, holder, now, ends_at):
         raise Unavailable("another attempt has its permit by now")
+
+
+@contextmanager
+def _asking(batch: Batch) -> Iterator[None]:
+    """Ask for permits, for a bounded time in the whole of a worker's call: those of others are to be answered, too.
+
+    Raises Unavailable once that time is over.
+    """
+    _ask_no_longer_than(batch, batch.world.clock.now() + batch.permits_ms)
+    began_at = batch.world.clock.now()
+    try:
+        yield
+    finally:
+        batch.permits_ms -= batch.world.clock.now() - began_at
 
 
 def _ask_no_longer_than(batch: Batch, until: int) -> None:

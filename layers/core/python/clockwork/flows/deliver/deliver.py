@@ -14,7 +14,7 @@ import msgspec
 
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import HttpTarget, KafkaTarget
-from clockwork.domain.lifecycle.awaited import is_missed
+from clockwork.domain.lifecycle.awaited import missed_at
 from clockwork.domain.lifecycle.tokens import Token
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.storage.checks import ticket_of
@@ -112,19 +112,23 @@ def _missed(batch: Batch, items: Sequence[Item]) -> list[Item]:
 
 def _is_missed(batch: Batch, item: Item) -> bool:
     """Whether the check of an item is to be sent again as its ticket; the item has become that, or is done with."""
-    world, now = batch.world, batch.world.clock.now()
-    if not is_missed(item.release, item.seen, now):
-        batch.absorb(item, item.seen)
+    world, now, stored = batch.world, batch.world.clock.now(), item.seen
+    wait_ms = world.settings.ticket_check_seconds * 1000
+    at = missed_at(item.release, stored, wait_ms)
+    if at is None:
+        batch.absorb(item, stored)
         return False
     client = world.clients.get(item.release.occurrence.client_id)
-    if item.seen is not None and item.seen.state is State.PARKED and client is not None and client.paused:
+    if stored is not None and stored.state is State.PARKED and client is not None and client.paused:
         # It lies in its parked row. Once it was let go from there, nothing but this check tells of a lost ticket.
-        item.left = True
-        run_at = now + world.settings.ticket_check_seconds * 1000
-        batch.waiting.follow(item, msgspec.structs.replace(item.release, run_at=run_at))
-        return False
-    item.release = ticket_of(item.release)
-    return True
+        at = now + wait_ms
+    if stored is None or at <= now:
+        item.release = ticket_of(item.release)
+        return True
+    # The checks of all attempts before get the same row: they become one.
+    item.left, following = True, item.release.for_attempt(stored.attempt + 1)
+    batch.waiting.follow(item, msgspec.structs.replace(following, run_at=at, checks=True))
+    return False
 
 
 def is_refused(batch: Batch, item: Item) -> bool:

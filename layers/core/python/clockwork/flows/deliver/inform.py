@@ -146,12 +146,12 @@ def _is_wanted(batch: Batch, item: Item, ref: NamedJobId, job: NamedJob | None) 
 
 
 def read_back(batch: Batch, items: Sequence[Item]) -> None:
-    """Read the records of items that go to another queue, where their messages may not have been received once.
+    """Read the records of items that go to another queue, and catch up with them.
 
     A worker takes no ticket of an attempt that has ended. So whoever sends it catches up with what a deliverer recorded
-    that died since. An item whose record cannot be read fails.
+    that died since: this may be a copy that another one sent. An item whose record cannot be read fails.
     """
-    read_records(batch, [item for item in items if item.came_back or item.release.has_waited])
+    read_records(batch, items)
     for item in items:
         item.release = caught_up(item.release, item.seen)
 
@@ -231,11 +231,15 @@ def wait_for_others(batch: Batch, item: Item) -> None:
     """Give the claim of a backfilled item back, and let it wait as for a permit until no other one is under way."""
     if is_left_to_its_watch(item):
         return
-    plan, _ = replace(batch.world, item.seen, partial(_plan_wait, item), item.replans)
+    later = msgspec.structs.replace(_later(batch, item), checked=False)
+    # Whichever copy of its message comes first when the way is free may start it: its planned instant stays. But a
+    # worker may show the copy that it had, however often: each would be claimed in vain, and sent once more.
+    planned_at = item.release.run_at if batch.worker is None else later.run_at
+    plan, _ = replace(batch.world, item.seen, partial(_plan_wait, item, planned_at), item.replans)
     if plan.action is Action.FOLLOW_UP:
         batch.report.deferred += 1
         item.left = item.is_let_go = True
-        batch.waiting.follow(item, msgspec.structs.replace(_later(batch, item), checked=False))
+        batch.waiting.follow(item, later)
     else:
         batch.fail(item, LOST_CLAIM)
 
@@ -248,11 +252,11 @@ def _later(batch: Batch, item: Item) -> Release:
     return item.release.without_slot().put_off("permit", now, run_at, waits=waits + 1, occurrence=hint)
 
 
-def _plan_wait(item: Item, stored: Execution | None) -> Plan:
+def _plan_wait(item: Item, planned_at: int, stored: Execution | None) -> Plan:
     if stored is None or not is_still_ours(item, stored):
         return Plan(Action.ABSORB, "somebody else has ended it or claimed it by now")
-    # Whichever copy of its message comes first when the way is free may start it: its planned instant stays.
-    return Plan(Action.FOLLOW_UP, WAITS, plan_let_go(item.release, stored, WAITS), item.release)
+    waiting = msgspec.structs.replace(plan_let_go(item.release, stored, WAITS), next_attempt_at=planned_at)
+    return Plan(Action.FOLLOW_UP, WAITS, waiting, item.release)
 
 
 def _refusal(world: World, whole: Occurrence) -> str | None:

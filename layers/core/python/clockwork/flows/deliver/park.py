@@ -1,8 +1,9 @@
 """Park occurrences that may not start: set each aside in its client's own partition, visible, with no attempt used up.
 
 The deliverer records the occurrence as PARKED, writes the client's note, puts the row, and only then acknowledges the
-message. If the deliverer dies between, the message comes back. It is then parked again, which puts the same row, or it
-finds the way free, and its occurrence is claimed.
+message. If the deliverer dies between, the message comes back. It is then parked again, which puts the same row. Or it
+finds the way free: if the row lies, it notes the client once more and leaves the occurrence to the row, and else claims
+it.
 """
 
 from __future__ import annotations
@@ -50,6 +51,15 @@ def _cause_of(record: Execution) -> Cause | None:
     return None if record.held is None else record.held.cause
 
 
+def _says_so(stored: Execution, parked: Execution) -> bool:
+    """Whether the record says already that this release is parked, and for this cause.
+
+    One that was parked once more is written: a claim that rests on the record of before must fail.
+    """
+    is_same = stored.state is parked.state and stored.parkings == parked.parkings
+    return is_same and _cause_of(stored) == _cause_of(parked)
+
+
 def _is_parked(batch: Batch, item: Item, reason: str) -> bool:
     """Whether the item is to be parked: it is recorded as PARKED, or is at level `none`, which keeps no record.
 
@@ -78,5 +88,4 @@ def _plan(batch: Batch, item: Item, reason: str, stored: Execution | None) -> Pl
     if stored is not None and not _waits_for(stored, release):
         return plan_of(batch, item, stored)
     parked = parked_record(release, stored, reason, batch.world.execution_expires_at(batch.world.clock.now()))
-    is_so = stored is not None and stored.state is parked.state and _cause_of(stored) == _cause_of(parked)
-    return Plan(Action.PARK, reason, None if is_so else parked)
+    return Plan(Action.PARK, reason, None if stored is not None and _says_so(stored, parked) else parked)

@@ -93,23 +93,33 @@ class Resent:
     def _put(self, client_id: str, rows: Sequence[Row]) -> None:
         """Write the note, then the rows: a note without rows is harmless, rows without a note would be forgotten."""
         began_at = self._world.clock.now()
-        if began_at >= self._world.environment.parking_noted_until.get(client_id, 0):
-            self._note(client_id, began_at)
+        _note(self._world, client_id)
         self._world.timeline.put_new(rows)
-        if (now := self._world.clock.now()) > began_at + LONGEST_PARKING_MS:
+        if self._world.clock.now() > began_at + LONGEST_PARKING_MS:
             # A sweep may have forgotten the note before there was a row under it.
-            self._note(client_id, now)
-
-    def _note(self, client_id: str, now: int) -> None:
-        self._world.regulation.note_parked(client_id, now)
-        self._world.environment.parking_noted_until[client_id] = now + NOTED_MS
+            self._world.environment.parking_noted_until.pop(client_id, None)
+            _note(self._world, client_id)
 
 
 def lies_parked(world: World, release: Release) -> bool:
-    """Whether a parked row holds this very release still, behind a circuit or not."""
-    rows = [_row_of(release, behind_circuit) for behind_circuit in (False, True)]
+    """Whether a parked row holds this very release still, behind a circuit or not. If so, its client is noted.
+
+    Who put the row may have died before it noted the client once more. Raises Unavailable.
+    """
+    rows = {row.key: row for row in (_row_of(release, behind_circuit) for behind_circuit in (False, True))}
     # One by one: a deliverer's role may read no several rows at once.
-    return any(world.timeline.find([(row.partition_id, row.key)])[0] is not None for row in rows)
+    if all(world.timeline.find([(row.partition_id, row.key)])[0] is None for row in rows.values()):
+        return False
+    _note(world, release.occurrence.client_id)
+    return True
+
+
+def _note(world: World, client_id: str) -> None:
+    """Note that a client has something parked, unless this environment has done so lately."""
+    now, noted_until = world.clock.now(), world.environment.parking_noted_until
+    if now >= noted_until.get(client_id, 0):
+        world.regulation.note_parked(client_id, now)
+        noted_until[client_id] = now + NOTED_MS
 
 
 def _row_of(release: Release, behind_circuit: bool) -> Row:
