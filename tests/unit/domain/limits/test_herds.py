@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from clockwork.domain.limits.herds import LEAST_HERD, Herds
@@ -70,3 +71,13 @@ def test_whose_turn_comes_after_a_minute_comes_within_the_minute_and_gets_its_pl
 def test_what_has_a_window_is_not_put_off_and_takes_no_turn() -> None:
     staggered = herds({"acme": 1.0}).staggered([*herd(10, window=5), *herd(2)], EARLIER)
     assert instants(staggered) == [0] * 11 + [1_000]
+
+
+@pytest.mark.parametrize("kind", ["watches", "checks"])
+def test_what_starts_nothing_is_no_herd_takes_no_turn_and_is_not_put_off(kind: str) -> None:
+    asked: list[str] = []
+    idle = [msgspec.structs.replace(one, **{kind: True}) for one in herd(20)]
+    poller = herds({"acme": 1.0}, asked)
+    assert poller.staggered(idle, EARLIER) == idle
+    assert asked == []
+    assert instants(poller.staggered([*idle, *herd(LEAST_HERD + 1)], EARLIER))[20:] == [1_000 * n for n in range(11)]
