@@ -15,7 +15,6 @@ from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Release
 
-
 #: So much later than a check of its own the checks of earlier attempts look after an attempt (ms): further away than a
 #: queue delays, so that they wait in a row, which is the same for all of them.
 BEHIND_MS = (LONGEST_DELAY_SECONDS + 100) * 1000
