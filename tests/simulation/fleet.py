@@ -86,6 +86,8 @@ class Fleet:
         self._claimants: set[str] = set()
         #: By claimId: when a worker asked for that claim first (ms).
         self._asked_at: dict[str, int] = {}
+        #: From when on nothing goes wrong, as far as a worker that asks has seen (ms).
+        self._calm_from: int | None = None
         #: The handlers that the workers have.
         self.handlers: Sequence[str] = HANDLERS
         #: Whether they show each message twice in one call, under two claimIds.
@@ -124,8 +126,7 @@ class Fleet:
 
     def _claim(self, asked: Sequence[Asked], handlers: Sequence[str], tries: int) -> None:
         sent_at, claimants = self._scheduler.now, {claimant_of(one.claim_id) for one in asked}
-        for one in asked:
-            self._asked_at.setdefault(one.claim_id, sent_at)
+        self._note_asked(asked, sent_at)
         worker_id = self._rng.choice(WORKERS)
         self._claimants |= claimants
 
@@ -164,6 +165,12 @@ class Fleet:
         actor.on_end = on_end
         if (after_ms := self._patience_ms()) is not None:
             self._scheduler.after(after_ms, give_up)
+
+    def _note_asked(self, asked: Sequence[Asked], sent_at: int) -> None:
+        for one in asked:
+            self._asked_at.setdefault(one.claim_id, sent_at)
+        if self._calm_from is None and self._adversary.is_done:
+            self._calm_from = sent_at
 
     def _patience_ms(self) -> int | None:
         """After how long (ms) a worker asks again though its call may go on; None: it waits for the answer."""
@@ -207,7 +214,9 @@ class Fleet:
         if asks == HANDS_BACK and delivery.attempt == 1:
             self._scheduler.after(5_000, partial(self._report, delivery, token, HANDED_BACK))
             return
-        if self._adversary.is_done and delivery.attempt == 1 and rng.random() < SILENT:
+        # Its watch is sent with its claim, and may be the last message that is late.
+        is_calm = self._calm_from is not None and asked_at >= self._calm_from
+        if is_calm and delivery.attempt == 1 and rng.random() < SILENT:
             at_end = partial(self._is_noticed, start, delivery)
             self._scheduler.after(lease_until + ENDED_WITHIN_MS - now, at_end)
             return

@@ -9,7 +9,7 @@ import msgspec
 
 from clockwork.domain.errors import JobNotFound
 from clockwork.domain.ids import NamedJobId, decode_job, is_named
-from clockwork.domain.jobs import HttpTarget, KafkaTarget, Payload, RetryPolicy, Target
+from clockwork.domain.jobs import HttpTarget, KafkaTarget, Payload, PoolTarget, RetryPolicy, Target
 from clockwork.domain.named import changes
 from clockwork.domain.named.changes import has_cancelled_waiting
 from clockwork.domain.named_jobs import CatchUp, Definition, JobState, NamedJob, Overlap
@@ -210,7 +210,12 @@ def replace(visit: Visit) -> None:
 
 
 def like(before: Definition, wanted: Definition, kind: str) -> Definition:
-    """The wanted definition with the timing of the one before (`same`), or with its beat in other bounds."""
+    """The wanted definition with the timing of the one before (`same`), or with its beat in other bounds.
+
+    The api takes no order of what ends by a report: such a target is not wanted then.
+    """
+    if before.ordering_key is not None and (isinstance(wanted.target, PoolTarget) or wanted.completion is not None):
+        wanted = msgspec.structs.replace(wanted, target=before.target, completion=before.completion)
     kept = msgspec.structs.replace(
         wanted,
         at=before.at,

@@ -15,8 +15,7 @@ from tests.simulation.faults import Profile
 PLACED_AT = "client-0"
 #: One of so many seeds meets an outage, and nothing else that goes wrong: each time at the next place.
 OUTAGES_EVERY = 25
-#: This often in a run, for this long at the least and at the most (ms): for less than a poller reads ahead. A job that
-#: cannot be read for longer than that holds up its shard.
+#: This often in a run, for this long at the least and at the most (ms).
 TIMES = 6
 SHORTEST_MS, LONGEST_MS = 60_000, 140_000
 #: A long outage (ms).
@@ -31,6 +30,8 @@ class Place:
     call: str | tuple[str, ...]
     fails: Callable[[object], bool]
     holds_up: Callable[[Occurrence], bool]
+    #: By how much (ms) all other work may be late, too.
+    delays_ms: int = 0
 
 
 def _is_job(ref: object) -> bool:
@@ -61,7 +62,9 @@ BESIDE_DEFECTS = Place(
 LIMITS = Place("one client's limits", "regulation.", lambda about: about == PLACED_AT, _is_of_client)
 #: Each is tried in turn.
 PLACES = (
-    Place("one client's named jobs", "jobs.get", _is_job, _is_of_client),
+    # A job that cannot be read holds up its shard once that takes longer than a poller reads ahead, with the ticks
+    # around it: there may be nearly two minutes from one to the next, and a poller reads four ahead.
+    Place("one client's named jobs", "jobs.get", _is_job, _is_of_client, delays_ms=LONGEST_MS),
     Place("one client's records", "executions.save", _is_record, _is_of_client),
     LIMITS,
     Place("one transport", "releases.send", _is_for_kafka, lambda one: isinstance(one.target, KafkaTarget)),

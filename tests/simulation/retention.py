@@ -73,9 +73,15 @@ def _named(stores: Stores) -> Iterator[str]:
 
 
 def _named_by_parked_rows(stores: Stores) -> Iterator[str]:
+    """The ids of what lies parked.
+
+    Left out is what a copy parked once more when its row had been let go of: the occurrence goes on with the release
+    that the row became, and whoever unparks the second row finds that it has ended.
+    """
     for client in EVERYBODY:
         for row in every_row(stores.timeline, parking_of(client.client_id)):
-            yield from _named_in(row)
+            if (row.partition_id, row.key) not in stores.timeline.let_go:
+                yield from _named_in(row)
 
 
 def _named_in(row: Row) -> Iterator[str]:

@@ -130,6 +130,7 @@ class Run:
         if place is not None:
             self.adversary.outage = Outage(place, BEGAN_AT, BUSY_MS, herd_at, random.Random(seed))
             self.stage.watcher.is_held_up = place.holds_up
+            self.stage.watcher.delays_ms = place.delays_ms
         self.stage.desk.some_complete = seed % COMPLETES_EVERY == COMPLETES_AT
         if seed % PULLS_EVERY == 2 and self.profile is not SHORT_LIVES:
             self.stage.desk.some_pull = True

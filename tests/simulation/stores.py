@@ -333,6 +333,18 @@ class UnrulyOrderedQueue(MemoryOrderedQueue):
         self.on_put(self._clock.at)
 
 
+class SweptTimeline(MemoryTimeline):
+    """A timeline that remembers which rows a sweep has let go of."""
+
+    def __init__(self, page_bytes: int) -> None:
+        super().__init__(page_bytes)
+        self.let_go: set[tuple[str, str]] = set()
+
+    def forget(self, partition_id: str, keys: Sequence[str]) -> None:
+        self.let_go |= {(partition_id, key) for key in keys}
+        super().forget(partition_id, keys)
+
+
 class Stores:
     """All state that outlives an invocation."""
 
@@ -346,7 +358,7 @@ class Stores:
     ) -> None:
         self.acting = Acting()
         self._shipped = MemoryClockwork(settings).world
-        self.timeline = MemoryTimeline(page_bytes)
+        self.timeline = SweptTimeline(page_bytes)
         self.shards = WatchedShards(watcher, self.acting)
         self.executions = WatchedExecutions(watcher, self.acting)
         self.queue = self.backlog = UnrulyQueue(clock, settings, adversary, watcher, self.acting)

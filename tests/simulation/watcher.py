@@ -126,6 +126,8 @@ class Watcher:
         self.apart: str | None = None
         #: Whose work may be late or repeated, since something went wrong at it: for all else a run may be calm.
         self.is_held_up: Callable[[Occurrence], bool] = lambda _: False
+        #: By how much (ms) all else may be late then.
+        self.delays_ms = 0
         #: The first start of each execution: its delivery, and when (ms, true time).
         #: Executions that were released at once because a client asked, perhaps not for the first time.
         self.asked: set[str] = set()
