@@ -7,10 +7,11 @@ again, as it is that of all the others.
 from __future__ import annotations
 
 import asyncio
-import logging
 from threading import Lock, Thread
 
-log = logging.getLogger(__name__)
+from clockwork_client.worker.logs import logger
+
+log = logger(__name__)
 
 
 class Loop:
