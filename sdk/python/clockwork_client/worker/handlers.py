@@ -5,7 +5,8 @@ cannot be stopped from outside: it is told at its next call of the context. An `
 `await`. What a plain function returns may be awaited, as behind a decorator: that is done on the loop, too.
 
 How it fails. A handler raises what cannot even be printed: its hand is given back, and its attempt is told as failed.
-The machine has no thread more: the attempt is handed back.
+The machine has no thread more: the attempt is handed back. A process that a handler has forked leaves it: that
+process ends, and tells nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from clockwork_client.worker.attempt import Attempt, Cancelled, Lost
 from clockwork_client.worker.clock import Clock
 from clockwork_client.worker.context import Context, Keeps
 from clockwork_client.worker.desk import Desk
+from clockwork_client.worker.forks import forked_ones_end
 from clockwork_client.worker.hands import Hands
 from clockwork_client.worker.logs import logger
 from clockwork_client.worker.loop import Loop
@@ -110,7 +112,8 @@ class Handlers:
 
     def _returned(self, attempt: Attempt) -> Any:
         """What a plain function returns, at once or once it was awaited."""
-        result = result_of(self._pool, attempt, self._context(attempt))
+        with forked_ones_end():
+            result = result_of(self._pool, attempt, self._context(attempt))
         if not inspect.isawaitable(result):
             return result
         loop = self._loop.get()
@@ -216,7 +219,8 @@ def result_of(pool: Pool, attempt: Attempt, context: Context) -> Any:
 async def _contained(result: Awaitable[Any]) -> Any:
     """The handler's end, without what would end the loop of all handlers."""
     try:
-        return await result
+        with forked_ones_end():
+            return await result
     except (SystemExit, KeyboardInterrupt) as error:
         raise Fail(f"{type(error).__name__}: {text_of(error)}") from error
 
