@@ -10,7 +10,10 @@ from threading import Event, Thread
 from types import FrameType
 from typing import Any
 
+from clockwork_client.worker.logs import logger
 from clockwork_client.worker.worker import Worker
+
+log = logger(__name__)
 
 #: A worker whose queues gave no answer for so long (s) is stuck: SQS answers a poll within 20 s.
 STUCK_AFTER = 120.0
@@ -25,7 +28,7 @@ _before: dict[signal.Signals, Any] = {}
 def run_until_signalled(worker: Worker, alive_file: Path | None = None) -> None:
     """Work until SIGTERM or SIGINT, and drain; raises what the worker raises.
 
-    `alive_file` is touched while the queues answer, for a probe.
+    `alive_file` is touched while the queues answer, for a probe. One that cannot be touched is tried again.
     """
     ended, signalled, failures = Event(), list[int](), list[BaseException]()
     # A handler runs between any two instructions of the main thread, also of another signal's handler. So it takes no
@@ -73,6 +76,14 @@ def _run(worker: Worker, failures: list[BaseException]) -> None:
 
 
 def _show_life(worker: Worker, alive_file: Path, ended: Event) -> None:
+    is_failing = False
     while not ended.wait(_EVERY):
-        if worker.seconds_since_receive() < STUCK_AFTER:
+        if worker.seconds_since_receive() >= STUCK_AFTER:
+            continue
+        try:
             alive_file.touch()
+            is_failing = False
+        except OSError as error:
+            if not is_failing:
+                log.warning("%s cannot be touched, which is tried again: %s", alive_file, error)
+            is_failing = True
