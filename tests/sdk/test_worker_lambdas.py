@@ -111,7 +111,7 @@ def test_a_function_that_is_told_that_its_claim_is_over_tells_nothing(virtual: V
 
     def work(_: Any, ctx: Delivered) -> Any:
         virtual.advance(seconds=120)  # its claim ends, and the next attempt is delivered
-        ctx.report = lambda _: told.append("told")  # type: ignore[method-assign]
+        ctx.report = lambda outcome: told.append(str(outcome))  # type: ignore[method-assign]
         ctx.heartbeat()
 
     assert played(virtual, work).state == "RUNNING"
