@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 import time
@@ -14,7 +15,7 @@ import pytest
 from clockwork_client.cli.worker import found
 from clockwork_client.worker import Pool
 from clockwork_client.worker.clock import Monotonic
-from clockwork_client.worker.signals import run_until_signalled
+from clockwork_client.worker.signals import _show_life, run_until_signalled
 from tests.sdk.fleet import PATIENCE, Fleet
 from tests.sdk.workshop import worker_of
 
@@ -76,3 +77,26 @@ def test_a_signal_drains_and_a_second_one_hands_back_now(how: signal.Signals, tm
     assert work_.outcome is not None
     assert work_.outcome["outcome"] == "handback"
     assert signal.getsignal(how) is before
+
+
+def test_an_alive_file_that_cannot_be_touched_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    pool, ended, faults = Pool("batch-etl"), threading.Event(), [OSError("disk full"), OSError("disk full")]
+    pool.handler("work")(lambda *_: None)
+    alive, touch = tmp_path / "alive", Path.touch
+
+    def may_fail(path: Path) -> None:
+        if faults:
+            raise faults.pop()
+        touch(path)
+        ended.set()
+
+    monkeypatch.setattr("clockwork_client.worker.signals._EVERY", 0.01)
+    monkeypatch.setattr(Path, "touch", may_fail)
+    caplog.set_level(logging.WARNING)
+    _show_life(worker_of(pool, Fleet(Monotonic())), alive, ended)
+    assert alive.exists()
+    assert [one.getMessage() for one in caplog.records] == [
+        f"{alive} cannot be touched, which is tried again: disk full"
+    ]

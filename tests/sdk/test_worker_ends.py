@@ -62,8 +62,33 @@ async def work(payload, ctx):
 """
 
 
-def child(folder: Path, how: str) -> subprocess.Popen[str]:
-    (folder / "ending_jobs.py").write_text(JOBS)
+#: A pool whose handler waits for a child that heeds no SIGTERM.
+PARENT = """
+import multiprocessing as mp, signal, sys, time
+from concurrent.futures import ProcessPoolExecutor
+from clockwork_client.worker import Pool
+
+pool = Pool("batch-etl")
+kind, how = {kind!r}, mp.get_context({how!r})
+
+def sleep():
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    print("begun", flush=True)
+    time.sleep(60)
+
+@pool.handler("work")
+def work(payload, ctx):
+    if kind == "executor":
+        ProcessPoolExecutor(1, mp_context=how).submit(sleep).result()
+    else:
+        one = how.Process(target=sleep, daemon=kind == "daemon")
+        one.start()
+        one.join()
+"""
+
+
+def child(folder: Path, how: str, jobs: str = JOBS) -> subprocess.Popen[str]:
+    (folder / "ending_jobs.py").write_text(jobs)
     return subprocess.Popen(
         [sys.executable, "-c", CHILD, how],
         cwd=folder,
@@ -84,6 +109,20 @@ def test_the_command_ends_while_a_thread_of_a_handler_goes_on(tmp_path: Path) ->
     assert time.monotonic() - begun_at < 10
     assert (process.returncode, out) == (0, "said handback\n"), err
     assert "has ended" in err
+
+
+@pytest.mark.parametrize("how", ["fork", "spawn"])
+@pytest.mark.parametrize("kind", ["executor", "process", "daemon"])
+def test_the_command_ends_with_the_children_of_its_handlers(tmp_path: Path, kind: str, how: str) -> None:
+    with child(tmp_path, "works", PARENT.format(kind=kind, how=how)) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        begun_at = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        # It ends with the last process that may write.
+        out, err = process.communicate(timeout=PATIENCE)
+    assert time.monotonic() - begun_at < 15
+    assert (process.returncode, out) == (0, "said handback\n"), err
 
 
 def test_the_command_of_a_worker_that_fails_says_so_by_its_status(tmp_path: Path) -> None:

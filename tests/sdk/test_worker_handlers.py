@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import logging
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -12,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from clockwork_client import pool as to_pool
 from clockwork_client.testing import VirtualClockwork, run_handler
-from clockwork_client.worker import Context, Fail, Pool
+from clockwork_client.worker import Context, Fail, Lost, Pool
 from clockwork_client.worker.clock import Monotonic
 from tests.sdk.fleet import PATIENCE, Fleet, VirtualClock
 from tests.sdk.workshop import ended, told, worker_of, working
@@ -84,29 +84,32 @@ def test_whatever_is_raised_is_told_and_its_hand_comes_back(
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_log_that_fails_costs_no_hand(
-    pool: Pool, fleet: Fleet, monkeypatch: pytest.MonkeyPatch, is_async: bool
-) -> None:
+def test_a_handler_that_says_lost_while_its_claim_is_well_has_failed(pool: Pool, fleet: Fleet, is_async: bool) -> None:
     def work(*_: Any) -> None:
-        raise ValueError("x")
+        raise Lost("my partition is gone")
 
     async def work_async(*_: Any) -> None:
-        raise ValueError("x")
+        raise Lost("my partition is gone")
 
-    def breaks(record: logging.LogRecord) -> bool:
-        if "failed" in record.msg:
-            raise OSError("no space left on device")
-        return True
-
-    log = logging.getLogger("clockwork_client.worker.handlers")
-    monkeypatch.setattr(log, "filters", [breaks])
     pool.handler("work")(work_async if is_async else work)
-    works = [fleet.add(str(number)) for number in range(3)]
-    worker = worker_of(pool, fleet, concurrency=1)
-    with working(worker):
-        fleet.wait_for(ended(*works))
-        fleet.wait_for(lambda: worker._hands.free == 1)
-    assert told(works[0]) == {"outcome": "fail", "error": "the worker does not know how the handler ended"}
+    one = fleet.add("a")
+    with working(worker_of(pool, fleet)):
+        fleet.wait_for(ended(one))
+    assert told(one) == {"outcome": "fail", "error": "Lost: my partition is gone"}
+
+
+def test_the_kit_takes_a_lost_that_is_the_handlers_own_as_a_worker_does(pool: Pool) -> None:
+    @pool.handler()
+    def work(*_: Any) -> None:
+        raise Lost("my partition is gone")
+
+    virtual = VirtualClockwork(pools=["batch-etl"])
+    virtual.work(pool)
+    cw = virtual.client("acme", allowed_pools=["batch-etl"])
+    job = cw.schedule(to_pool("batch-etl", "work"), in_=1)
+    virtual.advance(seconds=5)
+    (execution,) = cw.executions.list(job.job_id)
+    assert execution.attempts[0].error == "Lost: my partition is gone"
 
 
 async def _exit() -> None:
@@ -257,8 +260,6 @@ def test_the_kit_works_on_what_cannot_be_printed_or_waits_as_a_worker_does(pool:
     pool.handler("work")(work)
     virtual.work(pool)
     cw = virtual.client("billing", allowed_pools=["batch-etl"])
-    from clockwork_client import pool as to_pool
-
     job = cw.schedule(to_pool("batch-etl", "work", timeout_seconds=3600), {}, in_=60)
     virtual.advance(minutes=2)
     (execution,) = cw.executions.list(job.job_id)

@@ -9,7 +9,7 @@ import pytest
 
 from clockwork_client import callback, lambda_function
 from clockwork_client.testing import VirtualClockwork
-from clockwork_client.worker import Fail
+from clockwork_client.worker import Cancelled, Fail, Lost
 from clockwork_client.worker.lambdas import Delivered, completes
 
 ARN = "arn:aws:lambda:us-east-1:111111111111:function:print-invoices"
@@ -61,6 +61,17 @@ def test_what_is_raised_is_the_error(virtual: VirtualClockwork, raised: Exceptio
     assert str(raised) in found.attempts[0].error
 
 
+@pytest.mark.parametrize("raised", [Cancelled("the month is closed"), Lost("my partition is gone")])
+def test_a_stop_that_nobody_has_told_it_of_is_a_failure(virtual: VirtualClockwork, raised: Exception) -> None:
+    def work(_: Any, ctx: Delivered) -> None:
+        ctx.heartbeat()
+        raise raised
+
+    found = played(virtual, work)
+    assert found.state == "FAILED"
+    assert found.attempts[0].error == f"{type(raised).__name__}: {raised}"
+
+
 def test_a_cancel_stops_it_at_its_next_heartbeat(virtual: VirtualClockwork) -> None:
     def work(_: Any, ctx: Delivered) -> None:
         ctx.heartbeat()
@@ -93,3 +104,15 @@ def test_a_heartbeat_that_cannot_be_told_is_the_handlers_fault(
         return "done"
 
     assert played(virtual, work).state == "SUCCEEDED"
+
+
+def test_a_function_that_is_told_that_its_claim_is_over_tells_nothing(virtual: VirtualClockwork) -> None:
+    told = list[str]()
+
+    def work(_: Any, ctx: Delivered) -> Any:
+        virtual.advance(seconds=120)  # its claim ends, and the next attempt is delivered
+        ctx.report = lambda outcome: told.append(str(outcome))  # type: ignore[method-assign]
+        ctx.heartbeat()
+
+    assert played(virtual, work).state == "RUNNING"
+    assert not told

@@ -7,8 +7,11 @@ import logging
 import os
 import pkgutil
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from threading import Thread
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
     from clockwork_client.worker.pool import Pool
 
 log = logging.getLogger(__name__)
+
+#: So long (s) an exit function, or a write of what was printed, may take.
+_PATIENCE = 5.0
 
 
 @click.command()
@@ -53,15 +59,55 @@ def worker(
 
 
 def leave(status: int) -> NoReturn:
-    """End this process without waiting for its threads: what they still do was handed back, and others do it."""
-    atexit._run_exitfuncs()
+    """End this process without waiting for its threads and children: others do what they still do.
+
+    Children that `multiprocessing` knows are killed. Functions registered at `atexit`, and whoever reads the output,
+    have a few seconds each. The status is 1 if the output cannot be written.
+    """
+    kill_children()
+    wait_for(atexit._run_exitfuncs)
+    # A thread that goes on may have begun another one meanwhile.
+    kill_children()
+    written = list[bool]()
+    wait_for(lambda: written.append(is_flushed()))
+    # Nobody reads the output any more if it is not written, so only the status can say it.
+    os._exit(status if written == [True] else status or 1)
+
+
+def kill_children() -> None:
+    """Kill the children of `multiprocessing`, whose own exit function would wait for each of them.
+
+    One that cannot be killed is left alone.
+    """
+    if "multiprocessing" not in sys.modules:
+        return
+    from multiprocessing import active_children
+
+    children = list[Any]()
+    # Other threads may begin and end children at the same time, which that module is not made for.
+    with suppress(Exception):
+        children += active_children()
+    for one in children:
+        with suppress(Exception):
+            one.kill()  # SIGTERM is not enough: a child may have a handler of its own
+
+
+def wait_for(function: Callable[[], object]) -> None:
+    """Wait for a function for a few seconds at the most. If no thread can be started for it, it is left out."""
+    running = Thread(target=function, daemon=True)
+    with suppress(RuntimeError):
+        running.start()
+        running.join(_PATIENCE)
+
+
+def is_flushed() -> bool:
+    """Whether what was printed could be written."""
     try:
         sys.stdout.flush()
         sys.stderr.flush()
     except (OSError, ValueError):
-        # Nobody reads them any more, so only the status can say it.
-        status = status or 1
-    os._exit(status)
+        return False
+    return True
 
 
 def found(where: str) -> Pool:

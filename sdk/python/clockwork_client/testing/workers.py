@@ -81,7 +81,7 @@ class InlineWorkers:
             attempt = Attempt(answer, sent_at, clock.now())
             clock.sleep(max(0.0, attempt.start_at - clock.now()))
             context = Context(attempt, clock, calls)
-            outcome = outcome_of(attempt, lambda: called(pool, attempt, context))  # noqa: B023 - called at once
+            outcome = outcome_of(attempt, lambda: called(pool, attempt, context), clock)  # noqa: B023 - called at once
             if outcome is not None:
                 calls.report([{"token": attempt.token, **outcome}])
 

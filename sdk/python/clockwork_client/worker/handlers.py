@@ -5,14 +5,14 @@ cannot be stopped from outside: it is told at its next call of the context. An `
 `await`. What a plain function returns may be awaited, as behind a decorator: that is done on the loop, too.
 
 How it fails. A handler raises what cannot even be printed: its hand is given back, and its attempt is told as failed.
-The machine has no thread more: the attempt is handed back.
+The machine has no thread more: the attempt is handed back. A process that a handler has forked leaves it: that
+process ends, and tells nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -24,13 +24,15 @@ from clockwork_client.worker.attempt import Attempt, Cancelled, Lost
 from clockwork_client.worker.clock import Clock
 from clockwork_client.worker.context import Context, Keeps
 from clockwork_client.worker.desk import Desk
+from clockwork_client.worker.forks import forked_ones_end
 from clockwork_client.worker.hands import Hands
+from clockwork_client.worker.logs import logger
 from clockwork_client.worker.loop import Loop
 from clockwork_client.worker.outcomes import completion, failure, text_of
 from clockwork_client.worker.pool import Fail, Pool
 from clockwork_client.worker.reports import Reports
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 #: So long (s) an attempt is kept that cannot be begun: whoever gets it next shall not be asked in vain at once.
 _PAUSE = 0.5
@@ -63,10 +65,10 @@ class Handlers:
             else:
                 self._put(attempt)
         except Exception:
-            log.exception("%s cannot be begun here, and is handed back", attempt.execution_id)
             # It may be this worker that takes it again.
             self._clock.wait(self._is_over, _PAUSE)
             self._end(attempt, {"outcome": "handback"})
+            log.exception("%s cannot be begun here, and is handed back", attempt.execution_id)
 
     def _put(self, attempt: Attempt) -> None:
         """Give an attempt to the threads; raises RuntimeError if all have one, and the machine has no thread more."""
@@ -106,11 +108,12 @@ class Handlers:
         while (wait := attempt.start_at - self._clock.now()) > 0 and not self._clock.wait(self._is_over, wait):
             pass
         if self._may_begin(attempt, said):
-            said.outcome = outcome_of(attempt, partial(self._returned, attempt))
+            said.outcome = outcome_of(attempt, partial(self._returned, attempt), self._clock)
 
     def _returned(self, attempt: Attempt) -> Any:
         """What a plain function returns, at once or once it was awaited."""
-        result = result_of(self._pool, attempt, self._context(attempt))
+        with forked_ones_end():
+            result = result_of(self._pool, attempt, self._context(attempt))
         if not inspect.isawaitable(result):
             return result
         loop = self._loop.get()
@@ -123,7 +126,7 @@ class Handlers:
                 await asyncio.sleep(min(wait, 0.1))
             if self._may_begin(attempt, said):
                 task = await self._finished(attempt, self._called(attempt))
-                said.outcome = outcome_of(attempt, partial(_result_of, task, attempt))
+                said.outcome = outcome_of(attempt, partial(_result_of, task, attempt), self._clock)
 
     async def _called(self, attempt: Attempt) -> Any:
         result = result_of(self._pool, attempt, self._context(attempt))
@@ -153,15 +156,16 @@ class Handlers:
             yield said
         except BaseException:
             log.exception("%s ended in a way that the worker does not know", attempt.execution_id)
-        self._end(attempt, said.outcome)
+        finally:
+            self._end(attempt, said.outcome)
 
     def _may_begin(self, attempt: Attempt, said: _Said) -> bool:
         """Whether the handler may begin now. If not, what there is to tell is said."""
         if self._clock.now() < attempt.start_at or self._is_over.is_set():
             said.outcome = {"outcome": "handback"}
         elif attempt.is_lost(self._clock.now()):
-            log.warning("%s was claimed too late to begin", attempt.execution_id)
             said.outcome = None
+            log.warning("%s was claimed too late to begin", attempt.execution_id)
         else:
             return True
         return False
@@ -185,15 +189,17 @@ class _Said:
         self.outcome: dict[str, Any] | None = failure("the worker does not know how the handler ended")
 
 
-def outcome_of(attempt: Attempt, call: Callable[[], Any]) -> dict[str, Any] | None:
+def outcome_of(attempt: Attempt, call: Callable[[], Any], clock: Clock) -> dict[str, Any] | None:
     """How an attempt ended whose handler is called here; None if that concerns nobody, as the claim is over."""
     try:
         return completion(call())
-    except Lost:
+    except Lost as error:
+        # A handler may raise this and the next one by itself, while its claim is well and nobody asks for a cancel.
+        if not attempt.is_lost(clock.now()):
+            return failure(f"Lost: {text_of(error)}")
         log.warning("%s was lost: %s", attempt.execution_id, attempt.over)
         return None
     except Cancelled as error:
-        # A handler may raise it by itself: nobody has asked for it then.
         return {"outcome": "cancelled"} if attempt.cancel_requested else failure(f"Cancelled: {text_of(error)}")
     except Fail as error:
         return failure(text_of(error), retryable=error.retryable, retry_after=error.retry_after)
@@ -213,7 +219,8 @@ def result_of(pool: Pool, attempt: Attempt, context: Context) -> Any:
 async def _contained(result: Awaitable[Any]) -> Any:
     """The handler's end, without what would end the loop of all handlers."""
     try:
-        return await result
+        with forked_ones_end():
+            return await result
     except (SystemExit, KeyboardInterrupt) as error:
         raise Fail(f"{type(error).__name__}: {text_of(error)}") from error
 

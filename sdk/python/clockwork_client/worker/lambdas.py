@@ -12,7 +12,6 @@ The target of its jobs is `lambda_function(arn)`: Clockwork does not wait for th
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,10 +19,11 @@ from clockwork_client.client import Clockwork
 from clockwork_client.errors import Conflict
 from clockwork_client.worker.attempt import Cancelled, Lost
 from clockwork_client.worker.context import message_of, progress_of
+from clockwork_client.worker.logs import logger
 from clockwork_client.worker.outcomes import completion, failure, text_of
 from clockwork_client.worker.pool import Fail
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 
 class Delivered:
@@ -35,6 +35,8 @@ class Delivered:
         self.execution_id = str(event["executionId"])
         self.job_id = str(event["jobId"])
         self.attempt = int(event["attempt"])
+        #: What a heartbeat has brought to light: nobody else knows of the one or the other before.
+        self.is_lost = self.is_cancelled = False
 
     def heartbeat(self, progress: float | None = None, message: str | None = None) -> None:
         """Send one: within each `heartbeatSeconds` of the job there has to be one.
@@ -45,8 +47,10 @@ class Delivered:
         try:
             at_work = self._cw.executions.heartbeat(self.execution_id, self._token, progress=progress, message=message)
         except Conflict as error:
+            self.is_lost = True
             raise Lost(str(error)) from error
         if at_work.cancel_requested:
+            self.is_cancelled = True
             raise Cancelled("a cancel was asked for")
 
     def report(self, outcome: Mapping[str, Any]) -> None:
@@ -91,10 +95,11 @@ def completes(clockwork: Clockwork | None = None) -> Callable[[Callable[..., Any
 def _outcome(function: Callable[..., Any], payload: Any, delivered: Delivered) -> dict[str, Any] | None:
     try:
         return completion(function(payload, delivered))
-    except Lost:
-        return None
-    except Cancelled:
-        return {"outcome": "cancelled"}
+    except Lost as error:
+        # The function may raise this and the next one by itself, of which no heartbeat has told anything.
+        return None if delivered.is_lost else failure(f"Lost: {text_of(error)}")
+    except Cancelled as error:
+        return {"outcome": "cancelled"} if delivered.is_cancelled else failure(f"Cancelled: {text_of(error)}")
     except Fail as error:
         return failure(text_of(error), retryable=error.retryable, retry_after=error.retry_after)
     except Exception as error:

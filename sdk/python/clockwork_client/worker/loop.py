@@ -7,10 +7,12 @@ again, as it is that of all the others.
 from __future__ import annotations
 
 import asyncio
-import logging
 from threading import Lock, Thread
 
-log = logging.getLogger(__name__)
+from clockwork_client.worker.executor import DaemonThreads
+from clockwork_client.worker.logs import logger
+
+log = logger(__name__)
 
 
 class Loop:
@@ -25,6 +27,7 @@ class Loop:
         with self._lock:
             if self._loop is None:
                 loop = asyncio.new_event_loop()
+                loop.set_default_executor(DaemonThreads())
                 try:
                     Thread(target=_serve, args=(loop,), name="clockwork-loop", daemon=True).start()
                 except BaseException:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import logging
 from datetime import timedelta
 from typing import Any
 
-log = logging.getLogger(__name__)
+from clockwork_client.worker.logs import logger
+
+log = logger(__name__)
 
 #: The most bytes of a result or an error.
 LARGEST = 32_768

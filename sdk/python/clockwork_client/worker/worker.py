@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from threading import Event, Thread
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from clockwork_client.worker.desk import Desk
 from clockwork_client.worker.handlers import Handlers
 from clockwork_client.worker.hands import Hands
 from clockwork_client.worker.identity import check, new_worker_id
+from clockwork_client.worker.logs import logger
 from clockwork_client.worker.pool import Pool
 from clockwork_client.worker.queues import Queue, sqs_queues
 from clockwork_client.worker.receiving import LONG_POLL, Receiving
@@ -24,7 +24,7 @@ from clockwork_client.worker.reports import Reports
 if TYPE_CHECKING:
     from clockwork_client.client import Clockwork
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 #: So long (s) the API may take to be told what was handed back.
 _FAREWELL = 10.0
