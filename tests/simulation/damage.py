@@ -35,6 +35,5 @@ def lose_parked_record(stores: Stores, adversary: Adversary) -> None:
                     continue
                 record = stores.executions.find(element.job_id, element.execution_id)
                 if record is not None and record.state is State.PARKED and adversary.strikes(Fault.RECORD_LOST, 0.5):
-                    stores.executions.forget(record)
-                    stores.executions.ever.forget(record)
+                    stores.executions.lose(record)
                     return

@@ -97,6 +97,12 @@ class WatchedExecutions(MemoryExecutions):
         """Deletes a record, as TTL does."""
         del self._records[record.job_id, record.execution_id]
 
+    def lose(self, record: Execution) -> None:
+        """Deletes a record, as a restore of the table does: the revisions of its execution begin anew."""
+        self.forget(record)
+        self.ever.forget(record)
+        self._watcher.rewound.add(record.execution_id)
+
     def save(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
         saves: list[Saved] = []
         for before, after in changes:

@@ -126,6 +126,8 @@ class Watcher:
         self.apart: str | None = None
         #: Whose work may be late or repeated, since something went wrong at it: for all else a run may be calm.
         self.is_held_up: Callable[[Occurrence], bool] = lambda _: False
+        #: Executions whose revisions began anew: what a stalled deliverer saw fits the record that came since.
+        self.rewound: set[str] = set()
         #: By how much (ms) all else may be late then.
         self.delays_ms = 0
         #: The first start of each execution: its delivery, and when (ms, true time).
@@ -373,7 +375,8 @@ class Watcher:
         is_renewed = before is not None and before.attempts == after.attempts and before.state is after.state
         is_outcome = after.state in ATTEMPTED and not is_renewed
         told = f"{before and before.state} -> {after.state}"
-        self.require(from_running or not is_outcome, "I4", f"an outcome without a claim: {told}", after.job_id)
+        is_known = from_running or after.execution_id in self.rewound
+        self.require(is_known or not is_outcome, "I4", f"an outcome without a claim: {told}", after.job_id)
 
     def _check_claim_ended(self, before: Execution, after: Execution, actor: Actor | None) -> None:
         noted = after.state is State.RUNNING and after.claimant == before.claimant
