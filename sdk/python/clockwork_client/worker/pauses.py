@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Lock
 
 from clockwork_client.worker.clock import Clock
+from clockwork_client.worker.logs import logger
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _FIRST, _LONGEST = 1.0, 30.0
 #: The longest pause (s) that the other side may ask for: a worker that receives nothing for longer is taken for stuck.
@@ -30,9 +30,9 @@ class Pauses:
         try:
             yield
         except Exception as error:  # noqa: BLE001 - whatever the other side or its library says: the loop goes on
+            pause, self._next = self._next, min(_LONGEST, self._next * 2)
             log.warning("%s: %s", what, error)
-            self._clock.wait(self._is_over, self._next)
-            self._next = min(_LONGEST, self._next * 2)
+            self._clock.wait(self._is_over, pause)
         else:
             self._next = _FIRST
 
@@ -62,10 +62,10 @@ class Brake:
         while (left := self._until - self._clock.now()) > 0 and not self._is_over.is_set():
             self._clock.wait(self._is_over, left)
 
-    def pull(self, asked_at: float, asked_for: float | None = None) -> None:
+    def pull(self, asked_at: float, asked_for: float = 0.0) -> None:
         """A call failed that was sent at this instant; the other side may have asked for a pause (s)."""
         with self._lock:
-            now, pause = self._clock.now(), min(_LONGEST_ASKED, asked_for or 0.0)
+            now, pause = self._clock.now(), min(_LONGEST_ASKED, asked_for)
             if asked_at >= self._pulled_at:
                 pause = max(pause, self._next)
                 self._next, self._pulled_at = min(_LONGEST, self._next * 2), now
@@ -76,3 +76,12 @@ class Brake:
         with self._lock:
             if asked_at >= self._pulled_at:
                 self._next = _FIRST
+
+
+def asked_pause(error: BaseException) -> float:
+    """The pause (s) that the other side asked for as it refused a call, or as it last gave no certain answer; or 0."""
+    for one in (error, error.__cause__):
+        asked = getattr(one, "retry_after", None)
+        if asked is not None:
+            return float(asked)
+    return 0.0
