@@ -99,7 +99,7 @@ class Worker:
         self._is_draining.set()
 
     def seconds_since_receive(self) -> float:
-        """How long ago the queues answered last: for a probe that restarts a worker that is stuck."""
+        """How long ago a poll of the queues ended last, however: for a probe that restarts a worker that is stuck."""
         return self._receiving.seconds_since_receive()
 
     def _take_up(self, attempt: Attempt) -> None:
