@@ -207,7 +207,8 @@ class TestThreads:
             start(thread)
 
         async def calls() -> list[int]:
-            return await asyncio.gather(*(threads.run(lambda: 1) for _ in range(5)))
+            found: list[int] = await asyncio.gather(*(threads.run(lambda: 1) for _ in range(5)))
+            return found
 
         monkeypatch.setattr(threading.Thread, "start", one_only)
         assert asyncio.run(calls()) == [1] * 5
