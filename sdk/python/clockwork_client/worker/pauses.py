@@ -95,6 +95,7 @@ def asked_pause(error: BaseException) -> float:
     """The pause (s) that the other side asked for as it refused a call, or as it last gave no certain answer; or 0."""
     for one in (error, error.__cause__):
         asked = getattr(one, "retry_after", None)
-        if asked is not None:
-            return float(asked)
+        # Any exception may have an attribute of this name.
+        if isinstance(asked, (int, float)):
+            return asked
     return 0.0
