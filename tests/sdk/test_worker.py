@@ -720,21 +720,40 @@ class TestPriorities:
         assert first.count("high") > first.count("normal") > first.count("low") > 0
 
 
-def test_life_is_told_by_what_the_queues_answer(pool: Pool) -> None:
+@pytest.mark.parametrize("fault", [None, OSError("no route"), RuntimeError("the credentials are expired")])
+def test_life_is_told_by_polls_that_end_whatever_they_bring(pool: Pool, fault: Exception | None) -> None:
     clock = VirtualClock()
     fleet, queue = Fleet(clock), MemoryQueue()
     fleet.queues["normal"] = queue
+    queue.faults = [fault] * 1_000_000 if fault else []
     pool.handler("work")(lambda *_: None)
     worker = worker_of(pool, fleet, clock)
-    with working(worker):
-        clock.advance(300)
-        seen = queue.receives
-        fleet.wait_for(lambda: queue.receives > seen + 1)
-        assert worker.seconds_since_receive() == 0
-        queue.faults = [OSError("no route")] * 1_000_000
-        fleet.wait_for(lambda: len(queue.faults) < 1_000_000)
+    with working(worker, clock):
+        for _ in range(3):
+            clock.advance(300)
+            seen = queue.receives
+            fleet.wait_for(partial(lambda seen: queue.receives > seen, seen))
+            fleet.wait_for(lambda: worker.seconds_since_receive() == 0)
+
+
+def test_a_poll_that_does_not_end_is_no_life(pool: Pool) -> None:
+    clock, asked, back = VirtualClock(), threading.Event(), threading.Event()
+    fleet, queue = Fleet(clock), MemoryQueue()
+    fleet.queues["normal"] = queue
+
+    def hang(*_: Any) -> tuple[()]:
+        asked.set()
+        back.wait(PATIENCE)
+        return ()
+
+    queue.receive = hang  # type: ignore[method-assign,assignment]
+    pool.handler("work")(lambda *_: None)
+    worker = worker_of(pool, fleet, clock)
+    with working(worker, clock):
+        assert asked.wait(PATIENCE)
         clock.advance(300)
         assert worker.seconds_since_receive() >= 300
+        back.set()
 
 
 def test_a_worker_whose_hands_are_all_busy_asks_for_nothing_and_is_alive(pool: Pool) -> None:

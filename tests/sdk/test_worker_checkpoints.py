@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -12,7 +16,8 @@ from clockwork_client.errors import NotCertain
 from clockwork_client.transport import NoAnswer, Request, Response
 from clockwork_client.worker import Context, Pool, calls
 from clockwork_client.worker.clock import Monotonic
-from tests.sdk.fleet import Fleet
+from clockwork_client.worker.threads import Threads
+from tests.sdk.fleet import PATIENCE, Fleet
 from tests.sdk.workshop import ended, told, worker_of, working
 
 
@@ -68,3 +73,151 @@ def test_checkpoints_that_are_kept_at_once_follow_one_another(pool: Pool, fleet:
         fleet.wait_for(ended(work_))
     assert [one["sequence"] for one in fleet.asked("checkpoints")] == [1, 2, 3, 4, 5]
     assert told(work_)["result"][1] == 5
+
+
+def test_checkpoints_that_hang_leave_the_threads_of_the_loop_to_the_handlers(pool: Pool, fleet: Fleet) -> None:
+    back, hanging, executor = threading.Event(), threading.Semaphore(0), ThreadPoolExecutor(3)
+
+    @pool.handler()
+    async def keep(_: Any, ctx: Context) -> None:
+        asyncio.get_running_loop().set_default_executor(executor)
+        await ctx.checkpoint_async(1)
+
+    @pool.handler()
+    async def work(*_: Any) -> str:
+        return await asyncio.to_thread(lambda: "done")
+
+    def slow(what: str) -> None:
+        if what == "checkpoints":
+            hanging.release()
+            back.wait(PATIENCE)
+
+    fleet.slow = slow
+    keeping = [fleet.add(f"keep-{number}", handler="keep") for number in range(3)]
+    with working(worker_of(pool, fleet)):
+        try:
+            assert all(hanging.acquire(timeout=PATIENCE) for _ in keeping)
+            work_ = fleet.add("work")
+            fleet.wait_for(ended(work_))
+        finally:
+            back.set()
+        fleet.wait_for(ended(*keeping))
+
+
+def test_checkpoints_of_one_attempt_that_wait_for_one_another_hold_no_thread(pool: Pool, fleet: Fleet) -> None:
+    back, hanging = threading.Event(), threading.Event()
+
+    @pool.handler()
+    async def many(_: Any, ctx: Context) -> None:
+        await asyncio.gather(*(ctx.checkpoint_async(number) for number in range(40)))
+
+    @pool.handler()
+    async def one(_: Any, ctx: Context) -> None:
+        await ctx.checkpoint_async("one")
+
+    def slow(what: str) -> None:
+        if what == "checkpoints" and not hanging.is_set():
+            hanging.set()
+            back.wait(PATIENCE)
+
+    fleet.slow = slow
+    many_ = fleet.add("many", handler="many")
+    with working(worker_of(pool, fleet)):
+        try:
+            assert hanging.wait(PATIENCE)
+            one_ = fleet.add("one", handler="one")
+            fleet.wait_for(ended(one_))
+        finally:
+            back.set()
+        fleet.wait_for(ended(many_))
+    assert [call["value"] for call in fleet.asked("checkpoints") if call["value"] != "one"] == list(range(40))
+
+
+def test_a_plain_handler_may_run_one_loop_after_another(pool: Pool, fleet: Fleet) -> None:
+    @pool.handler()
+    def work(_: Any, ctx: Context) -> Any:
+        async def keep(first: int) -> None:
+            await asyncio.gather(*(ctx.checkpoint_async(first + number) for number in range(3)))
+
+        asyncio.run(keep(0))
+        asyncio.run(keep(3))
+        return ctx.last_checkpoint.value if ctx.last_checkpoint else None
+
+    work_ = fleet.add("a")
+    with working(worker_of(pool, fleet)):
+        fleet.wait_for(ended(work_))
+    assert told(work_)["result"] == 5
+
+
+def test_a_checkpoint_is_kept_among_the_variables_of_its_handler(pool: Pool, fleet: Fleet) -> None:
+    tenant, seen = ContextVar("tenant", default="nobody"), list[str]()
+
+    @pool.handler()
+    async def work(_: Any, ctx: Context) -> None:
+        tenant.set("acme")
+        await ctx.checkpoint_async(1)
+
+    fleet.slow = lambda what: seen.append(tenant.get()) if what == "checkpoints" else None
+    work_ = fleet.add("a")
+    with working(worker_of(pool, fleet)):
+        fleet.wait_for(ended(work_))
+    assert seen == ["acme"]
+
+
+class TestThreads:
+    def test_what_a_call_raises_is_raised_where_it_is_awaited(self) -> None:
+        with pytest.raises(ZeroDivisionError):
+            asyncio.run(Threads(1, "test").run(lambda: 1 / 0))
+
+    def test_no_more_begin_than_are_allowed_and_a_free_one_is_used_again(self) -> None:
+        threads, names = Threads(2, "test"), set[str]()
+
+        def call() -> None:
+            names.add(threading.current_thread().name)
+            time.sleep(0.01)
+
+        async def calls(count: int) -> None:
+            await asyncio.gather(*(threads.run(call) for _ in range(count)))
+
+        asyncio.run(calls(6))
+        assert names == {"test-1", "test-2"}
+
+    def test_a_call_that_is_cancelled_before_its_turn_never_begins(self) -> None:
+        threads, gate, done = Threads(1, "test"), threading.Event(), list[int]()
+
+        async def cancelled() -> None:
+            first = asyncio.ensure_future(threads.run(lambda: gate.wait(PATIENCE)))
+            second = asyncio.ensure_future(threads.run(lambda: done.append(1)))
+            await asyncio.sleep(0.01)
+            second.cancel()
+            await asyncio.sleep(0)
+            gate.set()
+            await first
+            await threads.run(lambda: done.append(2))
+
+        asyncio.run(cancelled())
+        assert done == [2]
+
+    def test_a_machine_without_more_threads_goes_on_with_those_it_has(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        threads, start = Threads(3, "test"), threading.Thread.start
+
+        def one_only(thread: threading.Thread) -> None:
+            if thread.name != "test-1":
+                raise RuntimeError("can't start new thread")
+            start(thread)
+
+        async def calls() -> list[int]:
+            found: list[int] = await asyncio.gather(*(threads.run(lambda: 1) for _ in range(5)))
+            return found
+
+        monkeypatch.setattr(threading.Thread, "start", one_only)
+        assert asyncio.run(calls()) == [1] * 5
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+    def test_a_child_of_a_fork_has_threads_of_its_own(self) -> None:
+        threads = Threads(1, "test")
+        asyncio.run(threads.run(lambda: None))
+        child = os.fork()
+        if not child:
+            os._exit(asyncio.run(threads.run(lambda: 7)))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7

@@ -38,13 +38,13 @@ class Attempt:
         self.job_id = str(started["jobId"])
         self.job_key: str | None = started.get("jobKey")
         self.client_id = str(started["clientId"])
-        self.number = int(started["attempt"])
+        self.number = _whole(started["attempt"])
         self.token = str(started["token"])
         self.handler = str(started["handler"])
         self.payload = started.get("payload")
         kept = started.get("checkpoint")
         self.checkpoint = (
-            None if kept is None else Checkpoint(int(kept["attempt"]), int(kept["sequence"]), kept["value"])
+            None if kept is None else Checkpoint(_whole(kept["attempt"]), _whole(kept["sequence"]), kept["value"])
         )
         self.start_at = answered_at + _seconds(started["startInMs"])
         self.deadline_at = sent_at + _seconds(started["deadlineInMs"])
@@ -110,6 +110,14 @@ class Attempt:
 
 
 def _seconds(ms: object) -> float:
-    if isinstance(ms, bool) or not isinstance(ms, (int, float)) or not 0 <= ms / 1000 <= _LONGEST:
-        raise ValueError(f"{ms!r} is no duration")
+    # It is compared before it is divided: an integer of JSON may be larger than any float.
+    if isinstance(ms, bool) or not isinstance(ms, (int, float)) or not 0 <= ms <= _LONGEST * 1000:
+        raise ValueError(f"{ms!r:.40} is no duration")
     return ms / 1000
+
+
+def _whole(number: Any) -> int:
+    try:
+        return int(number)
+    except OverflowError as error:
+        raise ValueError(f"{number!r} is no whole number") from error

@@ -1,15 +1,18 @@
 """Heartbeats: a thread of its own renews the claims of all attempts, whatever their handlers do.
 
-A claim is renewed every sixth of its lease. How it fails. A call has no answer, or cannot be made at all: it is sent
-again within a second or the next beat, and each answer counts from when its request was sent. A call is refused: it is
-sent again at once without the handlers' news, of which one may have been the cause. The API says `stale`, or the
-worker's own count is over: the attempt is over, is never beaten again (that would revive its claim), and its handler is
-told. A call does not end: the others go on, and the count does.
+A claim is renewed every sixth of its lease. A call may take as long as the shortest of its leases allows, so claims of
+long and of short jobs are renewed by calls of their own.
+
+How it fails. A call has no answer, or cannot be made at all: it is sent again within a second or the next beat, or
+after the pause that the API asks for, up to a sixth of the lease. Each answer counts from when its request was sent. A
+call is refused: it is sent again at once without the handlers' news, of which one may have been the cause. If that call
+fails too, the news are kept. The API says `stale`, or the worker's own count is over: the attempt is over, is never
+beaten again (that would revive its claim), and its handler is told. A call does not end: the others go on, and the
+count does.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Thread
@@ -19,8 +22,10 @@ from clockwork_client.worker.attempt import Attempt
 from clockwork_client.worker.calls import MOST_BEATS, Calls
 from clockwork_client.worker.clock import Clock
 from clockwork_client.worker.desk import Desk
+from clockwork_client.worker.logs import logger
+from clockwork_client.worker.pauses import asked_pause
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 #: Heartbeats in the time of one lease.
 BEATS_PER_LEASE = 6
@@ -79,11 +84,8 @@ class Beats:
             if not attempt.over and attempt.is_lost(now):
                 attempt.end("the claim was not renewed in time, or its deadline is over")
         waiting = [one for one in self._desk.all() if not one.over and one.token not in self._under_way]
-        if not any(_due_at(one) <= now for one in waiting):
-            return
-        due = [one for one in waiting if _due_at(one) <= now + one.lease_seconds / 60]
-        for begin in range(0, len(due), MOST_BEATS):
-            self._put(due[begin : begin + MOST_BEATS])
+        for batch in _batches(waiting, now):
+            self._put(batch)
 
     def _put(self, attempts: Sequence[Attempt]) -> None:
         """Have a call sent by a thread of the senders: one that does not end must not keep others from their count."""
@@ -91,40 +93,46 @@ class Beats:
         try:
             self._senders.submit(self._send_all, attempts)
         except RuntimeError as error:
-            log.warning("no thread can be started to send heartbeats: %s", error)
             self._send_all(attempts)
+            log.warning("no thread can be started to send heartbeats: %s", error)
 
     def _send_all(self, attempts: Sequence[Attempt]) -> None:
         try:
             self._send(attempts, is_telling=True)
         except Exception:
-            log.exception("%d heartbeats could not be sent", len(attempts))
             for attempt in attempts:
                 self._beat_soon(attempt)
+            log.exception("%d heartbeats could not be sent", len(attempts))
         finally:
             self._under_way.difference_update(one.token for one in attempts)
             self._woken.set()
 
-    def _send(self, waiting: Sequence[Attempt], *, is_telling: bool) -> None:
+    def _send(self, waiting: Sequence[Attempt], *, is_telling: bool) -> bool:
+        """Whether the API has answered, or nobody waits for that any more."""
         # A call that has waited for its thread must not revive a claim that is over here.
         if not (attempts := [one for one in waiting if not one.is_lost(self._clock.now())]):
-            return
-        shortest = min(one.lease_seconds for one in attempts) / BEATS_PER_LEASE
+            return True
         news = [one.take_news() if is_telling else {} for one in attempts]
         beats = [{"token": one.token, **told} for one, told in zip(attempts, news, strict=True)]
         sent_at = self._clock.now()
-        # It is not repeated once a claim is over here: somebody else may have been told so by then.
-        left = min(one.lease_until for one in attempts) - sent_at
         try:
-            answers = self._calls.beat(beats, max(0.05, min(shortest, left)))
+            answers = self._calls.beat(beats, max(0.05, min(_budget(one, sent_at) for one in attempts)))
         except Exception as error:  # noqa: BLE001 - whatever the signer or its library says; a later call may get through
-            log.warning("%d heartbeats have no certain answer: %s: %s", len(attempts), type(error).__name__, error)
-            if any(news) and _may_be_of_the_news(error):
-                self._send(attempts, is_telling=False)
-                return
-            answers = [{}] * len(attempts)
+            self._fail(attempts, news, error)
+            return False
         for attempt, told, answer in zip(attempts, news, answers, strict=True):
             self._take(attempt, answer, told, sent_at)
+        return True
+
+    def _fail(self, attempts: Sequence[Attempt], news: Sequence[dict[str, object]], error: Exception) -> None:
+        """Send what has no answer again: at once without the news, if those may be the cause, or else soon."""
+        # They are the cause only if the call gets through without them.
+        is_mended = any(news) and _may_be_of_the_news(error) and self._send(attempts, is_telling=False)
+        if not is_mended:
+            for attempt, told in zip(attempts, news, strict=True):
+                attempt.give_back_news(told)
+                self._beat_soon(attempt, asked_pause(error))
+        log.warning("%d heartbeats have no certain answer: %s: %s", len(attempts), type(error).__name__, error)
 
     def _take(self, attempt: Attempt, answer: dict[str, object], told: dict[str, object], sent_at: float) -> None:
         if answer.get("outcome") == "stale":
@@ -142,8 +150,10 @@ class Beats:
         if answer.get("cancelRequested") is True:
             attempt.ask_to_cancel()
 
-    def _beat_soon(self, attempt: Attempt) -> None:
-        attempt.beaten_at = self._clock.now() + AGAIN_SECONDS - attempt.lease_seconds / BEATS_PER_LEASE
+    def _beat_soon(self, attempt: Attempt, asked_for: float = 0.0) -> None:
+        """Have a heartbeat sent again within a sixth of its lease; the API may have asked for a pause (s)."""
+        between = attempt.lease_seconds / BEATS_PER_LEASE
+        attempt.beaten_at = self._clock.now() + min(max(AGAIN_SECONDS, asked_for), between) - between
 
     def _until_next(self) -> float:
         now = self._clock.now()
@@ -156,6 +166,31 @@ class Beats:
 
 def _due_at(attempt: Attempt) -> float:
     return attempt.beaten_at + attempt.lease_seconds / BEATS_PER_LEASE
+
+
+def _budget(attempt: Attempt, now: float) -> float:
+    """So long (s) a call may take that renews this claim.
+
+    It is not repeated once the claim is over here, when somebody else may have been told so already.
+    """
+    return min(attempt.lease_seconds / BEATS_PER_LEASE, attempt.lease_until - now)
+
+
+def _batches(waiting: Sequence[Attempt], now: float) -> list[list[Attempt]]:
+    """What is due, with what is due soon, by the call.
+
+    A call has the time of its shortest budget. An attempt that has more than twice as much goes in another call, which
+    the API has the time to answer.
+    """
+    soon = [one for one in waiting if _due_at(one) <= now + one.lease_seconds / 60]
+    budgets = {one.token: _budget(one, now) for one in soon}
+    batches: list[list[Attempt]] = []
+    for attempt in sorted(soon, key=lambda one: (-budgets[one.token], _due_at(one))):
+        last = batches[-1] if batches else []
+        if not last or len(last) == MOST_BEATS or budgets[attempt.token] < budgets[last[0].token] / 2:
+            batches.append([])
+        batches[-1].append(attempt)
+    return [batch for batch in batches if any(_due_at(one) <= now for one in batch)]
 
 
 def _may_be_of_the_news(error: Exception) -> bool:

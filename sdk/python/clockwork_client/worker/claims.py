@@ -7,21 +7,21 @@ a while. An attempt cannot be started here: its hand is free again, and the othe
 
 from __future__ import annotations
 
-import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from threading import Event
 from typing import Any
 
-from clockwork_client.errors import Refused, TooManyRequests
+from clockwork_client.errors import Refused
 from clockwork_client.worker.attempt import Attempt
 from clockwork_client.worker.calls import Calls
 from clockwork_client.worker.clock import Clock
 from clockwork_client.worker.hands import Hands
-from clockwork_client.worker.pauses import Brake
+from clockwork_client.worker.logs import logger
+from clockwork_client.worker.pauses import Brake, asked_pause
 from clockwork_client.worker.queues import Queue, Ticket
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 #: So often a ticket is asked for that the API has no answer about, with a second between.
 _TRIES = 3
@@ -58,13 +58,13 @@ class Claims:
         try:
             self._until_answered(waiting)
         except Refused as error:
-            log.warning("%d tickets of %s go back, as their claims were refused: %s", len(waiting), priority, error)
+            self.brake.pull(asked_at, asked_pause(error))
             self.give_back(priority, list(waiting.values()))
-            self.brake.pull(asked_at, error.retry_after if isinstance(error, TooManyRequests) else None)
+            log.warning("%d tickets of %s go back, as their claims were refused: %s", len(waiting), priority, error)
             return False
         except Exception as error:  # noqa: BLE001 - one batch ends here; its tickets come back
+            self.brake.pull(asked_at, asked_pause(error))
             log.warning("%d tickets of %s have no certain answer: %s", len(waiting), priority, error)
-            self.brake.pull(asked_at)
             return False
         finally:
             self._hands.give(len(waiting))
@@ -102,20 +102,21 @@ class Claims:
                 continue
             # From here on its hand is the attempt's, or free.
             del waiting[claim_id]
-            if not self._begin(answer, sent_at, answered_at):
+            if answer.get("outcome") == "start":
+                self._begin(answer, sent_at, answered_at)
+            else:
                 self._hands.give()
 
-    def _begin(self, answer: Mapping[str, Any], sent_at: float, answered_at: float) -> bool:
-        if answer.get("outcome") != "start":
-            return False
+    def _begin(self, answer: Mapping[str, Any], sent_at: float, answered_at: float) -> None:
+        """Start an attempt, or free its hand; the others of its call are none of its business."""
+        is_begun, name = False, "an attempt"
         try:
             attempt = Attempt(answer, sent_at, answered_at)
-        except (KeyError, TypeError, ValueError) as error:
-            log.exception("an answer to a claim cannot be read: %s", type(error).__name__)
-            return False
-        try:
+            name = attempt.execution_id
             self._start(attempt)
-        except Exception:
-            log.exception("%s cannot be started", attempt.execution_id)
-            return False
-        return True
+            is_begun = True
+        except Exception as error:
+            log.exception("%s cannot be started: %s", name, type(error).__name__)
+        finally:
+            if not is_begun:
+                self._hands.give()

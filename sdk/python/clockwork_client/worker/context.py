@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from contextvars import copy_context
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from threading import Lock
 from typing import Any, Protocol
 
 from clockwork_client.worker.attempt import Attempt, Cancelled, Checkpoint, Lost
 from clockwork_client.worker.clock import Clock
+from clockwork_client.worker.threads import Threads
 
 #: The longest message of a heartbeat.
 LONGEST_MESSAGE = 256
+#: So many checkpoints of `async` handlers are kept at once. The threads of their loop are left to the handlers.
+_KEPT_AT_ONCE = 16
+_keeping = Threads(_KEPT_AT_ONCE, "clockwork-checkpoint")
 
 
 class Keeps(Protocol):
@@ -47,6 +53,8 @@ class Context:
         self.last_checkpoint: Checkpoint | None = attempt.checkpoint
         self._sequence = attempt.checkpoint.sequence if attempt.checkpoint else 0
         self._keeping = Lock()
+        #: Whose turn it is among the coroutines of a loop, so that those that wait hold no thread.
+        self._turns: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
 
     @property
     def lost(self) -> bool:
@@ -82,7 +90,15 @@ class Context:
 
     async def checkpoint_async(self, value: Any) -> None:
         """As `checkpoint`, for handlers that are `async`: the loop goes on meanwhile."""
-        await asyncio.to_thread(self.checkpoint, value)
+        async with self._turn():
+            await _keeping.run(partial(copy_context().run, self.checkpoint, value))
+
+    def _turn(self) -> asyncio.Lock:
+        """The lock of this loop; a plain handler may run several, one after the other."""
+        loop = asyncio.get_running_loop()
+        if self._turns is None or self._turns[0] is not loop:
+            self._turns = loop, asyncio.Lock()
+        return self._turns[1]
 
     def _raise(self) -> None:
         if self.lost:

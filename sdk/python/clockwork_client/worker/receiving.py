@@ -4,14 +4,14 @@ A queue that had nothing is asked with a long poll that holds no hand. One that 
 in the proportion of the priorities. What comes when no hand is free any more waits for one, and else goes back. While
 too many outcomes wait for the API to take them, nothing is received.
 
-How it fails. SQS or the API gives no answer: the worker waits, up to half a minute, and goes on; tickets come back by
-themselves when their visibility ends. The API refuses claims: the tickets go back, and the worker asks for one at a
-time, ever more rarely, until a claim is answered. The worker dies: claims end, tickets come back.
+How it fails. SQS or the API gives no answer: the worker waits, up to half a minute, and goes on, alive; tickets come
+back by themselves when their visibility ends. A poll does not end: a probe takes the worker for stuck. The API refuses
+claims: the tickets go back, and the worker asks for one at a time, ever more rarely, until a claim is answered. The
+worker dies: claims end, tickets come back.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from threading import Event, Lock, Thread
 
@@ -22,10 +22,11 @@ from clockwork_client.worker.clock import Clock
 from clockwork_client.worker.desk import Desk
 from clockwork_client.worker.draws import Draws
 from clockwork_client.worker.hands import Hands
+from clockwork_client.worker.logs import logger
 from clockwork_client.worker.pauses import Pauses
 from clockwork_client.worker.queues import Queue, Ticket
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 #: The longest poll of SQS (s).
 LONG_POLL = 20
@@ -50,7 +51,7 @@ class Receiving:
         self._draws = Draws(queues)
         self._busy = Busy(queues)
         self._drawing = Lock()
-        self._received_at = clock.now()
+        self._polled_at = clock.now()
         # No thread is made later on, when the machine may have none left.
         self._threads = [
             Thread(target=self._poll, args=(one,), name=f"clockwork-poll-{one}", daemon=True) for one in queues
@@ -77,9 +78,9 @@ class Receiving:
         return not any(thread.is_alive() for thread in self._threads)
 
     def seconds_since_receive(self) -> float:
-        """How long ago SQS answered last; 0 while hands or desk are full, when nothing is to be received."""
+        """How long ago a poll ended last, however; 0 while hands or desk are full, when nothing is to be received."""
         is_full = self._hands.free == 0 or self._desk.is_full()
-        return 0.0 if is_full else self._clock.now() - self._received_at
+        return 0.0 if is_full else self._clock.now() - self._polled_at
 
     def _poll(self, priority: str) -> None:
         """Long polls of one queue, while it is quiet and a hand is free."""
@@ -155,8 +156,11 @@ class Receiving:
         return is_answered
 
     def _receive(self, priority: str, most: int, seconds: int) -> Sequence[Ticket]:
-        tickets = self._queues[priority].receive(most, seconds)
-        self._received_at = self._clock.now()
+        try:
+            tickets = self._queues[priority].receive(most, seconds)
+        finally:
+            # One that fails says so of SQS, or of the way there: a restart would mend neither, and end the handlers.
+            self._polled_at = self._clock.now()
         if self._is_over.is_set() and tickets:
             self._claims.give_back(priority, tickets)
             return ()

@@ -3,26 +3,32 @@
 How it fails. A call has no answer, or an item is `unavailable`: it is sent again, as the same report under the same
 token is taken once only. An item is `stale`: somebody else has the attempt, and nothing was changed. A call is refused
 for one item's fault: each of its items is sent alone, and of the faulty one less is told. A call is refused for
-anything else, as a signature is while the machine's clock is wrong: it is sent again as it was. The worker dies: its
-claims end, and the attempts are retried as WORKER_LOST.
+anything else, as a signature is while the machine's clock is wrong: it is sent again as it was. Pauses between calls
+that fail grow to five seconds, or are as the API asks, up to a quarter of a minute; they are cut short for an outcome
+whose claim would be over. The worker dies: its claims end, and the attempts are retried as WORKER_LOST.
 """
 
 from __future__ import annotations
 
-import logging
+import math
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Event, Lock, Thread
 from typing import Any, NamedTuple
 
 from clockwork_client.errors import BadRequest, ClockworkError, Invalid, Refused, TooLarge
 from clockwork_client.worker.attempt import Attempt
+from clockwork_client.worker.busy import FETCHES_AT_ONCE
 from clockwork_client.worker.calls import MOST_OUTCOMES, Calls
 from clockwork_client.worker.clock import Clock
 from clockwork_client.worker.desk import Desk
+from clockwork_client.worker.logs import logger
 from clockwork_client.worker.outcomes import is_encodable, lesser
+from clockwork_client.worker.pauses import Brake, asked_pause
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 #: So long (s) a report waits for others to share its call.
 LINGER = 0.01
@@ -30,8 +36,13 @@ LINGER = 0.01
 _LATE_SECONDS = 60.0
 #: What refuses a call for its body. Any other refusal is of who asks, or of how it came here, and may pass.
 _OF_THE_BODY = (BadRequest, TooLarge, Invalid)
-_THREADS = 2
+#: As many as there are fetches: outcomes must not leave more slowly than work may come in.
+_THREADS = FETCHES_AT_ONCE
 _AGAIN_SECONDS = 0.5
+#: The longest pauses (s): less than a drained worker waits for an outcome to be taken, and what the API may ask for.
+_LONGEST_PAUSE, _LONGEST_ASKED = 5.0, 15.0
+#: So long (s) calls that are under way may take to end.
+_STOPPING = 10.0
 
 
 class _Report(NamedTuple):
@@ -52,6 +63,11 @@ class Reports:
         self._calls = calls
         self._clock = clock
         self._waiting: SimpleQueue[_Report | None] = SimpleQueue()
+        #: Held by the one thread that takes outcomes: threads that took them at once would share out those of a call.
+        self._taking = Lock()
+        self._is_over = Event()
+        self._brake = Brake(clock, self._is_over, _AGAIN_SECONDS, _LONGEST_PAUSE, _LONGEST_ASKED)
+        # No thread is made later on, when the machine may have none left.
         self._threads = [
             Thread(target=self._run, name=f"clockwork-reports-{number}", daemon=True) for number in range(_THREADS)
         ]
@@ -67,76 +83,97 @@ class Reports:
 
     def stop(self) -> None:
         """End; what was not taken by then is not told."""
+        self._is_over.set()
         for _ in self._threads:
             self._waiting.put(None)
+        ends_at = time.monotonic() + _STOPPING
         for thread in self._threads:
-            thread.join(timeout=5)
+            thread.join(timeout=max(0.0, ends_at - time.monotonic()))
 
     def _run(self) -> None:
-        while (first := self._waiting.get()) is not None:
-            batch, is_last = self._with_others(first)
+        is_last = False
+        while not is_last:
+            batch, is_last = self._take()
             try:
                 self._tell(batch)
             except Exception:
-                log.exception("outcomes could not be told")
                 self._again(batch)
-            if is_last:
-                self._waiting.put(None)
+                log.exception("outcomes could not be told")
 
-    def _with_others(self, first: _Report) -> tuple[list[_Report], bool]:
-        batch = [first]
-        try:
+    def _take(self) -> tuple[list[_Report], bool]:
+        """What shares the next call, and whether it is the last of this thread."""
+        batch: list[_Report] = []
+        with self._taking, suppress(Empty):
             while len(batch) < MOST_OUTCOMES:
-                report = self._waiting.get(timeout=LINGER)
+                report = self._waiting.get(timeout=LINGER if batch else None)
                 if report is None:
                     return batch, True
                 batch.append(report)
-        except Empty:
-            pass
         return batch, False
 
     def _tell(self, batch: Sequence[_Report]) -> None:
+        if not batch:
+            return
+        self._brake.wait(self._patience(batch))
         if left := self._untold(batch):
             self._again(left)
 
+    def _patience(self, batch: Sequence[_Report]) -> float:
+        """So long (s) a pause may keep these back: half of what is left of their claims, while something is."""
+        now = self._clock.now()
+        left = [_ends_at(one.attempt) - now for one in batch]
+        return max(_AGAIN_SECONDS, min((one for one in left if one > 0), default=math.inf) / 2)
+
     def _untold(self, batch: Sequence[_Report]) -> list[_Report]:
         """Send outcomes; those that have to be sent again, in the form in which they may be taken."""
+        sent_at = self._clock.now()
         try:
             answers = self._calls.report([{"token": one.attempt.token, **one.outcome} for one in batch])
         except _OF_THE_BODY as error:
             return self._apart(batch, error)
         except ClockworkError as error:
+            self._brake.pull(sent_at, asked_pause(error))
             log.warning("%d outcomes have no certain answer: %s", len(batch), error)
             return list(batch)
         except Exception:
             # Credentials that cannot be renewed, or an outcome that was changed since.
+            left = [one if is_encodable(one.outcome) else one.less("it cannot be encoded") for one in batch]
+            if all(one is sent for one, sent in zip(left, batch, strict=True)):
+                self._brake.pull(sent_at)
             log.exception("%d outcomes could not be sent", len(batch))
-            return [one if is_encodable(one.outcome) else one.less("it cannot be encoded") for one in batch]
+            return left
+        self._brake.release(sent_at)
         return [one for one, answer in zip(batch, answers, strict=True) if not self._is_taken(one.attempt, answer)]
 
     def _apart(self, batch: Sequence[_Report], error: Refused) -> list[_Report]:
         """A fault of one outcome refuses a call as a whole: the others go alone, and of the faulty one less is told."""
         if len(batch) > 1:
-            return [left for report in batch for left in self._untold([report])]
+            # Once one of them meets a pause, the rest keeps it.
+            return [left for one in batch for left in ([one] if self._brake.is_on else self._untold([one]))]
         (report,) = batch
-        log.error("the outcome of %s was refused: %s", report.attempt.execution_id, error)
         less = report.less(str(error))
+        log.error("the outcome of %s was refused: %s", report.attempt.execution_id, error)
         return [report] if less is report else self._untold([less])
 
     def _is_taken(self, attempt: Attempt, answer: dict[str, Any]) -> bool:
         if answer.get("outcome") not in ("ok", "stale"):
             return False
+        self._desk.drop(attempt)
         if answer["outcome"] == "stale":
             log.warning("%s ended for somebody else: its outcome counts no more", attempt.execution_id)
-        self._desk.drop(attempt)
         return True
 
     def _again(self, batch: Sequence[_Report]) -> None:
         self._clock.sleep(_AGAIN_SECONDS)
         for report in batch:
             attempt = report.attempt
-            if self._clock.now() > min(attempt.lease_until, attempt.deadline_at) + _LATE_SECONDS:
-                log.error("the outcome of %s could not be told in time", attempt.execution_id)
+            if self._clock.now() > _ends_at(attempt) + _LATE_SECONDS:
                 self._desk.drop(attempt)
+                log.error("the outcome of %s could not be told in time", attempt.execution_id)
             else:
                 self._waiting.put(report)
+
+
+def _ends_at(attempt: Attempt) -> float:
+    """When its claim is over, unless a heartbeat renews it."""
+    return min(attempt.lease_until, attempt.deadline_at)

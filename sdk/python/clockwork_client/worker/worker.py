@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 log = logger(__name__)
 
-#: So long (s) the API may take to be told what was handed back.
+#: So long (s) the API may take to be told what was handed back, anew each time that it has taken some of it.
 _FAREWELL = 10.0
 #: So long (s) it may take in any case: whoever sends a signal twice at once does not want work to be lost.
 _LEAST_FAREWELL = 1.0
@@ -99,7 +99,7 @@ class Worker:
         self._is_draining.set()
 
     def seconds_since_receive(self) -> float:
-        """How long ago the queues answered last: for a probe that restarts a worker that is stuck."""
+        """How long ago a poll of the queues ended last, however: for a probe that restarts a worker that is stuck."""
         return self._receiving.seconds_since_receive()
 
     def _take_up(self, attempt: Attempt) -> None:
@@ -129,15 +129,24 @@ class Worker:
         log.info("the worker %s has ended", self.worker_id)
 
     def _say_farewell(self, hurries: int) -> None:
+        """Hand back the rest. That goes on while the API takes it: thousands need many calls."""
         self._handlers.hand_back()
-        self._until(self._desk.is_empty, _FAREWELL, hurries, least=_LEAST_FAREWELL)
+        never, begun_at, left = Event(), self._clock.now(), len(self._desk.all())
+        ends_at = begun_at + _FAREWELL
+        while left:
+            self._clock.wait(never, _LOOKS_EVERY)
+            before, left, now = left, len(self._desk.all()), self._clock.now()
+            if left < before:
+                ends_at = now + _FAREWELL
+            if now >= (ends_at if self._hurries <= hurries else begun_at + _LEAST_FAREWELL):
+                return
 
     def _stop_telling(self) -> None:
         self._reports.stop()
         self._beats.stop()
 
-    def _until(self, is_done: Callable[[], bool], seconds: float, hurries: int, least: float = 0.0) -> None:
-        """Wait until something is done, for so long at the most; for `least` only, once it was hurried more often."""
-        never, begun_at = Event(), self._clock.now()
-        while not is_done() and self._clock.now() < begun_at + (seconds if self._hurries <= hurries else least):
+    def _until(self, is_done: Callable[[], bool], seconds: float, hurries: int) -> None:
+        """Wait until something is done, for so long at the most; no longer, once it was hurried more often."""
+        never, ends_at = Event(), self._clock.now() + seconds
+        while not is_done() and self._clock.now() < ends_at and self._hurries <= hurries:
             self._clock.wait(never, _LOOKS_EVERY)
