@@ -30,7 +30,7 @@ _PATIENCE = 5.0
 @click.option("--concurrency", type=click.IntRange(1, 10_000), default=10, help="Handlers that run at once (10).")
 @click.option("--drain", type=click.FloatRange(0), default=30.0, metavar="SECONDS", help="For handlers to end (30).")
 @click.option("--worker-id", metavar="ID", help="Shown with its attempts; made of host and process unless given.")
-@click.option("--alive-file", type=click.Path(path_type=Path), help="Touched while the queues answer, for a probe.")
+@click.option("--alive-file", type=click.Path(path_type=Path), help="Touched while polls end, for a probe.")
 @click.pass_obj
 def worker(
     state: State, where: str, concurrency: int, drain: float, worker_id: str | None, alive_file: Path | None

@@ -28,7 +28,7 @@ _before: dict[signal.Signals, Any] = {}
 def run_until_signalled(worker: Worker, alive_file: Path | None = None) -> None:
     """Work until SIGTERM or SIGINT, and drain; raises what the worker raises.
 
-    `alive_file` is touched while the queues answer, for a probe. One that cannot be touched is tried again.
+    `alive_file` is touched while polls of the queues end, for a probe. One that cannot be touched is tried again.
     """
     ended, signalled, failures = Event(), list[int](), list[BaseException]()
     # A handler runs between any two instructions of the main thread, also of another signal's handler. So it takes no
