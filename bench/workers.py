@@ -5,18 +5,18 @@
 - Takeover: a worker is killed in the middle of a job that has kept a checkpoint; another goes on from it.
 - Drain: a worker with a drain time of 0 gets SIGTERM in the middle of a job; another starts it anew.
 - Low's share: 400 jobs of each priority wait; of the first 390 that start, one in 13 is to be of low.
-- Flood: a quiet client has 100 jobs over 40 s, for two processes: first alone, once the watches of earlier scenes have
-  come; then beside another client's jobs, all due at once, each of which holds a hand for half a second to one and a
-  half; then beside such jobs that last a second each, so that hands come free in step. A flood has every hand for ten
-  seconds or so before the quiet client's jobs come: its first claims start environments of Lambdas, eight at once,
-  which takes two cores some seconds. Three such floods follow one another, and the median of their percentiles counts:
-  of 100 jobs it is the second latest, so that one pause of a shared machine would decide.
+- Flood: a quiet client has 100 jobs over 40 s, for two processes: on a stack of their own: first alone; then beside
+  another client's jobs, all due at once, each of which holds a hand for half a second to one and a half; then beside
+  such jobs that last a second each, so that hands come free in step. A flood has every hand for ten seconds or so
+  before the quiet client's jobs come: its first claims start environments of Lambdas, eight at once, which takes two
+  cores some seconds. Three such floods follow one another, and the median of their percentiles counts: of 100 jobs it
+  is the second latest, so that one pause of a shared machine would decide.
 
     python -m bench.workers [--json]
 
 `lost` and `duplicates` count the jobs of the first two, and those of the quiet client. Takeover and drain are from the
 signal to the beginning of the handler elsewhere. The last line of standard output is one JSON object. Exits 1 if a
-bound is missed: that of a flood is twice max(alone, 50 ms), as in `bench.isolation`. About fourteen minutes, most of
+bound is missed: that of a flood is twice max(alone, 50 ms), as in `bench.isolation`. About thirteen minutes, most of
 it the emulator's.
 """
 
@@ -66,21 +66,22 @@ def measured() -> dict[str, Any]:
         late = lateness(fleet, counted)
         took_over = takeover(fleet)
         drained = drain(fleet)
-        share = low_share(fleet)
-        alone, flooded, in_step = flood(fleet, counted)
-        return {
-            "jobsPerSecond": rates,
-            "startLatenessP99Ms": late,
-            "takeoverSeconds": took_over,
-            "leaseSeconds": fleet.cw.pools.get(POOL).lease_seconds,
-            "drainSeconds": drained,
-            "lowShare": share,
-            "floodedP99Ms": flooded,
-            "floodedInStepP99Ms": in_step,
-            "aloneP99Ms": alone,
-            "lost": counted["lost"],
-            "duplicates": counted["duplicates"],
-        }
+        share, lease_seconds = low_share(fleet), fleet.cw.pools.get(POOL).lease_seconds
+    with tempfile.TemporaryDirectory() as folder, server(Screen()) as ready:
+        alone, flooded, in_step = flood(Fleet(Path(folder), ready), counted)
+    return {
+        "jobsPerSecond": rates,
+        "startLatenessP99Ms": late,
+        "takeoverSeconds": took_over,
+        "leaseSeconds": lease_seconds,
+        "drainSeconds": drained,
+        "lowShare": share,
+        "floodedP99Ms": flooded,
+        "floodedInStepP99Ms": in_step,
+        "aloneP99Ms": alone,
+        "lost": counted["lost"],
+        "duplicates": counted["duplicates"],
+    }
 
 
 def broken(result: Mapping[str, Any]) -> list[str]:
@@ -172,7 +173,6 @@ def low_share(fleet: Fleet) -> float:
 def flood(fleet: Fleet, counted: Counter[str]) -> tuple[float, float, float]:
     """The 99th percentiles (ms) of the quiet client: alone, beside a flood, and beside one in step."""
     quiet, loud = fleet.other_client("quiet"), fleet.other_client("loud")
-    time.sleep(fleet.cw.pools.get(POOL).lease_seconds + 10)
     with fleet.worker(), fleet.worker():
         fleet.create("warmed", 40)
         until(lambda: len(fleet.begun("warmed")) >= 40, "the first jobs")

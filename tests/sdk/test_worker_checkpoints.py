@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,6 @@ from clockwork_client.errors import NotCertain
 from clockwork_client.transport import NoAnswer, Request, Response
 from clockwork_client.worker import Context, Pool, calls
 from clockwork_client.worker.clock import Monotonic
-from clockwork_client.worker.threads import Threads
 from tests.sdk.fleet import PATIENCE, Fleet
 from tests.sdk.workshop import ended, told, worker_of, working
 
@@ -162,62 +160,3 @@ def test_a_checkpoint_is_kept_among_the_variables_of_its_handler(pool: Pool, fle
     with working(worker_of(pool, fleet)):
         fleet.wait_for(ended(work_))
     assert seen == ["acme"]
-
-
-class TestThreads:
-    def test_what_a_call_raises_is_raised_where_it_is_awaited(self) -> None:
-        with pytest.raises(ZeroDivisionError):
-            asyncio.run(Threads(1, "test").run(lambda: 1 / 0))
-
-    def test_no_more_begin_than_are_allowed_and_a_free_one_is_used_again(self) -> None:
-        threads, names = Threads(2, "test"), set[str]()
-
-        def call() -> None:
-            names.add(threading.current_thread().name)
-            time.sleep(0.01)
-
-        async def calls(count: int) -> None:
-            await asyncio.gather(*(threads.run(call) for _ in range(count)))
-
-        asyncio.run(calls(6))
-        assert names == {"test-1", "test-2"}
-
-    def test_a_call_that_is_cancelled_before_its_turn_never_begins(self) -> None:
-        threads, gate, done = Threads(1, "test"), threading.Event(), list[int]()
-
-        async def cancelled() -> None:
-            first = asyncio.ensure_future(threads.run(lambda: gate.wait(PATIENCE)))
-            second = asyncio.ensure_future(threads.run(lambda: done.append(1)))
-            await asyncio.sleep(0.01)
-            second.cancel()
-            await asyncio.sleep(0)
-            gate.set()
-            await first
-            await threads.run(lambda: done.append(2))
-
-        asyncio.run(cancelled())
-        assert done == [2]
-
-    def test_a_machine_without_more_threads_goes_on_with_those_it_has(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        threads, start = Threads(3, "test"), threading.Thread.start
-
-        def one_only(thread: threading.Thread) -> None:
-            if thread.name != "test-1":
-                raise RuntimeError("can't start new thread")
-            start(thread)
-
-        async def calls() -> list[int]:
-            found: list[int] = await asyncio.gather(*(threads.run(lambda: 1) for _ in range(5)))
-            return found
-
-        monkeypatch.setattr(threading.Thread, "start", one_only)
-        assert asyncio.run(calls()) == [1] * 5
-
-    @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-    def test_a_child_of_a_fork_has_threads_of_its_own(self) -> None:
-        threads = Threads(1, "test")
-        asyncio.run(threads.run(lambda: None))
-        child = os.fork()
-        if not child:
-            os._exit(asyncio.run(threads.run(lambda: 7)))
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7

@@ -72,6 +72,21 @@ def test_calls_run_beside_each_other_in_no_more_threads_than_are_wanted(threads:
     assert all(one.daemon for one in threads._begun)
 
 
+def test_there_are_no_more_threads_than_they_may_be_and_they_bear_their_name() -> None:
+    threads, names, gate = DaemonThreads(2, "test"), list[str](), threading.Event()
+
+    def call() -> None:
+        names.append(threading.current_thread().name)
+        gate.wait(PATIENCE)
+
+    futures = [threads.submit(call) for _ in range(4)]
+    gate.set()
+    for one in futures:
+        one.result(PATIENCE)
+    threads.shutdown()
+    assert {*names} == {"test-1", "test-2"}
+
+
 def test_a_thread_that_is_free_is_used_again(threads: DaemonThreads) -> None:
     for number in range(5):
         assert threads.submit(pow, 2, exp=number).result(PATIENCE) == 2**number

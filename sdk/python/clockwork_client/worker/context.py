@@ -11,13 +11,13 @@ from typing import Any, Protocol
 
 from clockwork_client.worker.attempt import Attempt, Cancelled, Checkpoint, Lost
 from clockwork_client.worker.clock import Clock
-from clockwork_client.worker.threads import Threads
+from clockwork_client.worker.executor import DaemonThreads
 
 #: The longest message of a heartbeat.
 LONGEST_MESSAGE = 256
 #: So many checkpoints of `async` handlers are kept at once. The threads of their loop are left to the handlers.
 _KEPT_AT_ONCE = 16
-_keeping = Threads(_KEPT_AT_ONCE, "clockwork-checkpoint")
+_keeping = DaemonThreads(_KEPT_AT_ONCE, "clockwork-checkpoint")
 
 
 class Keeps(Protocol):
@@ -91,7 +91,8 @@ class Context:
     async def checkpoint_async(self, value: Any) -> None:
         """As `checkpoint`, for handlers that are `async`: the loop goes on meanwhile."""
         async with self._turn():
-            await _keeping.run(partial(copy_context().run, self.checkpoint, value))
+            keep = partial(copy_context().run, self.checkpoint, value)
+            await asyncio.get_running_loop().run_in_executor(_keeping, keep)
 
     def _turn(self) -> asyncio.Lock:
         """The lock of this loop; a plain handler may run several, one after the other."""

@@ -1,6 +1,7 @@
-"""Threads for what `async` handlers hand to others, as by `asyncio.to_thread`. A process ends without them.
+"""Threads for what `async` handlers hand to others, as by `asyncio.to_thread`, and for their checkpoints.
 
-Those of Python's own ThreadPoolExecutor keep a process until they have ended, although their work was handed back.
+A process ends without them. Those of Python's own ThreadPoolExecutor keep it until they have ended, although their work
+was handed back.
 
 How it fails. The machine has no thread more: those that there are do the calls, and RuntimeError is raised if there are
 none. A call that has ended without a result raises what it raised where its future is awaited.
@@ -25,10 +26,14 @@ _Call = tuple["Future[Any]", Callable[[], Any]]
 
 
 class DaemonThreads(ThreadPoolExecutor):
-    """An executor whose threads are daemons. A loop takes none but a ThreadPoolExecutor: nothing of it is used here."""
+    """An executor whose threads are daemons. A loop takes none but a ThreadPoolExecutor: nothing of it is used here.
 
-    def __init__(self) -> None:
-        self._most = min(32, (os.cpu_count() or 1) + 4)
+    `most`: so many threads there are at the most; as many as Python's own has, unless given.
+    """
+
+    def __init__(self, most: int | None = None, name: str = "clockwork-to-thread") -> None:
+        self._most = most or min(32, (os.cpu_count() or 1) + 4)
+        self._name = name
         super().__init__(self._most)
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
         self._begun: list[Thread] = []
@@ -62,7 +67,7 @@ class DaemonThreads(ThreadPoolExecutor):
                 thread.join()
 
     def _begin(self) -> None:
-        thread = Thread(target=self._serve, name=f"clockwork-to-thread-{len(self._begun) + 1}", daemon=True)
+        thread = Thread(target=self._serve, name=f"{self._name}-{len(self._begun) + 1}", daemon=True)
         try:
             thread.start()
         except RuntimeError:
