@@ -5,7 +5,7 @@
 - Takeover: a worker is killed in the middle of a job that has kept a checkpoint; another goes on from it.
 - Drain: a worker with a drain time of 0 gets SIGTERM in the middle of a job; another starts it anew.
 - Low's share: 400 jobs of each priority wait; of the first 390 that start, one in 13 is to be of low.
-- Flood: a quiet client has 100 jobs over 40 s, for two processes: on a stack of their own: first alone; then beside
+- Flood: a quiet client has 100 jobs over 40 s, for two processes on a stack of their own: first alone; then beside
   another client's jobs, all due at once, each of which holds a hand for half a second to one and a half; then beside
   such jobs that last a second each, so that hands come free in step. A flood has every hand for ten seconds or so
   before the quiet client's jobs come: its first claims start environments of Lambdas, eight at once, which takes two

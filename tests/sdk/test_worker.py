@@ -19,16 +19,6 @@ from tests.sdk.workshop import ended, worker_of, working
 PRIORITIES = ("high", "normal", "low")
 
 
-@pytest.fixture
-def pool() -> Pool:
-    return Pool("batch-etl")
-
-
-@pytest.fixture
-def fleet() -> Fleet:
-    return Fleet(Monotonic())
-
-
 def test_a_job_is_done_and_its_result_told(pool: Pool, fleet: Fleet) -> None:
     seen: list[Any] = []
 

@@ -25,11 +25,6 @@ from tests.sdk.workshop import ended, told, worker_of, working
 
 
 @pytest.fixture
-def pool() -> Pool:
-    return Pool("batch-etl")
-
-
-@pytest.fixture
 def clock() -> VirtualClock:
     return VirtualClock()
 

@@ -14,19 +14,8 @@ import pytest
 from clockwork_client.errors import NotCertain
 from clockwork_client.transport import NoAnswer, Request, Response
 from clockwork_client.worker import Context, Pool, calls
-from clockwork_client.worker.clock import Monotonic
 from tests.sdk.fleet import PATIENCE, Fleet
 from tests.sdk.workshop import ended, told, worker_of, working
-
-
-@pytest.fixture
-def pool() -> Pool:
-    return Pool("batch-etl")
-
-
-@pytest.fixture
-def fleet() -> Fleet:
-    return Fleet(Monotonic())
 
 
 def test_a_checkpoint_without_an_answer_cannot_come_behind_the_next_one(

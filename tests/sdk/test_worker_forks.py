@@ -14,22 +14,11 @@ from typing import Any
 import pytest
 
 from clockwork_client.worker import Pool
-from clockwork_client.worker.clock import Monotonic
 from clockwork_client.worker.signals import run_until_signalled
 from tests.sdk.fleet import PATIENCE, Fleet
 from tests.sdk.workshop import ended, told, worker_of, working
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform has no fork")
-
-
-@pytest.fixture
-def pool() -> Pool:
-    return Pool("batch-etl")
-
-
-@pytest.fixture
-def fleet() -> Fleet:
-    return Fleet(Monotonic())
 
 
 def status_of(child: int) -> int:

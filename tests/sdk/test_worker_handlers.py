@@ -14,19 +14,8 @@ import pytest
 from clockwork_client import pool as to_pool
 from clockwork_client.testing import VirtualClockwork, run_handler
 from clockwork_client.worker import Context, Fail, Lost, Pool
-from clockwork_client.worker.clock import Monotonic
 from tests.sdk.fleet import PATIENCE, Fleet, VirtualClock
 from tests.sdk.workshop import ended, told, worker_of, working
-
-
-@pytest.fixture
-def pool() -> Pool:
-    return Pool("batch-etl")
-
-
-@pytest.fixture
-def fleet() -> Fleet:
-    return Fleet(Monotonic())
 
 
 class Unprintable(Exception):

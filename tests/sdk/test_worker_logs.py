@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from clockwork_client.worker import Fail, Lost, Pool
-from clockwork_client.worker.clock import Monotonic
 from clockwork_client.worker.logs import Log, logger
 from tests.sdk.fleet import Fleet, VirtualClock
 from tests.sdk.workshop import ended, told, worker_of, working
@@ -55,16 +54,6 @@ def test_logging_that_raises_stops_nobody(log: Log, how: str, error: BaseExcepti
 class Unprintable(Exception):
     def __str__(self) -> str:
         raise KeyError("text")
-
-
-@pytest.fixture
-def pool() -> Pool:
-    return Pool("batch-etl")
-
-
-@pytest.fixture
-def fleet() -> Fleet:
-    return Fleet(Monotonic())
 
 
 @pytest.fixture

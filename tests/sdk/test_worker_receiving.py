@@ -23,16 +23,6 @@ from tests.sdk.workshop import worker_of, working
 PRIORITIES = ("high", "normal", "low")
 
 
-@pytest.fixture
-def pool() -> Pool:
-    return Pool("batch-etl")
-
-
-@pytest.fixture
-def fleet() -> Fleet:
-    return Fleet(Monotonic())
-
-
 def all_ended(fleet: Fleet) -> Callable[[], bool]:
     return lambda: all(one.outcome is not None for one in fleet.works.values())
 

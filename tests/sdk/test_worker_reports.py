@@ -33,11 +33,6 @@ class Strict(Fleet):
 
 
 @pytest.fixture
-def pool() -> Pool:
-    return Pool("batch-etl")
-
-
-@pytest.fixture
 def fleet() -> Fleet:
     return Strict(Monotonic())
 

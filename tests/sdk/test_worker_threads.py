@@ -9,19 +9,8 @@ import pytest
 
 from clockwork_client.worker import Pool
 from clockwork_client.worker.attempt import Attempt
-from clockwork_client.worker.clock import Monotonic
 from tests.sdk.fleet import Fleet
 from tests.sdk.workshop import ended, told, worker_of, working
-
-
-@pytest.fixture
-def pool() -> Pool:
-    return Pool("batch-etl")
-
-
-@pytest.fixture
-def fleet() -> Fleet:
-    return Fleet(Monotonic())
 
 
 @pytest.mark.parametrize(("is_async", "name"), [(False, "clockwork-handler"), (True, "clockwork-loop")])

@@ -15,7 +15,7 @@ from clockwork_client.worker.worker import Worker
 
 log = logger(__name__)
 
-#: A worker whose queues gave no answer for so long (s) is stuck: SQS answers a poll within 20 s.
+#: A worker none of whose polls has ended for so long (s) is stuck: SQS answers one within 20 s.
 STUCK_AFTER = 120.0
 _EVERY = 5.0
 #: So often (s) it is looked whether a signal came.

@@ -116,8 +116,7 @@ def in_hand(world: World, pool: Pool) -> Hands:
     refs = [(ids.decode_execution(one).job_id, one) for one in named[:MOST_LOOKED_AT]]
     records = records_apart(world, refs) if refs else []
     running = [one for one in records if isinstance(one, Execution) and _is_in_hand(pool, one)]
-    is_cut = len(listed) > MOST_NOTES and not reaches_back(notes, now)
-    is_cut |= strange > 0
+    is_cut = strange > 0 or (len(listed) > MOST_NOTES and not reaches_back(notes, now))
     return Hands(workers, running, is_cut or len(found) > MOST_WORKERS or len(named) > MOST_LOOKED_AT)
 
 
