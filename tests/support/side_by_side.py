@@ -3,7 +3,8 @@
     python -m tests.support.side_by_side 'NAME=COMMAND' ...
 
 Each line that a command prints appears at once, behind the command's name. At the end the last line of each command
-follows, without the name. The exit status is 0 if every command exits with 0, otherwise that of the first command that
+follows, without the name; of a command that failed, the last sixteen, which name the tests that failed also to whoever
+sees no more than the end. The exit status is 0 if every command exits with 0, otherwise that of the first command that
 does not.
 """
 
@@ -14,16 +15,20 @@ import signal
 import subprocess
 import sys
 import threading
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
+#: So many lines of a command that failed are printed again.
+_LAST = 16
+
 
 class Running:
-    """A running command. Its lines are printed as they come; `last` is the last one that is not empty."""
+    """A running command. Its lines are printed as they come; `last` are the last ones that are not empty."""
 
     def __init__(self, name: str, command: Sequence[str], width: int) -> None:
         self.name = name
-        self.last = ""
+        self.last: deque[str] = deque(maxlen=_LAST)
         self._label = f"{name:{width}} | "
         self._process = subprocess.Popen(
             command,
@@ -51,7 +56,8 @@ class Running:
         assert self._process.stdout
         with self._process.stdout as lines:
             for line in lines:
-                self.last = line.strip() or self.last
+                if line.strip():
+                    self.last.append(line.strip())
                 print(f"{self._label}{line}", end="", flush=True)
 
 
@@ -66,7 +72,8 @@ def run_all(commands: Mapping[str, Sequence[str]]) -> int:
             one.end()
     for one, status in zip(running, statuses, strict=True):
         print(f"{one.name}: exit status {status}")
-    print("\n".join(one.last for one in running), flush=True)
+    for one, status in zip(running, statuses, strict=True):
+        print(*(one.last if status else list(one.last)[-1:]), sep="\n", flush=True)
     return next((status for status in statuses if status), 0)
 
 
