@@ -73,14 +73,13 @@ def test_calls_run_beside_each_other_in_no_more_threads_than_are_wanted(threads:
 
 
 def test_there_are_no_more_threads_than_they_may_be_and_they_bear_their_name() -> None:
-    threads, names, gate = DaemonThreads(2, "test"), list[str](), threading.Event()
+    threads, names, both = DaemonThreads(2, "test"), list[str](), threading.Barrier(2)
 
     def call() -> None:
         names.append(threading.current_thread().name)
-        gate.wait(PATIENCE)
+        both.wait(PATIENCE)
 
     futures = [threads.submit(call) for _ in range(4)]
-    gate.set()
     for one in futures:
         one.result(PATIENCE)
     threads.shutdown()

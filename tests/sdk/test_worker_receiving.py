@@ -181,14 +181,43 @@ class TestRefusedClaims:
     def test_a_pause_that_is_asked_for_is_kept(self, pool: Pool, fleet: Fleet, clock: VirtualClock) -> None:
         pool.handler("work")(lambda *_: None)
         slow_down = Response(429, {"retry-after": "60"}, b'{"detail": "slow down"}')
-        fleet.fates["claims"] = [slow_down] * 3
+        fleet.fates["claims"] = [slow_down] * 100
         with working(worker_of(pool, fleet, clock, concurrency=100)):
             fleet.wait_for(lambda: fleet.asked("claims"))
             self.pass_time(clock, 58)
-            assert len(fleet.asked("claims")) <= 3
-            assert self.visible(fleet) == 99
+            # Those that were under way together with the first.
+            assert len(fleet.asked("claims")) <= len(PRIORITIES) + FETCHES_AT_ONCE
+            fleet.wait_for(lambda: self.visible(fleet) == 99)
             fleet.fates["claims"] = []
             self.pass_time(clock, 5)
+            fleet.wait_for(all_ended(fleet))
+
+    def test_a_ticket_whose_hand_comes_free_in_a_pause_goes_back_unclaimed(
+        self, pool: Pool, clock: VirtualClock
+    ) -> None:
+        pool.handler("work")(lambda *_: None)
+        fleet = Fleet(clock)
+        fleet.add("0")
+        worker, queue, waits = worker_of(pool, fleet, clock, concurrency=1), fleet.queues["normal"], threading.Event()
+        receive = queue.receive
+
+        def without_a_hand(most: int, wait_seconds: int) -> Sequence[Ticket]:
+            tickets = receive(most, wait_seconds)
+            if tickets and not waits.is_set():
+                assert worker._hands.take(1, 0.0) == 1
+                waits.set()
+            return tickets
+
+        queue.receive = without_a_hand  # type: ignore[method-assign]
+        with working(worker):
+            assert waits.wait(PATIENCE)
+            time.sleep(0.05)
+            worker._receiving._claims.brake.pull(clock.now(), 60)
+            worker._hands.give()
+            fleet.wait_for(lambda: queue.given_back)
+            fleet.wait_for(lambda: is_idle(worker))
+            assert not fleet.asked("claims")
+            self.pass_time(clock, 65)
             fleet.wait_for(all_ended(fleet))
 
     def test_tickets_without_a_certain_answer_stay_hidden(self, pool: Pool, fleet: Fleet, clock: VirtualClock) -> None:

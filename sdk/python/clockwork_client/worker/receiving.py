@@ -150,7 +150,13 @@ class Receiving:
             self._claim(priority, tickets)
 
     def _claim(self, priority: str, tickets: Sequence[Ticket]) -> bool:
-        is_answered = self._claims.claim(priority, tickets)
+        """Have tickets claimed, for each of which a hand was taken; they go back if claims have failed meanwhile."""
+        is_answered = False
+        if self._claims.brake.is_on:
+            self._hands.give(len(tickets))
+            self._claims.give_back(priority, tickets)
+        else:
+            is_answered = self._claims.claim(priority, tickets)
         if not is_answered:
             self._busy.clear()
         return is_answered
