@@ -720,8 +720,8 @@ def test_life_is_told_by_polls_that_end_whatever_they_bring(pool: Pool, fault: E
     worker = worker_of(pool, fleet, clock)
     with working(worker, clock):
         for _ in range(3):
-            clock.advance(300)
             seen = queue.receives
+            clock.advance(300)
             fleet.wait_for(partial(lambda seen: queue.receives > seen, seen))
             fleet.wait_for(lambda: worker.seconds_since_receive() == 0)
 
