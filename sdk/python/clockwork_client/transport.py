@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 #: No answer of the API is larger: a Lambda answers 6 MB at most.
 LARGEST_ANSWER = 16 * 1024 * 1024
 _CHUNK = 256 * 1024
+#: So many connections are kept, of those that were needed at once: the most that a worker's threads need together.
+_CONNECTIONS = 64
 
 
 class Request(NamedTuple):
@@ -71,7 +73,7 @@ class Urllib3:
     As for the AWS CLI, `AWS_CA_BUNDLE` names other certificates to trust, and `HTTPS_PROXY` and `NO_PROXY` the way out.
     """
 
-    def __init__(self, url: str, connections: int = 10) -> None:
+    def __init__(self, url: str, connections: int = _CONNECTIONS) -> None:
         parts = urlsplit(url)
         self._origin = f"{parts.scheme}://{parts.netloc}"
         self._connections = connections
