@@ -92,7 +92,7 @@ class Caps:
         """
         for client_id, most in self.most_started.items():
             rate = self._highest[client_id]
-            if rate is not None and client_id != apart and most > rate * (WINDOW_MS / 1000 + BURST_SECONDS):
+            if rate is not None and client_id != apart and most > rate * (WINDOW_MS / 1000 + BURST_SECONDS) + 1:
                 return f"{most} deliveries of {client_id} started within {WINDOW_MS} ms at {rate:g} a second"
         return None
 

@@ -11,7 +11,7 @@ from clockwork.domain.clients import Client
 from clockwork.domain.errors import ExecutionNotFound
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import NamedJobId
-from clockwork.domain.jobs import Payload, RetryPolicy
+from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
 from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT, Parked, parking_of
 from clockwork.domain.named import changes
 from clockwork.domain.requests.create import CreateRequest, NewJob
@@ -28,7 +28,7 @@ from tests.simulation.requests import CALLED_BACK, CLIENTS, PACED, REGULATED, Ke
 from tests.simulation.rows import every_row
 from tests.simulation.scenes import FAR, NEAR, Steps, change_key, create_key, job_of, keyed_request
 from tests.simulation.stage import BEGAN_AT
-from tests.simulation.targets import FAILS_ONCE, STANDS_STILL, STANDS_STILL_MS
+from tests.simulation.targets import FAILS_ONCE, STANDS_STILL, STANDS_STILL_MS, TAKES_LONG
 
 ONCE = RetryPolicy(max_attempts=1)
 #: So many failures open the circuit of a target.
@@ -69,6 +69,14 @@ def in_line() -> Steps:
     asked = msgspec.structs.replace(keyed_request("in line", ordered, PACED), outlines=())
     # Until the last step the cap is low.
     return [(1_000, _as(PACED, asked)), (60_000, _nothing)]
+
+
+def short_of_permits() -> Steps:
+    """Jobs that wait for their slots find their client's permits held until after these. Then all are free at once."""
+    patient = HttpTarget("https://good.example.com/", timeout_seconds=10)
+    jobs = [job_of(TAKES_LONG if n == 5 else b"quick %d" % n, 2_000) for n in range(60)]
+    asked = keyed_request("short", [msgspec.structs.replace(one, target=patient) for one in jobs], REGULATED)
+    return [(1_000, _as(REGULATED, asked)), (90_000, _nothing)]
 
 
 def lost_while_parked() -> Steps:
@@ -120,7 +128,7 @@ def taken_over() -> Steps:
 CORNERS: dict[str, Callable[[], Steps]] = {
     scene.__name__: scene
     for scene in (
-        *(shut, ended_waiting, in_line, lost_while_parked, paused_between),
+        *(shut, ended_waiting, in_line, short_of_permits, lost_while_parked, paused_between),
         *(deleted_behind_circuit, directed, pools_written, hurried, taken_over),
     )
 } | PULLING

@@ -19,7 +19,7 @@ POINTS: Mapping[str, Sequence[Fault]] = {
     "pulled": (*OTHERS, Fault.ANSWER_LOST, Fault.SLOW),
     **dict.fromkeys(CORNERS, (*OTHERS, Fault.SLOW)),
     **dict.fromkeys(("crowded", "recast"), (Fault.OVERTAKEN, Fault.THROTTLED)),
-    "shut": (),
+    **dict.fromkeys(("shut", "short_of_permits"), ()),
     "stalled": (Fault.SLOW,),
     "taken_over": (Fault.CRASH_BEFORE, Fault.CRASH_AFTER),
 }
@@ -28,7 +28,10 @@ POINTS: Mapping[str, Sequence[Fault]] = {
 def violations_of(scene: str, faults: Sequence[Fault]) -> Iterator[str]:
     """What a scene without a fault violates, and with each fault at each call that it may strike."""
     calm = OnePoint()
-    yield from (f"{scene}: {violation}" for violation in play(calm, scene).watcher.violations)
+    watcher = play(calm, scene).watcher
+    yield from (f"{scene}: {violation}" for violation in watcher.violations)
+    if overshot := watcher.caps.rate_objection():
+        yield f"{scene}: I8: {overshot}"
     for number, (call, kinds) in enumerate(zip(calm.calls, calm.kinds, strict=True)):
         for fault in faults:
             if fault in kinds:

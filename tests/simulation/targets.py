@@ -26,6 +26,9 @@ FAILS_ONCE = b"fails once"
 #: its message is in other hands when it goes on.
 STANDS_STILL = b"stands still"
 STANDS_STILL_MS = 31_500
+#: A payload whose target answers after so long (ms).
+TAKES_LONG = b"takes long"
+TAKES_LONG_MS = 9_000
 MOODS = (
     Fault.TARGET_REFUSES,
     Fault.TARGET_REJECTS,
@@ -55,6 +58,8 @@ def answer_of(adversary: Adversary, delivery: Delivery) -> Answer:
         return Answer(False, rng.randrange(1, 50), State.FAILED, 400, permanent=True)
     if delivery.occurrence.payload.body.startswith(FAILS_ONCE) and delivery.attempt == 1:
         return Answer(False, 50, State.FAILED, 500)
+    if delivery.occurrence.payload.body.startswith(TAKES_LONG):
+        return Answer(True, TAKES_LONG_MS, State.SUCCEEDED, 200)
     mood = rng.choice(MOODS)
     rate = 0.9 if url == DOWN_HOST and adversary.profile.targets else adversary.profile.targets
     if not adversary.strikes(mood, rate):

@@ -143,6 +143,7 @@ REGULATING = (
         "flows/deliver/concurrency.py",
         (('item.release.without_slot().put_off("permit"', 'item.release.put_off("permit"'),),
         "I8",
+        scene="short_of_permits",
     ),
     Mutant(
         "an open circuit is never probed",

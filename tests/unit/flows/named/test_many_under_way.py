@@ -125,6 +125,18 @@ def test_what_was_parked_for_the_old_host_leaves_by_the_ramp_those_due_first_at_
     assert (len(sent), len(in_first_minute), {one.attempt for one in sent}) == (400, int(60 * FIRST_RATE), {1})
 
 
+@pytest.mark.parametrize("retry_after_ms", [None, 40])
+def test_what_was_parked_a_moment_before_its_instant_does_not_leave_before_it(retry_after_ms: int | None) -> None:
+    many = Many(1, reason=BEHIND_CIRCUIT)
+    if retry_after_ms is not None:
+        (first,) = many.clockwork.executions.all()
+        retried = first.changed(attempt=1, next_attempt_at=many.start + retry_after_ms)
+        many.clockwork.executions.save([(first, retried)])
+    many.clockwork.clock.at = many.start - 91
+    many.moved()
+    assert [one.run_at - many.start for one in many.sent()] == [retry_after_ms or 0]
+
+
 @pytest.mark.parametrize(("reason", "key"), [("its client is paused: tests", None), (BEHIND_CIRCUIT, "k")])
 def test_what_a_pause_parked_and_what_keeps_an_order_is_not_sent_anew(reason: str, key: str | None) -> None:
     ordered: dict[str, Any] = {} if key is None else {"ordering_key": key, "sequence": 0}

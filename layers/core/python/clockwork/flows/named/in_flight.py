@@ -20,6 +20,7 @@ from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT, ramp
 from clockwork.domain.limits.circuits import host_of
 from clockwork.domain.named.endings import ended_at_once
 from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.releases import Release
 from clockwork.flows.containment import contained
 from clockwork.flows.graces import watch_graces
 from clockwork.flows.named.unended import mark, unended
@@ -100,13 +101,17 @@ def release_parked(world: World, job: NamedJob, waiting: Sequence[Execution], *,
             return
         first = sorted(schedule, key=lambda one: one.due_at)[:MOST_AT_ONCE]
         leaving = zip(first, ramp(now, world.settings.sweep_seconds), strict=False)
-        releases = [
-            msgspec.structs.replace(release_at(job, one.due_at), attempt=one.attempt + 1, run_at=at)
-            for one, at in leaving
-        ]
+        releases = [_again_at(job, one, at) for one, at in leaving]
         refused = world.releases.send(releases, world.clock.now()) if releases else ()
         if refused:
             log.warning("not released again: %s", refused[0].reason, extra={"action": "parked_not_released"})
+
+
+def _again_at(job: NamedJob, parked: Execution, at: int) -> Release:
+    """The release of what was parked, for an instant (ms) or its own if that is later: it is parked a moment before."""
+    fresh = release_at(job, parked.due_at)
+    run_at = max(at, fresh.run_at, parked.next_attempt_at or 0)
+    return msgspec.structs.replace(fresh, attempt=parked.attempt + 1, run_at=run_at)
 
 
 def _is_shut(world: World, job: NamedJob) -> bool:
