@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import msgspec
@@ -20,17 +21,22 @@ from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import State
 from clockwork.domain.jobs import Payload, RetryPolicy
+from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.releases import Release
 from clockwork.domain.storage import codec
 from clockwork.domain.storage.rows import releases_of
 from clockwork.domain.timeline import Row
+from clockwork.flows.access import Caller
 from clockwork.flows.deaths import call_back
+from clockwork.flows.requests.cancel import CALLED_BACK_WITHIN_MS, cancel_job
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.sweep.dead_letters import sweep_dead_letters
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.ports import Refused
-from tests.support.examples import NOW, new_job, occurrence, packed_request, release
+from tests.support.examples import ALICE, NOW, new_job, occurrence, packed_request, release
 from tests.support.failing import BACK, DEAD, ONCE, QUEUE, Crash, Failing, breaking, facts, is_back
+
+MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
@@ -170,6 +176,37 @@ def test_what_a_poller_can_never_send_is_called_back_before_its_shard_goes_on(
     assert {report.outcome for report in failing.clockwork.poll_all()} == {"dry"}
     failing.run(1)
     assert ["too large" in facts(back)["reason"] for back in failing.backs] == [True]
+
+
+@pytest.mark.parametrize("fault", [Unavailable("no answer"), Crash()], ids=["no answer", "crash"])
+@pytest.mark.parametrize("answers", [True, False], ids=["placed", "not placed at first"])
+def test_a_cancel_between_a_death_at_the_poller_and_its_callback_sees_to_it(
+    monkeypatch: pytest.MonkeyPatch, fault: BaseException, answers: bool
+) -> None:
+    failing = Failing()
+    job_id = failing.create(delay_ms=200_000)
+    failing.clockwork.clock.advance(195_000)
+    send = failing.clockwork.queue.send
+
+    def never(releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        return send(releases, now) if any(map(is_back, releases)) else [Refused(0, True, "too large")]
+
+    monkeypatch.setattr(failing.clockwork.queue, "send", never)
+    breaking(failing, monkeypatch, "put_new", fault, after=False)
+    with suppress(Crash):
+        failing.clockwork.poll_all()
+    assert failing.record(job_id).state is State.DEAD
+    if not answers:
+        breaking(failing, monkeypatch, "put_new", Unavailable("no answer"), after=False)
+        with pytest.raises(Unavailable):
+            cancel_job(failing.world, MINE, job_id)
+    for _ in range(2):
+        assert cancel_job(failing.world, MINE, job_id).verdict is Verdict.TOO_LATE
+    failing.run()
+    assert len(failing.backs) == 1
+    failing.run(CALLED_BACK_WITHIN_MS / 1000)
+    assert cancel_job(failing.world, MINE, job_id).verdict is Verdict.TOO_LATE
+    assert not failing.clockwork.queue.messages
 
 
 @pytest.mark.parametrize("answers", [True, False], ids=["placed", "not placed at first"])

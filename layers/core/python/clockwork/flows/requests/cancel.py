@@ -6,15 +6,20 @@ from collections.abc import Sequence
 
 import msgspec
 
-from clockwork.domain.errors import ExecutionNotFound, JobNotFound
+from clockwork.domain.errors import ExecutionNotFound, JobNotFound, Unavailable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import only_execution
 from clockwork.domain.lifecycle.cancels import CancelPlan, Verdict, cancel_record, plan_cancel, plan_unrecorded_cancel
+from clockwork.domain.releases import Release
 from clockwork.domain.requests.trail import Note, unnoted
 from clockwork.flows.access import Caller, KeptJob, find_execution, get_kept_job
+from clockwork.flows.deaths import call_back
 from clockwork.flows.graces import watch_graces
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
+
+#: So long (ms) after a death a cancel that finds it sees to its callback: within that its caller repeats it.
+CALLED_BACK_WITHIN_MS = 3_600_000
 
 
 class CancelAnswer(msgspec.Struct, frozen=True):
@@ -57,7 +62,22 @@ def _cancel_recorded(world: World, job: KeptJob) -> tuple[CancelAnswer, Executio
     client_id, due_at = job.occurrence.client_id, job.occurrence.due_at
     created_at = job.occurrence.created_at
     cancelled = cancel_record(job.job_id, execution_id, client_id, due_at, expires_at, now, created_at)
-    return _resolve(world, cancelled, None)
+    answer, stored = _resolve(world, cancelled, None)
+    _see_to_callback(world, job, stored, now)
+    return answer, stored
+
+
+def _see_to_callback(world: World, job: KeptJob, stored: Execution, now: int) -> None:
+    """Call back for a death that came first. Raises Unavailable.
+
+    The poller that recorded it may have died before it called back, and passes what has been marked meanwhile.
+    """
+    if stored.state is not State.DEAD or now > (stored.dead_at or 0) + CALLED_BACK_WITHIN_MS:
+        return
+    release = Release(job.job_id, job.occurrence, job.occurrence.due_at)
+    for refused in call_back(world, [(release, stored)]):
+        if not refused.permanent:
+            raise Unavailable(f"the callback was not placed: {refused.reason}")
 
 
 def _resolve(world: World, cancelled: Execution, stored: Execution | None) -> tuple[CancelAnswer, Execution]:
