@@ -18,9 +18,11 @@ from tests.simulation.requests import EVERYBODY
 from tests.simulation.rows import elements_of, every_row
 from tests.simulation.stores import Stores, carried
 
-#: Settings under which a record ends well within a run.
+#: Settings under which a record ends well within a run. A row outlives the memory of its key, as it does where it is
+#: shipped: that is a day, and three days for a row.
 SHORT = {
     "row_retention_seconds": 600,
+    "idempotency_seconds": 500,
     "execution_retention_seconds": 120,
     "queue_retention_seconds": 2_400,
     "ordered_wait_seconds": 900,

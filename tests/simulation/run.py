@@ -319,7 +319,7 @@ def _settings(rng: random.Random, profile: Profile, seed: int) -> Settings:
     deliverer_timeout = 200 if patient else rng.choice((60, 60, 200))
     if profile.name == "overruns":  # so short that a sleeper wakes up after its claim, and before its end
         deliverer_timeout = 30
-    lives = SHORT if profile is SHORT_LIVES else {"row_retention_seconds": 4_000}
+    lives = SHORT if profile is SHORT_LIVES else {"row_retention_seconds": 4_000, "idempotency_seconds": 900}
     return Settings.for_account().with_(
         **lives,
         ordered_shards=1,
@@ -336,7 +336,6 @@ def _settings(rng: random.Random, profile: Profile, seed: int) -> Settings:
         max_receive_count=2 if profile.name in ("bad sweeps", "lone sweeps") else rng.choice((2, 4, 100)),
         deliverer_timeout_seconds=deliverer_timeout,
         visibility_seconds=2 * deliverer_timeout,
-        idempotency_seconds=900,
         ticket_check_seconds=900,
         # Where something is out pollers have to read ahead of it.
         backpressure_messages=rng.choice((2, 40_000)) if profile not in (OUTAGES, DEFECTS) else 40_000,

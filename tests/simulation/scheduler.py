@@ -14,7 +14,7 @@ from clockwork.domain.errors import ClockworkError
 from clockwork.memory.clock import MemoryClock
 
 #: Far more events than any run needs that makes progress.
-MOST_EVENTS = 600_000
+MOST_EVENTS = 1_000_000
 
 
 class Livelock(Exception):
