@@ -125,7 +125,8 @@ def test_a_delay_is_rounded_up_where_that_makes_a_message_late_by_little(
         "before-parameter-build.sqs.SendMessageBatch",
         lambda params, **_: delays.extend(entry["DelaySeconds"] for entry in params["Entries"]),
     )
-    queue = AwsReleaseQueue(aws_world.aws, aws_world.queue_url(), late_tolerance_ms=tolerance_ms)
+    url = aws_world.queue_url()
+    queue = AwsReleaseQueue(aws_world.aws, url, late_tolerance_ms=tolerance_ms, elapsed_seconds=lambda: 50.0)
     assert list(queue.send([release(NOW + left_ms)], NOW)) == []
     assert delays == [delay]
     clock = MemoryClock(NOW)

@@ -3,9 +3,9 @@
     python -m tests.support.side_by_side 'NAME=COMMAND' ...
 
 Each line that a command prints appears at once, behind the command's name. At the end the last line of each command
-follows, without the name; of a command that failed, the last sixteen, which name the tests that failed also to whoever
-sees no more than the end. The exit status is 0 if every command exits with 0, otherwise that of the first command that
-does not.
+follows, without the name; of a command that failed, the last sixteen and the lines before them that name a failed
+test, for whoever sees no more than the end. The exit status is 0 if every command exits with 0, otherwise that of the
+first command that does not.
 """
 
 from __future__ import annotations
@@ -19,16 +19,22 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
-#: So many lines of a command that failed are printed again.
+#: So many lines of a command that failed are printed again, and so many that name a failed test before those.
 _LAST = 16
+#: What a line of pytest's summary begins with. What follows is one line, or as many as the assertion's message has.
+_NAMES = ("FAILED ", "ERROR ")
 
 
 class Running:
-    """A running command. Its lines are printed as they come; `last` are the last ones that are not empty."""
+    """A running command. Its lines are printed as they come.
+
+    `last` are the last ones that are not empty, `named` the last ones before those that name a failed test.
+    """
 
     def __init__(self, name: str, command: Sequence[str], width: int) -> None:
         self.name = name
         self.last: deque[str] = deque(maxlen=_LAST)
+        self.named: deque[str] = deque(maxlen=_LAST)
         self._label = f"{name:{width}} | "
         self._process = subprocess.Popen(
             command,
@@ -57,8 +63,13 @@ class Running:
         with self._process.stdout as lines:
             for line in lines:
                 if line.strip():
-                    self.last.append(line.strip())
+                    self._keep(line.strip())
                 print(f"{self._label}{line}", end="", flush=True)
+
+    def _keep(self, line: str) -> None:
+        if len(self.last) == _LAST and self.last[0].startswith(_NAMES):
+            self.named.append(self.last[0])
+        self.last.append(line)
 
 
 def run_all(commands: Mapping[str, Sequence[str]]) -> int:
@@ -73,7 +84,7 @@ def run_all(commands: Mapping[str, Sequence[str]]) -> int:
     for one, status in zip(running, statuses, strict=True):
         print(f"{one.name}: exit status {status}")
     for one, status in zip(running, statuses, strict=True):
-        print(*(one.last if status else list(one.last)[-1:]), sep="\n", flush=True)
+        print(*((*one.named, *one.last) if status else list(one.last)[-1:]), sep="\n", flush=True)
     return next((status for status in statuses if status), 0)
 
 

@@ -34,8 +34,10 @@ def test_of_it():
 
 @pytest.fixture(autouse=True)
 def _no_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Load no plugins of pytest: that would take seconds."""
+    """Load no plugins of pytest: that would take seconds. Its summary is the same with and without `CI`."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.delenv("BUILD_NUMBER", raising=False)
 
 
 def suite(folder: Path, name: str, source: str) -> list[str]:
@@ -62,6 +64,21 @@ def test_the_last_lines_are_those_of_each_run_and_the_status_is_that_of_the_one_
     assert worse[-2].startswith("FAILED ")
     assert any("AssertionError: assert 'this' == 'that'" in line for line in worse)
     assert worse[-1].startswith("1 failed in ")
+
+
+def test_a_failed_test_is_named_at_the_end_also_if_the_summary_tells_its_message_at_length(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where `CI` is set, pytest repeats the whole message of a failed assertion in its summary."""
+    monkeypatch.setenv("CI", "true")
+    fails = suite(tmp_path, "fails", "def test_of_it(): assert list(range(40)) == []")
+    assert run_all({"only": fails}) == 1
+    said = capfd.readouterr().out.splitlines()
+    named, *last = said[said.index("only: exit status 1") + 1 :]
+    assert named.startswith("FAILED ")
+    assert named.partition(" - ")[0].endswith("test_fails.py::test_of_it")
+    assert len(last) == 16
+    assert last[-1].startswith("1 failed in ")
 
 
 def test_runs_that_pass_are_at_work_at_the_same_time(tmp_path: Path) -> None:
