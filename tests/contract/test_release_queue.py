@@ -144,7 +144,7 @@ def test_an_aligned_release_comes_the_margin_before_it_is_due(releases: ReleaseQ
 
 def test_a_message_tells_its_delay_unless_it_has_none_or_is_long(emulated: AwsWorld) -> None:
     sent = [release(NOW + 1_000, b"1"), release(NOW, b"2"), release(NOW + 1_000, b"x" * 600_000)]
-    AwsReleaseQueue(emulated.aws, emulated.queue_url()).send(sent, NOW)
+    AwsReleaseQueue(emulated.aws, emulated.queue_url(), elapsed_seconds=lambda: 50.0).send(sent, NOW)
     time.sleep(1.2)
     answer = emulated.aws.client("sqs").receive_message(
         QueueUrl=emulated.queue_url(), MaxNumberOfMessages=10, MessageAttributeNames=["All"]
