@@ -38,6 +38,7 @@ RELEASES = st.builds(
     history=st.lists(ATTEMPTS, max_size=4).map(tuple),
     lost_workers=st.integers(0, 3),
     parkings=st.integers(0, 3),
+    revision=st.none() | st.integers(1, 9),
     waits=st.integers(0, 3),
 )
 
@@ -102,7 +103,9 @@ def test_what_ends_otherwise_is_kept_as_long_as_its_client_wants(of: Release, st
 
 @given(of=RELEASES)
 def test_what_is_parked_first_has_burnt_no_attempt(of: Release) -> None:
-    expected = spelled_out(of, state=State.PARKED, revision=1, reason="why", parkings=of.parkings)
+    expected = spelled_out(
+        of, state=State.PARKED, revision=1, reason="why", parkings=of.parkings, parked_as=of.revision
+    )
     assert parked_record(of, None, "why", EXPIRES_AT) == expected
 
 

@@ -209,6 +209,15 @@ def test_a_cancel_between_a_death_at_the_poller_and_its_callback_sees_to_it(
     assert not failing.clockwork.queue.messages
 
 
+def test_a_cancel_of_what_died_after_an_attempt_sends_nothing() -> None:
+    failing = Failing()
+    job_id = failing.create()
+    failing.run()
+    assert (failing.record(job_id).state, len(failing.backs)) == (State.DEAD, 1)
+    assert cancel_job(failing.world, MINE, job_id).verdict is Verdict.TOO_LATE
+    assert not failing.clockwork.queue.messages
+
+
 @pytest.mark.parametrize("answers", [True, False], ids=["placed", "not placed at first"])
 def test_of_a_bundle_each_that_dies_is_called_back_by_itself(monkeypatch: pytest.MonkeyPatch, answers: bool) -> None:
     failing = Failing()

@@ -18,7 +18,7 @@ from clockwork.flows.requests.cancel import cancel_execution, cancel_job
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.sweep.unpark import unpark
 from clockwork.flows.timeline.shards import ensure_shards
-from tests.support.examples import ACME, ALICE, NOW, new_job, release, request
+from tests.support.examples import ACME, ALICE, NOW, new_job, occurrence, release, request
 from tests.support.regulated import Regulated, put_parked
 
 MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
@@ -132,6 +132,27 @@ def test_a_copy_of_a_message_that_was_parked_leaves_the_record_to_its_row() -> N
     assert not clockwork.queue.messages
     assert regulated.sweep().released == 1
     assert len(regulated.run(60)) == 1
+
+
+@pytest.mark.parametrize("lies", [{"revision": 3}, {"parkings": 1}], ids=["an earlier revision", "before its last row"])
+def test_what_is_cancelled_while_it_is_parked_outlasts_its_row_though_a_copy_of_another_row_comes(
+    lies: dict[str, int],
+) -> None:
+    regulated = Regulated(paused=True)
+    clockwork = regulated.clockwork
+    copy = release(occurrence=occurrence(client_id="acme", due_at=clockwork.clock.at), revision=1)
+    assert not clockwork.world.releases.send([msgspec.structs.replace(copy, **lies)], clockwork.clock.at)
+    regulated.run(60)
+    assert (regulated.parked, only(regulated).state) == (1, State.PARKED)
+    assert cancel_execution(clockwork.world, MINE, copy.execution_id)[0].verdict == "cancelled"
+    assert not clockwork.world.releases.send([copy], clockwork.clock.at)
+    assert regulated.run(60) == []
+    assert not clockwork.queue.messages
+    assert (regulated.parked, only(regulated).expires_at) == (1, NEVER)
+    days(regulated, 90)
+    regulated.set_client()
+    assert (regulated.sweep().released, regulated.parked) == (0, 0)
+    assert NEVER < clockwork.clock.at < only(regulated).expires_at
 
 
 def test_an_ordered_job_cancelled_while_its_client_is_paused_has_an_end_once_its_message_came() -> None:

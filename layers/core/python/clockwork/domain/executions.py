@@ -171,6 +171,8 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     line: Line | None = None
     #: How often what is parked was parked before, as its row says: a release that says so, too, is a copy of the row.
     parkings: int = 0
+    #: The revision of its named job with which it was parked: the row of another revision is another row.
+    parked_as: int | None = None
     awaited: Awaited | None = None
     #: What was reported of the last attempt, if that ends or ended by callback.
     report: Report | None = None

@@ -84,8 +84,8 @@ def parked_record(release: Release, stored: Execution | None, reason: str, expir
     waits = {"waited": together(record.waited, release.waited), "held": release.held} if is_ordered else {}
     # A slot is given up. The planned instant of a retry stays: it may be parked just before it.
     planned_at = None if record.paced else record.next_attempt_at
-    fields = {"next_attempt_at": planned_at, "paced": False, "parkings": release.parkings, **waits}
-    return record.changed(state=State.PARKED, reason=reason, **fields)
+    row = {"parkings": release.parkings, "parked_as": release.revision}
+    return record.changed(state=State.PARKED, reason=reason, next_attempt_at=planned_at, paced=False, **row, **waits)
 
 
 class Discard(msgspec.Struct, frozen=True):

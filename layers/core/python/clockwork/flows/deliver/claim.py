@@ -67,13 +67,23 @@ def plan_of(batch: Batch, item: Item, stored: Execution | None) -> Plan:
     parked; it fences.
     """
     plan = plan_claim(item.release, stored, wish(batch, item))
-    if stored is None or fences(item.release, stored) or item.release.parkings != stored.parkings:
+    if stored is None or fences(item.release, stored):
         return plan
     is_endless = stored.is_final and stored.expires_at == NEVER and plan.action is Action.ABSORB
     is_left = is_endless or (stored.state is State.PARKED and plan.execution is not None)
-    if is_left and lies_parked(batch.world, item.release):
+    if (is_endless and _has_another_row(item.release, stored)) or (
+        is_left and item.release.parkings == stored.parkings and lies_parked(batch.world, item.release)
+    ):
         return Plan(Action.ABSORB, plan.reason if is_endless else "it lies parked, and its row goes on with it")
     return plan
+
+
+def _has_another_row(release: Release, stored: Execution) -> bool:
+    """Whether the release was parked, if ever, in a row before that of the record, or in one of another revision.
+
+    So it cannot tell whether the record's row is gone. Version 0.1.0 did not tell revisions.
+    """
+    return release.parkings < stored.parkings or stored.parked_as not in (None, release.revision)
 
 
 def end_unclaimed(batch: Batch, item: Item) -> bool:

@@ -56,8 +56,8 @@ def _says_so(stored: Execution, parked: Execution) -> bool:
 
     One that was parked once more is written: a claim that rests on the record of before must fail.
     """
-    is_same = stored.state is parked.state and stored.parkings == parked.parkings
-    return is_same and _cause_of(stored) == _cause_of(parked)
+    is_same_row = (stored.parkings, stored.parked_as) == (parked.parkings, parked.parked_as)
+    return stored.state is parked.state and is_same_row and _cause_of(stored) == _cause_of(parked)
 
 
 def _is_parked(batch: Batch, item: Item, reason: str) -> bool:

@@ -68,11 +68,13 @@ def _cancel_recorded(world: World, job: KeptJob) -> tuple[CancelAnswer, Executio
 
 
 def _see_to_callback(world: World, job: KeptJob, stored: Execution, now: int) -> None:
-    """Call back for a death that came first. Raises Unavailable.
+    """Call back for a death at the poller that came first. Raises Unavailable.
 
-    The poller that recorded it may have died before it called back, and passes what has been marked meanwhile.
+    The poller that recorded it may have died before it called back, and passes what has been marked meanwhile. A death
+    after an attempt is no poller's: its message sees to its callback.
     """
-    if stored.state is not State.DEAD or now > (stored.dead_at or 0) + CALLED_BACK_WITHIN_MS:
+    is_late = now > (stored.dead_at or 0) + CALLED_BACK_WITHIN_MS
+    if stored.state is not State.DEAD or stored.attempts or is_late:
         return
     release = Release(job.job_id, job.occurrence, job.occurrence.due_at)
     for refused in call_back(world, [(release, stored)]):
