@@ -16,6 +16,7 @@ OF_STORES = frozenset(
         "test_capacity",
         "test_checkpoints",
         "test_clients",
+        "test_damaged_items",
         "test_executions",
         "test_jobs",
         "test_jobs_of_a_day",

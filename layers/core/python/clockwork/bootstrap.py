@@ -119,6 +119,8 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     from clockwork.aws.targets.notices import AwsNotices
 
     aws = aws or Aws()
+    environment = Environment(name=OsRandom().token())
+    aws.on_unreadable = environment.faults.add
     clock = SystemClock()
     return World(
         settings=settings,
@@ -145,7 +147,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
         signing_secrets=AwsSigningSecrets(aws),
         pool_queues=AwsPoolQueues(aws, settings.pool_queue_urls),
         ticket_keys=CachedTicketKeys(AwsTicketKeys(aws, settings.clients_table), clock, TICKET_KEYS_SECONDS),
-        environment=Environment(name=OsRandom().token()),
+        environment=environment,
     )
 
 

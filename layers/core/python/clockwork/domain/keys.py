@@ -12,6 +12,9 @@ BEGINNING = "0"
 #: Sorts behind every key.
 END = "~"
 
+#: No shard's number has so many digits.
+_LONGEST_NUMBER = 10
+
 
 def row_key(at: int, row_id: str) -> str:
     """The key of a row whose earliest occurrence is due at `at` (ms)."""
@@ -51,6 +54,14 @@ def index_of(partition_id: str) -> int:
 def is_ordered(partition_id: str) -> bool:
     """Whether the partitionId is that of an ordered shard."""
     return partition_id.startswith("o")
+
+
+def is_shard(partition_id: str) -> bool:
+    """Whether any shard may have this partitionId."""
+    number = partition_id[1:]
+    if not (number.isascii() and number.isdecimal() and len(number) < _LONGEST_NUMBER):
+        return False
+    return partition_id in (partition_of(int(number)), ordered_partition(int(number)))
 
 
 def plain_partitions(count: int) -> tuple[str, ...]:

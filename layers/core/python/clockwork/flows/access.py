@@ -6,6 +6,7 @@ job, and a job of a client that was deleted and had the id before (JobNotFound).
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -28,6 +29,8 @@ from clockwork.domain.lifecycle.ownership import is_of_client_since
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.storage import codec
 from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
 
 #: Named jobs as stored, by (client_id, job_key): None if there is none, Unreadable if this version cannot read it.
 Jobs = Mapping[tuple[str, str], NamedJob | Unreadable | None]
@@ -98,8 +101,16 @@ def client_for(world: World, caller: Caller, client_id: str | None) -> Client:
 
 
 def own_clients(world: World, caller: Caller) -> list[Client]:
-    """The clients that list the caller's principal, whether or not it is an admin."""
-    listed = [world.clients.get(client_id) for client_id in world.clients.of_principal(caller.principal)]
+    """The clients that list the caller's principal, whether or not it is an admin.
+
+    One that cannot be read is left out: the caller may act for its others.
+    """
+    listed = []
+    for client_id in world.clients.of_principal(caller.principal):
+        try:
+            listed.append(world.clients.get(client_id))
+        except Unreadable as fault:
+            log.warning("a client is left out: %s", fault, extra={"action": "client_left_out", "clientId": client_id})
     return [client for client in listed if client is not None and caller.principal in client.principals]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from clockwork.domain.errors import Unavailable
+from clockwork.domain.errors import Unavailable, Undecodable, readable
 from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.lifecycle.attempts import is_claimed
 from clockwork.domain.named.overlaps import last_through, last_through_ref, waits_for_others
@@ -23,7 +23,8 @@ def is_let_through(world: World, release: Release, replans: Iterator[int]) -> bo
 
     One record names the execution that was let through last, replaced by compare-and-set: so of two that start at once,
     or out of order, one goes. It is never unlocked. If the deliverer dies behind it, its next message finds its own
-    name. `replans`: the replans that are left. Raises Unavailable, and Unreadable if an execution cannot be read.
+    name. `replans`: the replans that are left. Raises Unavailable, and NewerFormat. An execution that no version wrote
+    is not under way.
     """
     while True:
         last = world.executions.find(*last_through_ref(release.job_id))
@@ -69,8 +70,14 @@ def _is_last_under_way(world: World, release: Release, last: Execution | None, e
         return False
     named = next((one for one in earlier if one.execution_id == last.reason), None)
     # One that is due later is not: it was started out of order, by hand or in a backfill.
-    named = named or world.executions.find(release.job_id, last.reason)
+    named = named or _found(world, release.job_id, last.reason)
     return named is not None and _is_under_way(world, release, named)
+
+
+def _found(world: World, job_id: str, execution_id: str) -> Execution | None:
+    """The record, if there is one. What no version wrote tells of nothing under way: nobody can go on with it."""
+    stored = world.executions.get([(job_id, execution_id)])[0]
+    return None if isinstance(stored, Undecodable) else readable(stored)
 
 
 def _is_earlier_under_way(world: World, release: Release, earlier: Sequence[Execution]) -> bool:

@@ -111,7 +111,11 @@ class Executions(Protocol):
         """For each (jobId, executionId), in this order: its record, None if there is none, or why it cannot be read."""
 
     def list(self, job_id: str, limit: int, before: str | None) -> Sequence[Execution]:
-        """A job's executions, newest first (by executionId, descending), those before `before` if given."""
+        """A job's executions, newest first (by executionId, descending), those before `before` if given.
+
+        Fewer than `limit` are the last. A record that no version wrote is left out, and told in the log. Raises
+        NewerFormat.
+        """
 
     def dead(self, client_id: str, limit: int, behind: str | None, *, oldest_first: bool = False) -> DeadPage:
         """A client's executions that need attention, by `attention_key`, those behind `behind` if given.
@@ -119,8 +123,8 @@ class Executions(Protocol):
         They come in descending order, or in ascending order if `oldest_first`.
 
         This alone is no strongly consistent read: an execution that changed in the last moments may be missing. The
-        adapter reads each listed record as it is now, and leaves it out if it needs no attention any more. So a page
-        may be short and yet not the last.
+        adapter reads each listed record as it is now, and leaves it out if it needs no attention any more, or cannot be
+        read. So a page may be short and yet not the last.
         """
 
 
@@ -226,16 +230,22 @@ class Regulation(Protocol):
         """Release the lease of a block before it ends. Nothing happens if it is not the holder's any more."""
 
     def circuits(self, client_id: str) -> Mapping[str, Circuit]:
-        """The client's open circuits by host. May be as old as the adapter's stated cache time."""
+        """The client's open circuits by host. May be as old as the adapter's stated cache time.
+
+        One that cannot be read counts as closed.
+        """
 
     def save_circuit(self, before: Circuit | None, after: Circuit) -> bool:
-        """Store the circuit if the stored one has the revision of `before` (None: none is stored); otherwise False."""
+        """Store the circuit if the stored one has the revision of `before` (None: none is stored); otherwise False.
+
+        One that cannot be read is replaced.
+        """
 
     def close_circuit(self, client_id: str, host: str) -> None:
         """Delete the circuit."""
 
     def parked(self) -> Sequence[Parked]:
-        """The notes of all clients that have parked occurrences."""
+        """The notes of all clients that have parked occurrences, without those that cannot be read."""
 
     def note_parked(self, client_id: str, now: int) -> None:
         """Note that a client has parked occurrences at `now`. How the sweeper is to unpark them stays as it was set."""

@@ -12,7 +12,7 @@ from clockwork.aws.errors import Throttled, ask
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, written
 from clockwork.domain.clients import Client
-from clockwork.domain.errors import Unavailable, Unreadable
+from clockwork.domain.errors import Unavailable, Unreadable, readable
 from clockwork.domain.storage.codec import decode, encode
 from clockwork.ports import Clients as ClientsPort
 from clockwork.ports import Clock
@@ -42,7 +42,7 @@ class AwsClients:
 
     def get(self, client_id: str, *, fresh: bool = False) -> Client | None:  # noqa: ARG002 - always fresh
         item = self._table.get(client_id, _ITEM)
-        return None if item is None else decode(item["definition"]["B"], Client)
+        return None if item is None else readable(self._table.apart(_from_item, item))
 
     def put(self, client: Client, *, replaces: int | None = None) -> bool:
         """Replace the client and its principals in one transaction.
@@ -67,7 +67,7 @@ class AwsClients:
         return [item["item"]["S"] for item in self._table.query_all(_PRINCIPAL + principal)]
 
     def _changes(self, stored: Item | None, client: Client) -> list[Any]:
-        before = set() if stored is None else set(decode(stored["definition"]["B"], Client).principals)
+        before = set() if stored is None else set(_from_item(stored).principals)
         after = set(client.principals)
         links = [{"Put": {"TableName": self._name, "Item": _link(p, client.client_id)}} for p in sorted(after - before)]
         cuts = [
@@ -82,22 +82,19 @@ class AwsClients:
         found: list[tuple[str, Client | Unreadable]] = []
         start = None if behind is None else (behind, _ITEM)
         for items in self._table.scan_behind(start, "#item = :item", item=_ITEM):
-            found += [(item["clientId"]["S"], _from_item(item)) for item in items]
+            found += [(item["clientId"]["S"], self._table.apart(_from_item, item)) for item in items]
             if len(found) >= limit:
                 break
         return found[:limit]
 
 
-def _from_item(item: Item) -> Client | Unreadable:
-    try:
-        return decode(item["definition"]["B"], Client)
-    except Unreadable as fault:
-        return fault
+def _from_item(item: Item) -> Client:
+    return decode(item["definition"]["B"], Client)
 
 
 def _replaces(stored: Item | None, client: Client, revision: int) -> bool:
     """Whether the stored client is the one to replace, or the put of before, whose answer was lost, is done."""
-    before = None if stored is None else decode(stored["definition"]["B"], Client)
+    before = None if stored is None else _from_item(stored)
     return before == client or revision == (0 if before is None else before.revision)
 
 

@@ -9,7 +9,7 @@ from clockwork.aws.errors import ConditionFailed, answer_of
 from clockwork.aws.plane.plane import Outcome
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, seconds, written
-from clockwork.domain.errors import Unavailable, Unreadable
+from clockwork.domain.errors import NewerFormat, Unavailable, Unreadable
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.storage.codec import decode, encode
 from clockwork.domain.timeline import NEVER
@@ -54,10 +54,18 @@ class AwsExecutions:
 
     def get(self, execution_refs: Sequence[tuple[str, str]]) -> Sequence[Execution | Unreadable | None]:
         items = self._table.get_all(execution_refs) if execution_refs else {}
-        return [_readable(items.get(execution_ref)) for execution_ref in execution_refs]
+        return [self._table.apart(_from_item, items[ref]) if ref in items else None for ref in execution_refs]
 
     def list(self, job_id: str, limit: int, before: str | None) -> Sequence[Execution]:
-        return [_from_item(item) for item in self._table.query_all(job_id, limit, before=before, newest_first=True)]
+        found: list[Execution] = []
+        wanted = limit
+        while True:
+            items = self._table.query_all(job_id, wanted, before=before, newest_first=True)
+            records = [self._table.apart(_from_item, item) for item in items]
+            found += [record for record in map(_known, records) if record is not None]
+            if len(items) < wanted or len(found) >= limit:
+                return found
+            wanted, before = limit - len(found), items[-1]["executionId"]["S"]
 
     def dead(self, client_id: str, limit: int, behind: str | None, *, oldest_first: bool = False) -> DeadPage:
         """The keys come from the index; the records under these keys are then read from the table."""
@@ -65,7 +73,7 @@ class AwsExecutions:
         places = self._table.query_index(ATTENTION, index_key, client_id, limit, behind, ascending=oldest_first)
         keys = [(place["jobId"]["S"], place["executionId"]["S"]) for place in places]
         items = self._table.get_all(keys) if keys else {}
-        found = [_from_item(items[key]) for key in keys if key in items]
+        found = self._table.readable(_from_item, (items[key] for key in keys if key in items))
         following = places[-1]["attentionKey"]["S"] if len(places) == limit else None
         return DeadPage([execution for execution in found if execution.needs_attention], following)
 
@@ -121,11 +129,11 @@ def _to_item(execution: Execution) -> Item:
     )
 
 
-def _readable(item: Item | None) -> Execution | Unreadable | None:
-    try:
-        return None if item is None else _from_item(item)
-    except Unreadable as fault:
-        return fault
+def _known(record: Execution | Unreadable) -> Execution | None:
+    """The record; None if no version wrote it. Raises NewerFormat: what another version knows is not passed over."""
+    if isinstance(record, NewerFormat):
+        raise record
+    return None if isinstance(record, Unreadable) else record
 
 
 def _from_item(item: Item) -> Execution:

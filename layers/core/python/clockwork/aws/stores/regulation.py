@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from clockwork.aws.errors import held
+from clockwork.aws.errors import ConditionFailed
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.pacing import Pacing
 from clockwork.aws.stores.table import Item, Table, seconds, written
+from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import DAY_MS
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.domain.limits.circuits import KNOWN_WITHIN_MS, Circuit
@@ -78,8 +79,10 @@ class AwsRegulation:
     def taken(self, client_id: str, now: int) -> frozenset[int]:
         # "~" sorts behind every digit.
         rows = self._table.query_all(client_id, LEASES_READ, between=(_PERMITS, _PERMITS + "~"))
-        leased = {row["item"]["S"]: int(row["until"]["N"]) for row in rows}
-        return frozenset(int(item.removeprefix(_PERMITS)) for item, until in leased.items() if until >= now)
+        leased = {row["item"]["S"]: self._table.apart(_leased_until, row) for row in rows}
+        # Nobody can lease a block whose row cannot be read.
+        taken = (item for item, until in leased.items() if isinstance(until, Unreadable) or until >= now)
+        return frozenset(int(item.removeprefix(_PERMITS)) for item in taken)
 
     def give_back(self, client_id: str, block: int, holder: str) -> None:
         permits = (client_id, f"{_PERMITS}{block}")
@@ -92,7 +95,7 @@ class AwsRegulation:
             return circuits
         # "~" sorts behind every host, since hosts are ASCII.
         items = self._table.query_all(client_id, between=(_CIRCUIT, _CIRCUIT + "~"))
-        circuits = {circuit.host: circuit for circuit in map(_circuit, items)}
+        circuits = {circuit.host: circuit for circuit in self._table.readable(_circuit, items)}
         self._read.pop(client_id, None)
         self._read[client_id] = (now, circuits)
         if len(self._read) > CAPACITY:
@@ -107,14 +110,20 @@ class AwsRegulation:
             circuit=msgspec.msgpack.encode(after),
         )
         self._read.pop(after.client_id, None)
-        return held(self._table.replace, item, "revision", None if before is None else before.revision)
+        try:
+            self._table.replace(item, "revision", None if before is None else before.revision)
+        except ConditionFailed as refused:
+            if refused.item is None or not isinstance(self._table.apart(_circuit, refused.item), Unreadable):
+                return False
+            self._table.store(item)
+        return True
 
     def close_circuit(self, client_id: str, host: str) -> None:
         self._read.pop(client_id, None)
         self._table.delete(client_id, _CIRCUIT + host)
 
     def parked(self) -> Sequence[Parked]:
-        return [_parked(item) for item in self._table.query_all(_PARKED)]
+        return self._table.readable(_parked, self._table.query_all(_PARKED))
 
     def note_parked(self, client_id: str, now: int) -> None:
         """A note of this instant or a later one stays as it is."""
@@ -136,6 +145,10 @@ class AwsRegulation:
 
     def forget_parked(self, parked: Parked) -> None:
         self._table.delete_if((_PARKED, parked.client_id), "#notedAt = :noted", noted=parked.noted_at)
+
+
+def _leased_until(row: Item) -> int:
+    return int(row["until"]["N"])
 
 
 def _circuit(item: Item) -> Circuit:

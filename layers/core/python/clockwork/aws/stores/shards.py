@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from clockwork.aws.errors import ConditionFailed
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, values_of, written
+from clockwork.domain import keys
+from clockwork.domain.errors import Unreadable, readable
 from clockwork.domain.timeline import Shard, ShardStatus
 from clockwork.ports import Lease
 
@@ -26,13 +28,12 @@ class AwsShards:
         self._table = Table(aws, table, "partitionId")
 
     def list(self) -> Sequence[str]:
-        rows = map(values_of, self._table.scan("partitionId", "standing"))
-        return sorted(
-            row["partitionId"] for row in rows if ShardStatus(row.get("standing", "used")) != ShardStatus.LEFT
-        )
+        rows = map(values_of, self._of_shards("partitionId", "standing"))
+        return sorted(row["partitionId"] for row in rows if row.get("standing") != ShardStatus.LEFT)
 
     def all(self) -> Sequence[Shard]:
-        return sorted(map(_from_item, self._table.scan()), key=lambda one: one.partition_id)
+        """A shard whose row cannot be read is returned as one that nobody has visited: whoever visits it fails."""
+        return sorted(map(self._visited, self._of_shards()), key=lambda one: one.partition_id)
 
     def register(self, partition_id: str, status: ShardStatus = ShardStatus.USED) -> None:
         fields = msgspec.to_builtins(Shard(partition_id, status=status))
@@ -53,7 +54,8 @@ class AwsShards:
     def get(self, partition_ids: Sequence[str]) -> Mapping[str, Shard]:
         items = self._table.get_all([(partition_id,) for partition_id in partition_ids])
         unregistered = {p: Shard(p, status=ShardStatus.LEFT) for p in partition_ids}
-        return {p: _from_item(items[p,]) if (p,) in items else unregistered[p] for p in partition_ids}
+        registered = {p: self._table.apart(_from_item, items[p,]) for p in partition_ids if (p,) in items}
+        return {p: readable(registered.get(p, unregistered[p])) for p in partition_ids}
 
     def acquire(self, partition_id: str, owner: str, now: int, until: int, horizon: str) -> Lease | None:
         """One conditional update, or two if the stored horizon is ahead of `horizon`."""
@@ -88,6 +90,13 @@ class AwsShards:
             released=lease.released,
             owed=lease.owed,
         )
+
+    def _of_shards(self, *attributes: str) -> Iterator[Item]:
+        return (item for item in self._table.scan(*attributes) if keys.is_shard(item["partitionId"]["S"]))
+
+    def _visited(self, item: Item) -> Shard:
+        shard = self._table.apart(_from_item, item)
+        return Shard(item["partitionId"]["S"]) if isinstance(shard, Unreadable) else shard
 
     def _take(
         self, partition_id: str, owner: str, now: int, until: int, change: str, condition: str, **values: str | int

@@ -7,16 +7,21 @@ same call as `:name`. `Table` resolves both.
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from clockwork.aws.errors import ConditionFailed, answer_of, ask, held, told
 from clockwork.aws.plane.plane import Outcome
 from clockwork.aws.repeats import batches
 from clockwork.aws.session import Aws
-from clockwork.domain.errors import Unavailable
+from clockwork.domain.errors import Unavailable, Undecodable, Unreadable
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 #: Attributes by name, as DynamoDB writes them: {"S": "text"}, {"N": "1"}, {"B": b"bytes"}, {"NS": ["1"]}.
 Item = Mapping[str, Any]
@@ -52,6 +57,30 @@ class Table:
         self._key = key
         self._plane = aws.plane("dynamodb")
         self._backoff = aws.backoff
+        self._aws = aws
+
+    def apart(self, read: Callable[[Item], T], item: Item) -> T | Unreadable:
+        """What an item holds, or why it cannot be read, which is logged and counted.
+
+        A call that answers with several items reads each in this way: whatever one of them holds, the others are read.
+        """
+        fault: Unreadable
+        try:
+            return read(item)
+        except Unreadable as error:
+            fault = error
+        except Exception as error:  # noqa: BLE001 - whatever one stored item holds, the others are read
+            fault = Undecodable(f"its item is malformed: {type(error).__name__}")
+        key = [item.get(name, {}).get("S") for name in self._key]
+        extra = {"action": "item_unreadable", "table": self._name, "key": key}
+        log.error("a stored item cannot be read: %s", fault, extra=extra)
+        self._aws.on_unreadable(fault)
+        return fault
+
+    def readable(self, read: Callable[[Item], T], items: Iterable[Item]) -> list[T]:
+        """What these items hold, without those that cannot be read."""
+        found = (self.apart(read, item) for item in items)
+        return [one for one in found if not isinstance(one, Unreadable)]
 
     def get(self, *key: str) -> Item | None:
         """The item under a key, None if there is none."""

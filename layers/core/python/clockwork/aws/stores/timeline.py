@@ -11,7 +11,7 @@ from clockwork.aws.plane.plane import Outcome
 from clockwork.aws.repeats import batches
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, seconds, written
-from clockwork.domain.errors import Unavailable
+from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.timeline import NEVER, Page, Row
 
 #: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchWriteItem.html
@@ -24,7 +24,8 @@ PUT_READ_TIMEOUT_SECONDS = 5
 class AwsTimeline:
     """`ports.Timeline` on a table with the key `partitionId` / `scheduleTime` and TTL on `expiresAt`.
 
-    TTL counts in seconds: a row that is read has its `expires_at` rounded up to a whole second.
+    TTL counts in seconds: a row that is read has its `expires_at` rounded up to a whole second. One whose item is
+    malformed is read as a row without elements, which no version can decode: its poller records that, and passes it.
     """
 
     def __init__(self, aws: Aws, table: str) -> None:
@@ -47,14 +48,14 @@ class AwsTimeline:
 
     def find(self, row_refs: Sequence[tuple[str, str]]) -> Sequence[Row | None]:
         items = self._table.get_all(row_refs)
-        return [_from_item(items[ref]) if ref in items else None for ref in row_refs]
+        return [self._row(items[ref]) if ref in items else None for ref in row_refs]
 
     def read(self, partition_id: str, after: str, until: str, limit: int) -> Page:
         if after >= until:
             return Page(())
         # The text next to `after`: a key may have one condition only, and BETWEEN includes its bounds.
         items, more = self._table.query(partition_id, (after + "\x00", until), limit)
-        return Page(tuple(map(_from_item, items)), more)
+        return Page(tuple(map(self._row, items)), more)
 
     def cancel(self, partition_id: str, key: str, element: int) -> bool:
         exists = "attribute_exists(#partitionId)"
@@ -63,6 +64,12 @@ class AwsTimeline:
     def forget(self, partition_id: str, keys: Sequence[str]) -> None:
         rows = [written(partitionId=partition_id, scheduleTime=key) for key in keys]
         self._write_batches([{"DeleteRequest": {"Key": row}} for row in rows])
+
+    def _row(self, item: Item) -> Row:
+        row = self._table.apart(_from_item, item)
+        if isinstance(row, Unreadable):
+            return Row(item["partitionId"]["S"], item["scheduleTime"]["S"], b"", NEVER)
+        return row
 
     def _write_batches(self, requests: Sequence[Any]) -> None:
         """Make these requests in batches; if any failed, raises the first error once all have ended."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, seconds, written
-from clockwork.domain.errors import Unreadable
 from clockwork.domain.requests.trail import Entry, TrailPage
 from clockwork.domain.storage.codec import decode, encode
 
@@ -31,11 +30,9 @@ class AwsTrail:
 
     def list(self, client_id: str, limit: int, before: str | None) -> TrailPage:
         items = self._table.query_all(PREFIX + client_id, limit, before=before, newest_first=True)
-        return TrailPage(list(map(_from_item, items)), items[-1]["executionId"]["S"] if len(items) == limit else None)
+        entries = [self._table.apart(_from_item, item) for item in items]
+        return TrailPage(entries, items[-1]["executionId"]["S"] if len(items) == limit else None)
 
 
-def _from_item(item: Item) -> Entry | Unreadable:
-    try:
-        return decode(item["entry"]["B"], Entry)
-    except Unreadable as fault:
-        return fault
+def _from_item(item: Item) -> Entry:
+    return decode(item["entry"]["B"], Entry)

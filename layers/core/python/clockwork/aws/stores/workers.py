@@ -1,4 +1,4 @@
-"""What pools have heard of their workers, in the executions table: an item for each and hour, in a pool's partition."""
+"""What pools have heard of their workers, in the executions table: items in a pool's partition, by the hour."""
 
 from __future__ import annotations
 
@@ -22,16 +22,14 @@ class AwsWorkers:
 
     def note(self, seen: Present) -> None:
         expires_at = seconds(seen.expires_at)
-        name = f"{seen.hour:013d}/{seen.worker_id}"
+        name = f"{seen.hour:013d}/{seen.worker_id}/{seen.by}"
         item = written(jobId=PREFIX + seen.pool, executionId=name, seen=encode(seen), expiresAt=expires_at)
         self._table.store(item)
 
     def list(self, pool: str, limit: int) -> Sequence[Present | Unreadable]:
-        return [_from_item(item) for item in self._table.query_all(PREFIX + pool, limit, newest_first=True)]
+        items = self._table.query_all(PREFIX + pool, limit, newest_first=True)
+        return [self._table.apart(_from_item, item) for item in items]
 
 
-def _from_item(item: Item) -> Present | Unreadable:
-    try:
-        return decode(item["seen"]["B"], Present)
-    except Unreadable as fault:
-        return fault
+def _from_item(item: Item) -> Present:
+    return decode(item["seen"]["B"], Present)

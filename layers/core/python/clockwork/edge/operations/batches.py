@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 
 import msgspec
 
-from clockwork.domain.errors import InvalidRequest, NameTaken, RevisionConflict
+from clockwork.domain.errors import ClockworkError, InvalidRequest, NameTaken, RevisionConflict, Unreadable
 from clockwork.edge.http.problems import problem_of
 from clockwork.edge.responses.jobs import CreatedElement, CreatedJob, Element, RefusedElement, WrittenElement
 from clockwork.edge.responses.named_jobs import WrittenJob
+
+log = logging.getLogger(__name__)
 
 
 class Results:
@@ -27,9 +30,18 @@ class Results:
 
     @contextmanager
     def refusing(self, index: int) -> Iterator[None]:
-        """A fault of this job raised meanwhile becomes its result, with pointers that start at the batch's body."""
+        """A fault of this job raised meanwhile becomes its result, with pointers that start at the batch's body.
+
+        So does what is stored under its jobKey, if that cannot be read.
+        """
         try:
             yield
         except (InvalidRequest, NameTaken, RevisionConflict) as fault:
-            problem = problem_of(fault, f"/jobs/{index}")
-            self.shown[index] = RefusedElement.like(problem, index=index, problem=problem)
+            self._refuse(index, fault)
+        except Unreadable as fault:
+            log.error("a job of a batch is refused: %s", fault, extra={"action": "stored_job_unreadable"})
+            self._refuse(index, fault)
+
+    def _refuse(self, index: int, fault: ClockworkError) -> None:
+        problem = problem_of(fault, f"/jobs/{index}")
+        self.shown[index] = RefusedElement.like(problem, index=index, problem=problem)

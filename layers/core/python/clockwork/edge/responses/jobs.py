@@ -56,7 +56,7 @@ class RefusedElement(AnswerBody):
     """A refused job of a batch. The pointers of its problem start at the batch's body."""
 
     index: int
-    status: Literal[409, 422]
+    status: Literal[409, 422, 500]
     problem: Problem
 
 

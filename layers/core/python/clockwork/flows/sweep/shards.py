@@ -16,6 +16,7 @@ import logging
 import msgspec
 
 from clockwork.domain import keys
+from clockwork.domain.errors import Unreadable
 from clockwork.domain.timeline import Shard, ShardStatus
 from clockwork.flows.outages import tolerated
 from clockwork.flows.timeline.shards import is_given_up
@@ -42,8 +43,8 @@ def retire_shards(world: World, deadline_at: int) -> Retirements:
     """
     retirements = Retirements()
     given_up = [partition_id for partition_id in world.shards.list() if is_given_up(world, partition_id)]
-    for shard in world.shards.get(given_up).values() if given_up else ():
-        left = world.clock.now() < deadline_at - STOP_MARGIN_MS and _retires(world, shard)
+    for partition_id in given_up:
+        left = world.clock.now() < deadline_at - STOP_MARGIN_MS and _retires(world, partition_id)
         retirements.removed += left
         retirements.kept += not left
     if retirements.kept:
@@ -51,10 +52,10 @@ def retire_shards(world: World, deadline_at: int) -> Retirements:
     return retirements
 
 
-def _retires(world: World, shard: Shard) -> bool:
+def _retires(world: World, partition_id: str) -> bool:
     # Wherever this stops, the next flow that puts a row takes the shard back, and the next sweep begins again.
-    with tolerated(world, log, "shard kept: %s", {"action": "shard_kept", "shard": shard.partition_id}):
-        return _retire(world, shard)
+    with tolerated(world, log, "shard kept: %s", {"action": "shard_kept", "shard": partition_id}, Unreadable):
+        return _retire(world, world.shards.get([partition_id])[partition_id])
     return False
 
 
