@@ -40,7 +40,7 @@ def test_of_many_notes_those_of_the_latest_hours_are_listed_whatever_the_names(w
 def test_a_note_that_cannot_be_read_is_told_beside_the_others(aws_world: AwsWorld) -> None:
     for worker_id in ("host-0", "host-1"):
         aws_world.workers.note(msgspec.structs.replace(FIRST, worker_id=worker_id))
-    key = {"jobId": {"S": "seen/etl"}, "executionId": {"S": f"{FIRST.hour:013d}/host-1"}}
+    key = {"jobId": {"S": "seen/etl"}, "executionId": {"S": f"{FIRST.hour:013d}/host-1/"}}
     aws_world.aws.client("dynamodb").update_item(
         TableName=aws_world.table("executions"),
         Key=key,

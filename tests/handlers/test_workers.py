@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from clockwork.domain.pools.pool import Pool
 from clockwork.domain.pools.presence import HOUR_MS, MOST_REMEMBERED, Present
 from clockwork.flows.sweep.dead_letters import sweep_dead_letters
 from clockwork.flows.sweep.unpark import unpark
+from clockwork.flows.world import Environment
 from tests.handlers.fleet import HANDLER, POOL, ROLE, TARGET, Worker, claim_of, with_pool
 from tests.handlers.handlers import Api, make_handler
 from tests.support.examples import ACME, ADMIN, ALICE, BOB
@@ -690,6 +692,28 @@ def test_what_is_claimed_and_not_noted_yet_is_told_a_minute_later(api: Api) -> N
     later(api, 61)
     worker.beat({"token": second["token"]})
     assert {one["executionId"] for one in running(api)} == {first["executionId"], second["executionId"]}
+
+
+def test_what_runs_is_told_whichever_environment_heard_of_it(api: Api) -> None:
+    """What one environment has noted of a worker stays, whatever another one notes of it."""
+    target = {**TARGET, "timeoutSeconds": 86_400}
+    for _ in range(3):
+        created(api, target=target)
+    worker, first = Worker(api), api.handle
+    started = worker.take()
+    created(api, target=target)
+    api.handle = make_handler("api", replace(api.clockwork.world, environment=Environment("another")))
+    (further,) = worker.take()
+    ids = {one["executionId"] for one in (*started, further)}
+    assert {one["executionId"] for one in running(api)} == ids
+    assert worker.tell(further["token"], "complete") == "ok"
+    api.handle = first
+    for _ in range(80):
+        later(api, 50)
+        assert {one["outcome"] for one in worker.beat(*({"token": one["token"]} for one in started))} == {"ok"}
+        assert {one["executionId"] for one in running(api)} == ids - {further["executionId"]}
+    (shown,) = pool_of(api)["workers"]
+    assert (shown["workerId"], shown["running"]) == ("host-1", 3)
 
 
 def test_a_claim_that_starts_nothing_notes_nobody(api: Api) -> None:

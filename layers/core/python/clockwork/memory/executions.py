@@ -74,10 +74,10 @@ class MemoryWorkers:
     """`ports.Workers` in plain Python. Nothing expires."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[str, int, str], Present] = {}
+        self._seen: dict[tuple[str, int, str, str], Present] = {}
 
     def note(self, seen: Present) -> None:
-        self._seen[seen.pool, seen.hour, seen.worker_id] = seen
+        self._seen[seen.pool, seen.hour, seen.worker_id, seen.by] = seen
 
     def list(self, pool: str, limit: int) -> Sequence[Present | Unreadable]:
         return [self._seen[key] for key in sorted(self._seen, reverse=True) if key[0] == pool][:limit]

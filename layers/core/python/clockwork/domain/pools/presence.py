@@ -22,6 +22,7 @@ class Present(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
 
     `seen_at`: when it was noted last. `running`: the executionIds of what it had in hand then, or has ended since.
     `started_late_ms`: how long the tickets of its last claim had waited since they were to run, the longest of them.
+    `by`: the environment that noted it, which knows what it heard itself.
     """
 
     pool: str
@@ -29,10 +30,11 @@ class Present(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     seen_at: int
     running: tuple[str, ...] = ()
     started_late_ms: int | None = None
+    by: str = ""
 
     @property
     def hour(self) -> int:
-        """When the hour began in which it was seen (ms): a worker has one note for each hour."""
+        """When the hour began in which it was seen (ms): an environment has one note of a worker for each hour."""
         return self.seen_at - self.seen_at % HOUR_MS
 
     @property
@@ -51,12 +53,18 @@ def is_news(noted: Present | None, seen: Present) -> bool:
 
 
 def newest(notes: Sequence[Present], now: int) -> list[Present]:
-    """The last note of each worker that is not over at `now`, those first that were seen last."""
+    """The last note of each worker that is not over at `now`, those first that were seen last.
+
+    It names also what other environments have noted of the worker within the hour before: what runs still is noted anew
+    within an hour by whichever environment hears of it.
+    """
     found: dict[str, Present] = {}
     for one in sorted(notes, key=lambda one: one.seen_at, reverse=True):
-        if now < one.expires_at:
-            found.setdefault(one.worker_id, one)
-    return [*found.values()]
+        last = found.setdefault(one.worker_id, one)
+        if one.seen_at > last.seen_at - HOUR_MS - NOTED_EVERY_MS:
+            running = tuple(dict.fromkeys((*last.running, *one.running)))
+            found[one.worker_id] = msgspec.structs.replace(last, running=running)
+    return [one for one in found.values() if now < one.expires_at]
 
 
 def reaches_back(notes: Sequence[Present], now: int) -> bool:

@@ -1,12 +1,13 @@
 """Note which workers a pool hears of, and tell what they have in hand: without an index over all executions.
 
-Each worker has one item an hour with the ids of its attempts. An environment writes it when they have changed, once a
-minute at the most. Whoever asks reads the items and the records that they name, which tell what still runs.
+Each environment has one item an hour of each worker that it hears of, with the ids of its attempts. It writes it when
+they have changed, once a minute at the most. Whoever asks reads the items and the records that they name, which tell
+what still runs.
 
-How it fails. A note that gives no answer is let be: the worker has its answer, and the next call notes anew. Several
-environments overwrite each other's notes of one worker, with what its last heartbeat or claim told them. So an attempt
-may be missing from the list for a minute or two, and what is told of those listed is as their records have it. A note
-that cannot be read is left out, logged, and told as `more`.
+How it fails. A note that gives no answer is let be: the worker has its answer, and the next call notes anew. What an
+environment hears within a minute of its last note is noted with what it hears after that. So an attempt may be missing
+from the list for a minute or two, and what is told of those listed is as their records have it. A note that cannot be
+read is left out, logged, and told as `more`.
 
 A worker chooses its own name. Only a claim that starts something notes one, so a name that was made up costs a ticket.
 Of one pool an environment writes 500 notes a minute at the most, and what it knows of other pools stays.
@@ -95,6 +96,7 @@ def _note(world: World, pool: Pool, worker_id: str, told: Sequence[str], late_ms
         seen_at=world.clock.now(),
         running=tuple(running[:MOST_NOTED]),
         started_late_ms=late_ms if late_ms is not None or noted is None else noted.started_late_ms,
+        by=world.environment.name,
     )
     if not is_news(noted, seen) or not remembered.has_room(seen):
         return
