@@ -87,11 +87,12 @@ def test_only_a_message_in_hand_is_held(world: World) -> None:
 
 def test_what_waits_is_counted_by_priority(world: World) -> None:
     before = world.pool_queues.waiting("etl")
-    assert before["normal"] == 0
-    world.pool_queues.send([message("a"), message("b")], NOW)
-    assert world.pool_queues.waiting("etl") == {**before, "normal": 2}
+    assert before["normal"] == (0, 0)
+    later = msgspec.structs.replace(message("c"), run_at=NOW + 600_000)
+    world.pool_queues.send([message("a"), message("b"), later], NOW)
+    assert world.pool_queues.waiting("etl") == {**before, "normal": (2, 1)}
     world.receive_tickets("normal")
-    assert world.pool_queues.waiting("etl") == before
+    assert world.pool_queues.waiting("etl") == {**before, "normal": (0, 1)}
     assert world.pool_queues.waiting("gone") == {}
 
 

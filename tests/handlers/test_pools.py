@@ -37,7 +37,7 @@ def test_a_pool_is_shown_as_it_was_written_with_its_queues(api: Api) -> None:
     written = put(api)
     shown = {"name": "batch-etl", "revision": 1, **BODY, "leaseSeconds": 90, "queueUrls": URLS}
     assert (written.status, written.body) == (200, shown)
-    waiting = [{"priority": one, "tickets": 0} for one in ("high", "normal", "low")]
+    waiting = [{"priority": one, "tickets": 0, "delayed": 0} for one in ("high", "normal", "low")]
     assert get(api).body == {**shown, "waiting": waiting, "running": 0, "workers": []}
 
 
@@ -45,7 +45,7 @@ def test_a_pool_tells_how_many_tickets_wait_by_priority(api: Api, monkeypatch: p
     put(api)
     for number in range(3):
         api.clockwork.pool_queues.of("batch-etl", "low").put(str(number), number // 2 * 60)
-    assert get(api).body["waiting"][2] == {"priority": "low", "tickets": 2}
+    assert get(api).body["waiting"][2] == {"priority": "low", "tickets": 2, "delayed": 1}
 
     def no_answer(_: str) -> Any:
         raise Unavailable("no answer")

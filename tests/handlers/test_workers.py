@@ -316,9 +316,15 @@ def test_what_is_early_comes_again_in_time(api: Api) -> None:
     assert (answer["outcome"], answer["startInMs"]) == ("start", 1_300)
 
 
-def test_a_handler_that_the_worker_lacks_comes_again_for_another(api: Api) -> None:
+def test_a_handler_that_the_worker_lacks_comes_again_for_another(api: Api, caplog: pytest.LogCaptureFixture) -> None:
     created(api)
-    assert Worker(api, "close_month").take()[0]["outcome"] == "gone"
+    created(api)
+    answers = Worker(api, "close_month").take()
+    assert [one["outcome"] for one in answers] == ["gone", "gone"]
+    told = [one for one in caplog.records if getattr(one, "action", "") == "handler_lacking"]
+    assert [(one.__dict__["pool"], one.__dict__["handler"]) for one in told] == [(POOL, HANDLER)]
+    (normal,) = [one for one in pool_of(api)["waiting"] if one["priority"] == "normal"]
+    assert (normal["tickets"], normal["delayed"]) == (0, 2)
     assert Worker(api).take() == []
     later(api, 2)
     assert Worker(api).take()[0]["outcome"] == "start"

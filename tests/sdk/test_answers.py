@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
-from clockwork_client import UnexpectedAnswer
+from clockwork_client import UnexpectedAnswer, callback, http, pool, retry
 from clockwork_client.answers import Target, instant, text_of
 from clockwork_client.results import Execution, HttpTarget, Job
 
@@ -57,6 +58,21 @@ def test_an_answer_is_a_value() -> None:
 def test_an_answer_of_another_shape_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(UnexpectedAnswer):
         Job({**RAW, **change})
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: pool("demo", "work", timeout_seconds="60"),  # type: ignore[arg-type]
+        lambda: pool("demo", 5),  # type: ignore[arg-type]
+        lambda: http(5),  # type: ignore[arg-type]
+        lambda: retry(max_attempts="x"),  # type: ignore[arg-type]
+        lambda: callback(timeout_seconds="x"),  # type: ignore[arg-type]
+    ],
+)
+def test_an_option_of_another_type_is_the_callers_fault_and_not_an_answers(make: Callable[[], object]) -> None:
+    with pytest.raises(TypeError, match="an option is of the wrong type: "):
+        make()
 
 
 @pytest.mark.parametrize("raw", [None, [], "x", {}])

@@ -70,6 +70,8 @@ def test_the_short_form_creates_a_job(cli: Cli) -> None:
                      "detailType": "d"}}),
         (["--in", "1", "kafka:orders", "--message-key", "7"],
          {"target": {"type": "kafka", "topic": "orders", "key": "7"}}),
+        (["--in", "1", "pool:etl/generate", "--timeout", "2h"],
+         {"target": {"type": "pool", "pool": "etl", "handler": "generate", "timeoutSeconds": 7200}}),
         (["--in", "1", "arn:aws:lambda:us-east-1:1:function:f", "--retry", '{"maxAttempts": 2}'],
          {"target": {"type": "lambda", "functionArn": "arn:aws:lambda:us-east-1:1:function:f"},
           "retryPolicy": {"maxAttempts": 2}}),

@@ -61,9 +61,12 @@ def test_admins_see_what_waits_and_runs_and_who_works(cli: Cli) -> None:
     assert len(idle.stdout.splitlines()) == 1
     worked(cli)
     cli.api.clockwork.pool_queues.of(POOL, "low").put("a ticket", 0)
+    assert "not due yet" not in cli("pools", "show", POOL, caller=ADMIN).stderr
+    cli.api.clockwork.pool_queues.of(POOL, "high").put("another", 60)
     shown = cli("pools", "show", POOL, caller=ADMIN)
     assert shown.exit_code == 0, shown.output
     assert "About 0 high, 0 normal, 1 low tickets wait." in shown.stderr
+    assert "About 1 more are not due yet, or put off" in shown.stderr
     assert "2 attempts run." in shown.stderr
     heads, row = shown.stdout.splitlines()
     assert heads.split() == ["WORKER", "NOTED", "IN", "HAND", "CLAIMED", "LATE"]
@@ -107,6 +110,8 @@ def test_what_runs_is_listed_with_its_progress(cli: Cli) -> None:
     assert heads.split() == ["WORKER", "DONE", "SAYS", "LEASE", "UNTIL", "ATTEMPT", "EXECUTION"]
     assert len(rows) == 2
     assert all(row.startswith("host-1") for row in rows)
+    assert shown.stderr == ""
+    assert "There are more than these 1" in cli("pools", "running", POOL, "--limit", "1", caller=ADMIN).stderr
     (half,) = [row for row in rows if "50%" in row]
     assert r"half \x1b[31mof it" in half
     assert len(cli.json("pools", "running", POOL, "--limit", "1", caller=ADMIN)) == 1

@@ -39,13 +39,21 @@ def test_a_pool_is_found_in_the_folder_that_one_is_in(folder: Path) -> None:
         (":pool", "is no MODULE:POOL"),
         ("no_such_jobs:pool", "there is no module no_such_jobs"),
         ("other_jobs:pool", "is no Pool"),
-        ("other_jobs:missing", "is no Pool"),
+        ("other_jobs:missing", "the module other_jobs has no missing"),
     ],
 )
 def test_what_is_no_pool_is_said(folder: Path, where: str, said: str) -> None:
     (folder / "other_jobs.py").write_text("pool = 'batch-etl'\n")
     with pytest.raises(click.UsageError, match=said):
         found(where)
+
+
+@pytest.mark.parametrize("error", ["ValueError", "AttributeError", "ImportError"])
+def test_what_a_module_raises_while_it_is_loaded_is_not_hidden(folder: Path, error: str) -> None:
+    (folder / f"faulty_{error}.py").write_text(f"raise {error}('the reason')\n")
+    with pytest.raises(Exception, match="the reason") as raised:
+        found(f"faulty_{error}:pool")
+    assert type(raised.value).__name__ == error
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])

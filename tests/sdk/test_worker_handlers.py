@@ -7,6 +7,7 @@ import functools
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from clockwork_client import pool as to_pool
 from clockwork_client.testing import VirtualClockwork, run_handler
 from clockwork_client.worker import Context, Fail, Lost, Pool
+from clockwork_client.worker.worker import queue_urls
 from tests.sdk.fleet import PATIENCE, Fleet, VirtualClock
 from tests.sdk.workshop import ended, told, worker_of, working
 
@@ -215,6 +217,22 @@ async def generates_async(*_: Any) -> Any:
 class Generating:
     def __call__(self, *_: Any) -> Iterator[int]:
         yield 1
+
+
+def test_a_handler_without_parentheses_is_told_how_to_be_written(pool: Pool) -> None:
+    with pytest.raises(TypeError, match=r"write @pool\.handler\(\), with parentheses"):
+        pool.handler(generates)  # type: ignore[arg-type]
+    assert not pool.handlers
+
+
+def test_a_handler_that_its_pool_does_not_list_is_told(pool: Pool, caplog: pytest.LogCaptureFixture) -> None:
+    for name in ("listed", "strange"):
+        pool.handler(name)(lambda payload, ctx: payload)
+    state = SimpleNamespace(handlers=("listed", "other"), queue_urls={"normal": "https://queue"})
+    cw = SimpleNamespace(pools=SimpleNamespace(get=lambda _: state))
+    assert queue_urls(cw, pool) == {"normal": "https://queue"}  # type: ignore[arg-type]
+    (told,) = caplog.messages
+    assert "does not list strange" in told
 
 
 @pytest.mark.parametrize("function", [generates, generates_async, Generating(), functools.partial(generates)])

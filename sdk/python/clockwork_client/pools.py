@@ -12,10 +12,15 @@ from clockwork_client.pages import Resource
 
 
 class WaitingTickets(Answer):
-    """How many tickets of a priority wait for a worker, as SQS counts: approximately."""
+    """How many tickets of a priority wait for a worker, as SQS counts: approximately.
+
+    `delayed`: how many more are not due yet, or were put off, as their handler was lacking or a limit of their client
+    was used up.
+    """
 
     priority: str
     tickets: int
+    delayed: int
 
 
 class SeenWorker(Answer):
@@ -63,6 +68,12 @@ class PoolState(Answer):
     workers: tuple[SeenWorker, ...] | None
 
 
+class RunningAttempts(list[RunningAttempt]):
+    """What the workers of a pool have in hand. `more`: there are more than are listed, or than were looked at."""
+
+    more: bool = False
+
+
 class Pools(Resource):
     """Pools. All but `get` is for admins; `get` is for a pool's workers, too."""
 
@@ -77,14 +88,16 @@ class Pools(Resource):
         """Read a pool."""
         return PoolState(self._call("GET", f"/v1/pools/{segment(name)}"))
 
-    def running(self, name: str, *, limit: int | None = None) -> Sequence[RunningAttempt]:
+    def running(self, name: str, *, limit: int | None = None) -> RunningAttempts:
         """What the workers of a pool have in hand, up to `limit` (100 unless given), for admins.
 
         An attempt may be missing in its first minute or two.
         """
         query = {"state": "RUNNING", **requests.fields(limit=limit)}
         answer = self._call("GET", f"/v1/pools/{segment(name)}/executions", query=query)
-        return [RunningAttempt(one) for one in answer["items"]]
+        found = RunningAttempts(map(RunningAttempt, answer["items"]))
+        found.more = bool(answer.get("more"))
+        return found
 
     def put(
         self,

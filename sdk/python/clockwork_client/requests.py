@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 from clockwork_client.answers import Answer, Target, camel, text_of
+from clockwork_client.errors import UnexpectedAnswer
 from clockwork_client.reports import Completion, PoolTarget
 from clockwork_client.results import (
     EventBridgeTarget,
@@ -120,6 +121,15 @@ class JobFilter(TypedDict, total=False):
 SCHEDULE = frozenset(ScheduleOptions.__annotations__)
 _DEFINITION = SCHEDULE.union(DefinitionOptions.__annotations__)
 _JOB = _DEFINITION.union(JobOptions.__annotations__)
+Made = TypeVar("Made", bound=Answer)
+
+
+def _made(kind: type[Made], **options: Any) -> Made:
+    """What the options say. Raises TypeError for one whose type is wrong."""
+    try:
+        return kind(fields(**options))
+    except UnexpectedAnswer as error:
+        raise TypeError(f"an option is of the wrong type: {error}") from None
 
 
 def http(
@@ -130,17 +140,17 @@ def http(
     timeout_seconds: Duration | None = None,
 ) -> HttpTarget:
     """An HTTPS endpoint with a public address, called with POST and within 15 s unless said otherwise."""
-    return HttpTarget(fields(type="http", url=url, method=method, headers=headers, timeout_seconds=timeout_seconds))
+    return _made(HttpTarget, type="http", url=url, method=method, headers=headers, timeout_seconds=timeout_seconds)
 
 
 def sqs(queue_arn: str, *, message_group_id: str | None = None, role_arn: str | None = None) -> SqsTarget:
     """An SQS queue that the client's allowedQueueArns list. `role_arn` is taken on to send."""
-    return SqsTarget(fields(type="sqs", queue_arn=queue_arn, message_group_id=message_group_id, role_arn=role_arn))
+    return _made(SqsTarget, type="sqs", queue_arn=queue_arn, message_group_id=message_group_id, role_arn=role_arn)
 
 
 def sns(topic_arn: str, *, message_group_id: str | None = None, role_arn: str | None = None) -> SnsTarget:
     """An SNS topic that the client's allowedTargetArns list."""
-    return SnsTarget(fields(type="sns", topic_arn=topic_arn, message_group_id=message_group_id, role_arn=role_arn))
+    return _made(SnsTarget, type="sns", topic_arn=topic_arn, message_group_id=message_group_id, role_arn=role_arn)
 
 
 def pool(
@@ -151,26 +161,24 @@ def pool(
     priority: Literal["normal", "high", "low"] | None = None,
 ) -> PoolTarget:
     """A handler of a pool that the client's allowedPools list. An attempt may take `timeout_seconds`, up to 7 days."""
-    return PoolTarget(
-        fields(type="pool", pool=name, handler=handler, timeout_seconds=timeout_seconds, priority=priority)
-    )
+    given = {"pool": name, "handler": handler, "timeout_seconds": timeout_seconds, "priority": priority}
+    return _made(PoolTarget, type="pool", **given)
 
 
 def kafka(topic: str, *, key: str | None = None) -> KafkaTarget:
     """A topic that the client's allowedTopics list, if the deployment has a Kafka cluster."""
-    return KafkaTarget(fields(type="kafka", topic=topic, key=key))
+    return _made(KafkaTarget, type="kafka", topic=topic, key=key)
 
 
 def lambda_function(function_arn: str, *, role_arn: str | None = None) -> LambdaTarget:
     """A Lambda function that the client's allowedTargetArns list, invoked asynchronously."""
-    return LambdaTarget(fields(type="lambda", function_arn=function_arn, role_arn=role_arn))
+    return _made(LambdaTarget, type="lambda", function_arn=function_arn, role_arn=role_arn)
 
 
 def eventbridge(bus_arn: str, *, source: str, detail_type: str, role_arn: str | None = None) -> EventBridgeTarget:
     """An EventBridge bus that the client's allowedTargetArns list. `source` must not begin with `aws.`."""
-    return EventBridgeTarget(
-        fields(type="eventbridge", bus_arn=bus_arn, source=source, detail_type=detail_type, role_arn=role_arn)
-    )
+    given = {"bus_arn": bus_arn, "source": source, "detail_type": detail_type, "role_arn": role_arn}
+    return _made(EventBridgeTarget, type="eventbridge", **given)
 
 
 def retry(
@@ -184,23 +192,21 @@ def retry(
     retry_status_codes: Iterable[int] | None = None,
 ) -> RetryPolicy:
     """When a failed attempt is tried again; what is left out has the API's default."""
-    return RetryPolicy(
-        fields(
-            max_attempts=max_attempts,
-            backoff=backoff,
-            initial_seconds=initial_seconds,
-            max_seconds=max_seconds,
-            jitter=jitter,
-            max_age_seconds=max_age_seconds,
-            retry_status_codes=retry_status_codes,
-        )
+    return _made(
+        RetryPolicy,
+        max_attempts=max_attempts,
+        backoff=backoff,
+        initial_seconds=initial_seconds,
+        max_seconds=max_seconds,
+        jitter=jitter,
+        max_age_seconds=max_age_seconds,
+        retry_status_codes=retry_status_codes,
     )
 
 
 def callback(*, heartbeat_seconds: Duration | None = None, timeout_seconds: Duration | None = None) -> Completion:
     """Attempts end by a callback of the receiver (`cw.executions.complete`), and not with the target's answer."""
-    given = fields(mode="callback", heartbeat_seconds=heartbeat_seconds, timeout_seconds=timeout_seconds)
-    return Completion(given)
+    return _made(Completion, mode="callback", heartbeat_seconds=heartbeat_seconds, timeout_seconds=timeout_seconds)
 
 
 def job(target: Target, payload: Any = None, **options: Unpack[JobOptions]) -> dict[str, Any]:

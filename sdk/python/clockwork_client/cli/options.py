@@ -58,7 +58,7 @@ DEFINITION: list[tuple[str, str, dict[str, Any]]] = [
 TARGET: list[tuple[str, str, dict[str, Any]]] = [
     ("method", "--method", {"type": click.Choice(["POST", "PUT", "PATCH", "DELETE", "GET"]), "help": "Of a webhook."}),
     ("headers", "--header", {"type": values.PAIR, "multiple": True, "help": "Of a webhook: name=value; repeatable."}),
-    ("timeout_seconds", "--timeout", {"type": values.DURATION, "help": "Of a webhook."}),
+    ("timeout_seconds", "--timeout", {"type": values.DURATION, "help": "Of a webhook, or of a pool's attempt."}),
     ("message_group_id", "--message-group-id", {"help": "Of SQS and SNS FIFO."}),
     ("role_arn", "--role-arn", {"help": "Taken on to send, for AWS services."}),
     ("source", "--source", {"help": "Of an event."}),

@@ -39,7 +39,10 @@ def show_(state: State, name: str) -> None:
         show.as_json(found.raw)
         return
     waiting = ", ".join(f"{one.tickets} {one.priority}" for one in found.waiting or ())
+    delayed = sum(one.delayed for one in found.waiting or ())
     show.said(f"About {waiting or 'an unknown number of'} tickets wait.")
+    if delayed:
+        show.said(f"About {delayed} more are not due yet, or put off: no worker had their handler, or by a limit.")
     if found.running is None or found.workers is None:
         show.said("What runs was not told: only admins are told, and only while the tables answer.")
         return
@@ -68,3 +71,5 @@ def running(state: State, name: str, limit: int) -> None:
         for one in found
     ]  # fmt: skip
     show.table(("worker", "done", "says", "lease until", "attempt", "execution"), rows)
+    if found.more:
+        show.said(f"There are more than these {len(found)}: --limit takes up to 1000.")

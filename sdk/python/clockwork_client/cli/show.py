@@ -69,6 +69,8 @@ def target(found: Target | None) -> str:
     """A target in a few words."""
     if found is None:
         return ""
+    if found.type == "pool":
+        return f"pool {found.raw.get('pool', '')}/{found.raw.get('handler', '')}"
     names = ("url", "queueArn", "topicArn", "topic", "functionArn", "busArn")
     return f"{found.type} {next((found.raw[name] for name in names if name in found.raw), '')}"
 

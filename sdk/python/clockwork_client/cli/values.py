@@ -140,7 +140,7 @@ DURATION, INSTANT, JSON, PAIR, TOKEN = Duration(), Instant(), Json(), Pair(), To
 
 
 def target(text: str, more: dict[str, Any]) -> Target:
-    """`https://...`, an ARN of a queue, topic, function or bus, or `kafka:topic`, as a target.
+    """`https://...`, an ARN of a queue, topic, function or bus, `kafka:topic`, or `pool:name/handler`, as a target.
 
     `more` are the options of targets that were given: each has to fit the type. Raises UsageError.
     """
@@ -155,10 +155,11 @@ def target(text: str, more: dict[str, Any]) -> Target:
         "lambda": (requests.lambda_function, {"role_arn"}),
         "events": (requests.eventbridge, {"source", "detail_type", "role_arn"}),
         "kafka": (requests.kafka, {"message_key"}),
+        "pool": (requests.pool, {"timeout_seconds"}),
     }
     if service not in makers:
         raise click.UsageError(
-            f"{text!r} is no target: https://..., kafka:TOPIC, or an ARN of SQS, SNS, Lambda, events"
+            f"{text!r} is no target: https://..., kafka:TOPIC, pool:NAME/HANDLER, or an ARN of SQS, SNS, Lambda, events"
         )
     make, known = makers[service]
     strange = set(given) - known
@@ -166,6 +167,9 @@ def target(text: str, more: dict[str, Any]) -> Target:
         raise click.UsageError(f"a target of this type has no --{sorted(strange)[0].replace('_', '-')}")
     if service == "events" and not {"source", "detail_type"} <= set(given):
         raise click.UsageError("an event needs --source and --detail-type")
+    if service == "pool":
+        name, _, handler = text.partition(":")[2].partition("/")
+        return requests.pool(name, handler, **given)
     if service == "kafka":
         return requests.kafka(text.partition(":")[2], key=given.get("message_key"))
     if "headers" in given:

@@ -9,6 +9,7 @@ import pkgutil
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from operator import attrgetter
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -117,12 +118,15 @@ def found(where: str) -> Pool:
     if not all(where.partition(":")):
         raise click.UsageError(f"{where} is no MODULE:POOL, such as jobs:pool")
     sys.path.insert(0, str(Path.cwd()))
+    module, _, name = where.partition(":")
     try:
-        pool = pkgutil.resolve_name(where)
+        loaded = pkgutil.resolve_name(f"{module}:")
     except ModuleNotFoundError as error:
         raise click.UsageError(f"there is no module {error.name}") from None
-    except (AttributeError, ValueError):
-        pool = None
+    try:
+        pool = attrgetter(name)(loaded)
+    except AttributeError as error:
+        raise click.UsageError(f"the module {module} has no {name}: {error}") from None
     if not isinstance(pool, Pool):
         raise click.UsageError(f"{where} is no Pool of clockwork_client.worker")
     return pool

@@ -132,7 +132,8 @@ class Beats:
             for attempt, told in zip(attempts, news, strict=True):
                 attempt.give_back_news(told)
                 self._beat_soon(attempt, asked_pause(error))
-        log.warning("%d heartbeats have no certain answer: %s: %s", len(attempts), type(error).__name__, error)
+        said = "are refused" if isinstance(error, Refused) else "have no certain answer"
+        log.warning("%d heartbeats %s: %s: %s", len(attempts), said, type(error).__name__, error)
 
     def _take(self, attempt: Attempt, answer: dict[str, object], told: dict[str, object], sent_at: float) -> None:
         if answer.get("outcome") == "stale":

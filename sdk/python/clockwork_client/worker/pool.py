@@ -45,8 +45,11 @@ class Pool:
     def handler(self, name: str | None = None) -> Callable[[Handler], Handler]:
         """Let a function do the jobs of a handler: that of its own name, unless another is given.
 
-        Raises TypeError for a generator: its body would never run.
+        Write `@pool.handler()`, with parentheses. Raises TypeError without them, and for a generator: its body would
+        never run.
         """
+        if callable(name):
+            raise TypeError("write @pool.handler(), with parentheses: without them the function is taken for a name")
 
         def register(function: Handler) -> Handler:
             wanted = name or function.__name__

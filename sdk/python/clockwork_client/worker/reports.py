@@ -133,7 +133,8 @@ class Reports:
             return self._apart(batch, error)
         except ClockworkError as error:
             self._brake.pull(sent_at, asked_pause(error))
-            log.warning("%d outcomes have no certain answer: %s", len(batch), error)
+            said = "are refused" if isinstance(error, Refused) else "have no certain answer"
+            log.warning("%d outcomes %s: %s: %s", len(batch), said, type(error).__name__, error)
             return list(batch)
         except Exception:
             # Credentials that cannot be renewed, or an outcome that was changed since.

@@ -69,7 +69,7 @@ class Worker:
         self._beats = Beats(self._desk, calls, self._clock)
         self._reports = Reports(self._desk, calls, self._clock)
         self._handlers = Handlers(pool, self._clock, calls, self._hands, self._desk, self._reports)
-        found = queues if queues is not None else sqs_queues(cw, cw.pools.get(pool.name).queue_urls)
+        found = queues if queues is not None else sqs_queues(cw, queue_urls(cw, pool))
         identity = self.worker_id, sorted(pool.handlers)
         is_over = Event()
         claims = Claims(found, calls, self._clock, is_over, self._hands, identity, self._take_up)
@@ -150,3 +150,12 @@ class Worker:
         never, ends_at = Event(), self._clock.now() + seconds
         while not is_done() and self._clock.now() < ends_at and self._hurries <= hurries:
             self._clock.wait(never, _LOOKS_EVERY)
+
+
+def queue_urls(cw: Clockwork, pool: Pool) -> Mapping[str, str]:
+    """The URLs of the pool's queues. A handler for which no job can be created is told."""
+    state = cw.pools.get(pool.name)
+    if strange := sorted(set(pool.handlers) - set(state.handlers)):
+        told = ", ".join(strange)
+        log.warning("the pool %s does not list %s: until an admin lists it, no job can name it", pool.name, told)
+    return state.queue_urls

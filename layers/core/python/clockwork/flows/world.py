@@ -47,6 +47,8 @@ class Environment:
     ordered_shards: int | None = None
     #: What this environment has noted of workers last.
     present: Remembered = field(default_factory=Remembered)
+    #: When (ms) it told last of a handler that a worker lacks, by pool and handler; admins list the handlers.
+    lacking_told_at: dict[tuple[str, str], int] = field(default_factory=dict)
     #: The defects that were contained and not yet told.
     faults: Faults = field(default_factory=Faults)
 

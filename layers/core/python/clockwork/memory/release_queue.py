@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.messages.bundles import plan_bundles
+from clockwork.domain.pools.pool import Tickets
 from clockwork.domain.releases import Refused, Release, delay_seconds
 from clockwork.domain.storage.codec import encode_message
 from clockwork.memory.clock import MemoryClock
@@ -107,13 +108,14 @@ class MemoryPoolQueues:
                 queue.put(message.body, delay_seconds(message.run_at, now))
         return refused
 
-    def waiting(self, pool: str) -> Mapping[str, int]:
-        now = self._world.at
-        return {
-            priority: sum(message.visible_at <= now for message in queue.messages.values())
-            for (name, priority), queue in self._queues.items()
-            if name == pool
-        }
+    def waiting(self, pool: str) -> Mapping[str, Tickets]:
+        of_pool = ((priority, queue) for (name, priority), queue in self._queues.items() if name == pool)
+        return {priority: self._counted(queue.messages.values()) for priority, queue in of_pool}
+
+    def _counted(self, messages: Collection[Message]) -> Tickets:
+        ready = sum(one.visible_at <= self._world.at for one in messages)
+        # What was received and is hidden is in somebody's hand.
+        return Tickets(ready, sum(one.visible_at > self._world.at and not one.receive_count for one in messages))
 
     def delete(self, pool: str, priority: str, receipts: Sequence[str]) -> None:
         queue = self._queues.get((pool, priority))

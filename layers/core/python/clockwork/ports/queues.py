@@ -9,6 +9,7 @@ import msgspec
 
 from clockwork.domain.executions import Execution
 from clockwork.domain.messages.alignment import Aligned
+from clockwork.domain.pools.pool import Tickets
 from clockwork.domain.releases import Refused, Release
 
 
@@ -62,8 +63,8 @@ class PoolQueues(Protocol):
         in the hands of somebody else by now may count as in hand. Raises Unavailable.
         """
 
-    def waiting(self, pool: str) -> Mapping[str, int]:
-        """How many tickets wait to be received, by priority; approximate. Raises Unavailable."""
+    def waiting(self, pool: str) -> Mapping[str, Tickets]:
+        """How many tickets there are that nobody has in hand, by priority. Raises Unavailable."""
 
 
 class TicketKeys(Protocol):

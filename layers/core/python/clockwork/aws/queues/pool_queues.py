@@ -13,13 +13,14 @@ from clockwork.aws.queues.sender import MESSAGES_PER_BATCH, Message, Sender
 from clockwork.aws.repeats import batches
 from clockwork.aws.session import Aws
 from clockwork.domain.errors import Unavailable
+from clockwork.domain.pools.pool import Tickets
 from clockwork.ports import PoolMessage, Refused
 
 #: The URL of the queue of each pool for each priority.
 Urls = Mapping[str, Mapping[str, str]]
 
 
-_COUNT = "ApproximateNumberOfMessages"
+_COUNTS = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed"]
 
 
 class AwsPoolQueues:
@@ -73,12 +74,12 @@ class AwsPoolQueues:
                 in_hand[int(told(failed, "Id"))] = False
         return in_hand
 
-    def waiting(self, pool: str) -> Mapping[str, int]:
-        """By SQS's own count, which becomes consistent within a minute. Delayed tickets do not wait yet."""
+    def waiting(self, pool: str) -> Mapping[str, Tickets]:
+        """By SQS's own counts, which become consistent within a minute."""
         sqs, found = self._aws.plane("sqs"), {}
         for priority, url in self._urls.get(pool, cast("Mapping[str, str]", {})).items():
-            answer = ask(sqs.call, "GetQueueAttributes", QueueUrl=url, AttributeNames=[_COUNT])
-            found[priority] = int(told(told(answer, "Attributes"), _COUNT))
+            answer = ask(sqs.call, "GetQueueAttributes", QueueUrl=url, AttributeNames=_COUNTS)
+            found[priority] = Tickets(*(int(told(told(answer, "Attributes"), count)) for count in _COUNTS))
         return found
 
     def _url(self, pool: str, priority: str) -> str | None:

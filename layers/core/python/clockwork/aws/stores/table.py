@@ -7,19 +7,17 @@ same call as `:name`. `Table` resolves both.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, TypeVar
 
+from clockwork.aws.apart import read_apart
 from clockwork.aws.errors import ConditionFailed, answer_of, ask, held, told
 from clockwork.aws.plane.plane import Outcome
 from clockwork.aws.repeats import batches
 from clockwork.aws.session import Aws
-from clockwork.domain.errors import Unavailable, Undecodable, Unreadable
-
-log = logging.getLogger(__name__)
+from clockwork.domain.errors import Unavailable, Unreadable
 
 T = TypeVar("T")
 
@@ -64,18 +62,7 @@ class Table:
 
         A call that answers with several items reads each in this way: whatever one of them holds, the others are read.
         """
-        fault: Unreadable
-        try:
-            return read(item)
-        except Unreadable as error:
-            fault = error
-        except Exception as error:  # noqa: BLE001 - whatever one stored item holds, the others are read
-            fault = Undecodable(f"its item is malformed: {type(error).__name__}")
-        key = [item.get(name, {}).get("S") for name in self._key]
-        extra = {"action": "item_unreadable", "table": self._name, "key": key}
-        log.error("a stored item cannot be read: %s", fault, extra=extra)
-        self._aws.on_unreadable(fault)
-        return fault
+        return read_apart(read, item, self._name, self._key, self._aws.on_unreadable)
 
     def readable(self, read: Callable[[Item], T], items: Iterable[Item]) -> list[T]:
         """What these items hold, without those that cannot be read."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 import msgspec
 
@@ -34,3 +35,10 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
     def lets_work(self, principal: str) -> bool:
         """Whether this principal may claim jobs of the pool, and report on them."""
         return principal in self.principals
+
+
+class Tickets(NamedTuple):
+    """How many tickets of a queue may be received, and how many may not yet; approximate."""
+
+    ready: int
+    delayed: int

@@ -8,7 +8,7 @@ from http import HTTPStatus
 
 from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.executions import State
-from clockwork.domain.pools.pool import Pool
+from clockwork.domain.pools.pool import Pool, Tickets
 from clockwork.edge.http.body import SINGLE_BYTES, read_body
 from clockwork.edge.http.pages import in_query
 from clockwork.edge.http.request import Request
@@ -62,5 +62,5 @@ class PoolApi(Operations):
         running = [RunningAttempt.of(one) for one in hands.running[:limit]]
         return HTTPStatus.OK, RunningList(running, hands.more or len(hands.running) > limit)
 
-    def _shown(self, pool: Pool, waiting: Mapping[str, int] | None = None, hands: Hands | None = None) -> ShownPool:
+    def _shown(self, pool: Pool, waiting: Mapping[str, Tickets] | None = None, hands: Hands | None = None) -> ShownPool:
         return ShownPool.of(pool, self.world.settings.pool_queue_urls[pool.name], waiting, hands)

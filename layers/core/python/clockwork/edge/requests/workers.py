@@ -106,15 +106,18 @@ class OutcomeBody(TokenBody):
 
     @model_validator(mode="after")
     def _fits(self, info: ValidationInfo) -> Self:
+        faults = []
         if self.outcome != "complete" and self.result is not None:
-            raise ValueError("has a result, which is for complete alone")
+            faults.append("has a result, which is for complete alone")
         if len(encoded(self.result)) > LARGEST_REPORT or len((self.error or "").encode()) > LARGEST_REPORT:
-            raise ValueError(f"has a result or an error of more than {LARGEST_REPORT:,} bytes")
+            faults.append(f"has a result or an error of more than {LARGEST_REPORT:,} bytes")
         given = (self.error, self.retryable, self.retry_after_seconds)
         if self.outcome != "fail" and any(one is not None for one in given):
-            raise ValueError("has error, retryable or retryAfterSeconds, which are for fail alone")
+            faults.append("has error, retryable or retryAfterSeconds, which are for fail alone")
         if self.outcome == "fail" and self.error is None:
-            raise ValueError("needs an error, as every fail does")
+            faults.append("needs an error, as every fail does")
+        if faults:
+            raise ValueError("; ".join(faults))
         assert checks_of(info) is not None
         return self
 

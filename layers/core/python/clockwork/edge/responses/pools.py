@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from clockwork.domain.executions import Execution
 from clockwork.domain.instants import to_text
-from clockwork.domain.pools.pool import Pool
+from clockwork.domain.pools.pool import Pool, Tickets
 from clockwork.edge.http.answer import AnswerBody, Instant, instant
 from clockwork.flows.pools.presence import Hands
 
@@ -19,6 +19,9 @@ class WaitingTickets(AnswerBody):
 
     priority: str
     tickets: int
+    delayed: Annotated[
+        int, Meta(description="not due yet, or put off: no worker had their handler, or by a limit of their client")
+    ]
 
 
 class SeenWorker(AnswerBody, kw_only=True):
@@ -94,11 +97,11 @@ class ShownPool(AnswerBody):
         cls,
         pool: Pool,
         queue_urls: Mapping[str, str],
-        waiting: Mapping[str, int] | None = None,
+        waiting: Mapping[str, Tickets] | None = None,
         hands: Hands | None = None,
     ) -> Self:
         """The pool as it is kept, the URLs of its queues by priority, how many tickets wait there, and its workers."""
-        told = None if waiting is None else [WaitingTickets(priority, count) for priority, count in waiting.items()]
+        told = None if waiting is None else [WaitingTickets(priority, *one) for priority, one in waiting.items()]
         running, workers = (None, None) if hands is None else (len(hands.running), _workers(hands))
         return cls.like(pool, queue_urls=dict(queue_urls), waiting=told, running=running, workers=workers)
 

@@ -12,5 +12,5 @@ def worked_by(world: World, caller: Caller, name: str) -> Pool:
     """The pool, which lists the caller. Raises NotAllowed for all others, whether or not there is such a pool."""
     pool = world.pools.get(name) if name in world.settings.pool_queue_urls else None
     if pool is None or not pool.lets_work(caller.principal):
-        raise NotAllowed("the pool does not list the caller's principal")
+        raise NotAllowed("there is no such pool, or it does not list the caller's principal")
     return pool

@@ -10,7 +10,8 @@ loses its compare-and-set, and is planned again with the record that is stored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Collection, Sequence
 from functools import partial
 
 import msgspec
@@ -28,9 +29,14 @@ from clockwork.flows.deliver.concurrency import keep_permit
 from clockwork.flows.deliver.inform import informed, unended, unexpired
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.pools.answers import claimed_within
+from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
 
 #: A ticket whose handler the worker lacks comes again after this long at the most (ms): another worker may have it.
 LONGEST_LACK_MS = 60_000
+#: An environment tells of a handler that a worker lacks at most so often (ms).
+TOLD_EVERY_MS = 60_000
 
 
 def claimable(batch: Batch, items: Sequence[Item], handlers: Sequence[str]) -> list[Item]:
@@ -79,6 +85,7 @@ def _of_handlers(batch: Batch, items: Sequence[Item], handlers: Sequence[str]) -
     """The items whose handlers the worker has. The others come again, to another worker with some luck."""
     lacking = [item for item in items if _handler_of(item) not in handlers]
     now = batch.world.clock.now()
+    _tell(batch.world, {(_pool_of(item), _handler_of(item)) for item in lacking}, now)
     for item in lacking:
         run_at = max(item.release.run_at, now + min(meets_again_ms(item.release.meets), LONGEST_LACK_MS))
         item.release = msgspec.structs.replace(item.release, run_at=run_at, meets=item.release.meets + 1)
@@ -86,10 +93,28 @@ def _of_handlers(batch: Batch, items: Sequence[Item], handlers: Sequence[str]) -
     return [item for item in items if not item.left]
 
 
+def _tell(world: World, lacking: Collection[tuple[str, str]], now: int) -> None:
+    """Tell of handlers, by pool and name, that a worker lacks; of each at most once a minute."""
+    told_at = world.environment.lacking_told_at
+    for pool, handler in sorted(lacking):
+        if now >= told_at.get((pool, handler), 0) + TOLD_EVERY_MS:
+            told_at[pool, handler] = now
+            extra = {"action": "handler_lacking", "pool": pool, "handler": handler}
+            log.warning("a worker of the pool %s has no handler %s: its jobs are put off", pool, handler, extra=extra)
+
+
 def _handler_of(item: Item) -> str:
+    return _target_of(item).handler
+
+
+def _pool_of(item: Item) -> str:
+    return _target_of(item).pool
+
+
+def _target_of(item: Item) -> PoolTarget:
     target = item.release.occurrence.target
     assert isinstance(target, PoolTarget), "whoever claims for a worker takes nothing else"
-    return target.handler
+    return target
 
 
 def _whole(item: Item) -> Item:

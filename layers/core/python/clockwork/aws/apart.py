@@ -1,0 +1,34 @@
+"""A stored item read apart from the others of an answer: whatever it holds, the others are read."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from clockwork.domain.errors import Undecodable, Unreadable
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+def read_apart(
+    read: Callable[[Mapping[str, Any]], T],
+    item: Mapping[str, Any],
+    table: str,
+    key: Sequence[str],
+    on_unreadable: Callable[[Exception], object],
+) -> T | Unreadable:
+    """What an item of a table holds, or why it cannot be read, which is logged with its key and passed on."""
+    fault: Unreadable
+    try:
+        return read(item)
+    except Unreadable as error:
+        fault = error
+    except Exception as error:  # noqa: BLE001 - whatever one stored item holds, the others are read
+        fault = Undecodable(f"its item is malformed: {type(error).__name__}")
+    extra = {"action": "item_unreadable", "table": table, "key": [item.get(name, {}).get("S") for name in key]}
+    log.error("a stored item cannot be read: %s", fault, extra=extra)
+    on_unreadable(fault)
+    return fault
