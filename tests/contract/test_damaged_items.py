@@ -223,9 +223,12 @@ def test_a_record_of_a_later_version_is_not_passed_over_where_it_may_run(aws_wor
     later = {"record": {"B": b"\x7f" + encode(record(DAMAGED))[1:]}}
     (item,) = [one for one in aws_world.raw("executions") if one["executionId"]["S"] == record(DAMAGED).execution_id]
     aws_world.aws.client("dynamodb").put_item(TableName=aws_world.table("executions"), Item={**item, **later})
+    told: list[Exception] = []
+    aws_world.aws.on_unreadable = told.append
     with pytest.raises(NewerFormat):
         aws_world.executions.list(record("0").job_id, 10, None)
     assert of_records(aws_world.executions.dead("acme", 10, None).executions) == ["2", "0"]
+    assert not told
 
 
 def test_a_circuit_that_cannot_be_read_is_replaced(aws_world: AwsWorld) -> None:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from clockwork.domain.errors import Undecodable, Unreadable
+from clockwork.domain.errors import NewerFormat, Undecodable, Unreadable
 
 log = logging.getLogger(__name__)
 
@@ -20,7 +20,10 @@ def read_apart(
     key: Sequence[str],
     on_unreadable: Callable[[Exception], object],
 ) -> T | Unreadable:
-    """What an item of a table holds, or why it cannot be read, which is logged with its key and passed on."""
+    """What an item of a table holds, or why it cannot be read, which is logged with its key.
+
+    `on_unreadable` is told of what no version wrote. What a later version wrote is as it is to be while that comes.
+    """
     fault: Unreadable
     try:
         return read(item)
@@ -30,5 +33,6 @@ def read_apart(
         fault = Undecodable(f"its item is malformed: {type(error).__name__}")
     extra = {"action": "item_unreadable", "table": table, "key": [item.get(name, {}).get("S") for name in key]}
     log.error("a stored item cannot be read: %s", fault, extra=extra)
-    on_unreadable(fault)
+    if not isinstance(fault, NewerFormat):
+        on_unreadable(fault)
     return fault

@@ -57,7 +57,7 @@ class Aws:
         self.lean = lean
         self.clock: Clock = clock or SystemClock()
         self.announced = (session is not None or meter is not None) if announced is None else announced
-        #: Told of each stored item that cannot be read.
+        #: Told of each stored item that no version wrote.
         self.on_unreadable: Callable[[Exception], object] = lambda _: None
         self.parallel = Parallel(THREADS)
         self.backoff = backoff or Backoff()
