@@ -76,7 +76,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
     "Payload": {"is_text": False},
     "Pointer": {"read_at": 0},
     "Pool": {"revision": 0, "lease_seconds": 90},
-    "Present": {},
+    "Present": {"by": ""},
     "PoolTarget": {"timeout_seconds": 3_600, "priority": "normal"},
     "Recurrence": {"timezone": "UTC", "jitter_seconds": 0},
     "Release": {
