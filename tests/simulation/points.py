@@ -9,6 +9,8 @@ from tests.simulation.corners import CORNERS
 from tests.simulation.faults import Fault
 from tests.simulation.scenario import OnePoint, play
 
+#: Many more calls than any scene makes without a fault, and fewer than one that goes in circles.
+MOST_CALLS = 5_000
 OTHERS = (Fault.OVERTAKEN, Fault.NEWER_RECORD, Fault.THROTTLED)
 #: What strikes the calls of each scene. One whose calls are many is played as it is.
 POINTS: Mapping[str, Sequence[Fault]] = {
@@ -32,6 +34,9 @@ def violations_of(scene: str, faults: Sequence[Fault]) -> Iterator[str]:
     yield from (f"{scene}: {violation}" for violation in watcher.violations)
     if overshot := watcher.caps.rate_objection():
         yield f"{scene}: I8: {overshot}"
+    if len(calm.calls) > MOST_CALLS:
+        yield f"{scene}: L1: it makes {len(calm.calls)} calls, where {MOST_CALLS} are many: something goes in circles"
+        return
     for number, (call, kinds) in enumerate(zip(calm.calls, calm.kinds, strict=True)):
         for fault in faults:
             if fault in kinds:

@@ -66,5 +66,6 @@ ORDERING = (
         "flows/deliver/ordered.py",
         (("                item.release = resumed(item.release, item.seen, now)\n", ""),),
         "L1",
+        scene="ordered",
     ),
 )
