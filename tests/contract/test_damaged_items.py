@@ -142,7 +142,7 @@ CASES: Mapping[str, Case] = {
     ),
     "regulation.parked": Case(
         "clients",
-        regulated(lambda one, n: one.note_parked(n, DUE)),
+        regulated(lambda one, n: (one.note_parked(n, DUE), one.note_looked(n, "place"))),
         lambda w: [one.client_id for one in w.regulation.parked()],
     ),
     "regulation.circuits": Case(

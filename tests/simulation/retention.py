@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clockwork.domain.errors import NewerFormat, Undecodable
-from clockwork.domain.executions import State
 from clockwork.domain.ids import AnonymousJob, only_execution
 from clockwork.domain.jobs import Occurrence, RetryPolicy
 from clockwork.domain.lifecycle.parking import parking_of
@@ -41,11 +40,10 @@ def expire_records(stores: Stores, lives: Lives, adversary: Adversary, now: int)
     expired = [one for one in stores.executions.all() if 0 < one.expires_at <= now and adversary.rng.random() < 0.7]
     if not expired:
         return
-    alive, parked = frozenset(_named(stores)), frozenset(_named_by_parked_rows(stores))
+    named = frozenset((*_named(stores), *_named_by_parked_rows(stores)))
     for record in expired:
         adversary.counts[Fault.RECORD_EXPIRED] += 1
-        # A copy of a parked message may end it as EXPIRED beside its row. Without a record the row ends so once more.
-        lives.ends(record, alive if record.state is State.EXPIRED else alive | parked)
+        lives.ends(record, named)
         stores.executions.forget(record)
 
 
@@ -75,15 +73,10 @@ def _named(stores: Stores) -> Iterator[str]:
 
 
 def _named_by_parked_rows(stores: Stores) -> Iterator[str]:
-    """The ids of what lies parked.
-
-    Left out is what a copy parked once more when its row had been let go of: the occurrence goes on with the release
-    that the row became, and whoever unparks the second row finds that it has ended.
-    """
+    """The ids of what lies parked."""
     for client in EVERYBODY:
         for row in every_row(stores.timeline, parking_of(client.client_id)):
-            if (row.partition_id, row.key) not in stores.timeline.let_go:
-                yield from _named_in(row)
+            yield from _named_in(row)
 
 
 def _named_in(row: Row) -> Iterator[str]:

@@ -113,8 +113,10 @@ class WatchedExecutions(MemoryExecutions):
                 # One record of a job is no execution: it names the one that was let through last, and may be made anew.
                 if stored is None and after.execution_id != LAST_THROUGH:
                     promise = self._watcher.promises.get(after.job_id)
-                    is_recorded = promise is None or promise.occurrence.record == "full"
                     expired = self.ever.find(after.job_id, after.execution_id)
+                    # A job that was never promised tells its level by its record: at level `none` nobody claimed it.
+                    is_recorded = expired is None or not expired.unclaimed
+                    is_recorded = is_recorded if promise is None else promise.occurrence.record == "full"
                     self._watcher.lives.begins(expired, now_stored, is_recorded=is_recorded)
                 self.ever.note(now_stored)
                 self._watcher.execution_changed(stored, now_stored, self._acting.actor)
@@ -339,18 +341,6 @@ class UnrulyOrderedQueue(MemoryOrderedQueue):
         self.on_put(self._clock.at)
 
 
-class SweptTimeline(MemoryTimeline):
-    """A timeline that remembers which rows a sweep has let go of."""
-
-    def __init__(self, page_bytes: int) -> None:
-        super().__init__(page_bytes)
-        self.let_go: set[tuple[str, str]] = set()
-
-    def forget(self, partition_id: str, keys: Sequence[str]) -> None:
-        self.let_go |= {(partition_id, key) for key in keys}
-        super().forget(partition_id, keys)
-
-
 class Stores:
     """All state that outlives an invocation."""
 
@@ -364,7 +354,7 @@ class Stores:
     ) -> None:
         self.acting = Acting()
         self._shipped = MemoryClockwork(settings).world
-        self.timeline = SweptTimeline(page_bytes)
+        self.timeline = MemoryTimeline(page_bytes)
         self.shards = WatchedShards(watcher, self.acting)
         self.executions = WatchedExecutions(watcher, self.acting)
         self.queue = self.backlog = UnrulyQueue(clock, settings, adversary, watcher, self.acting)

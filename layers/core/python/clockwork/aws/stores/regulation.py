@@ -12,6 +12,7 @@ from clockwork.aws.stores.pacing import Pacing
 from clockwork.aws.stores.table import Item, Table, seconds, written
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import DAY_MS
+from clockwork.domain.keys import BEGINNING
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.domain.limits.circuits import KNOWN_WITHIN_MS, Circuit
 from clockwork.domain.limits.slots import Reach, Reserved
@@ -143,6 +144,12 @@ class AwsRegulation:
             values = {**values, "seen": before.swept_until} if before.swept_until else values
         return self._table.update((_PARKED, parked.client_id), change, condition, **values)
 
+    def note_looked(self, client_id: str, looked_to: str) -> None:
+        """An attribute of its own: version 0.1.0 compares the directions as a whole, and does not know it."""
+        self._table.update(
+            (_PARKED, client_id), "SET #lookedTo = :looked", "attribute_exists(#parked)", looked=looked_to
+        )
+
     def forget_parked(self, parked: Parked) -> None:
         self._table.delete_if((_PARKED, parked.client_id), "#notedAt = :noted", noted=parked.noted_at)
 
@@ -156,10 +163,13 @@ def _circuit(item: Item) -> Circuit:
 
 
 def _how(parked: Parked) -> bytes:
-    return msgspec.msgpack.encode(msgspec.structs.replace(parked, noted_at=0, swept_until=0))
+    return msgspec.msgpack.encode(parked.directions())
 
 
 def _parked(item: Item) -> Parked:
     parked = msgspec.msgpack.decode(item["parked"]["B"], type=Parked)
     swept_until = int(item["sweptUntil"]["N"]) if "sweptUntil" in item else 0
-    return msgspec.structs.replace(parked, noted_at=int(item["notedAt"]["N"]), swept_until=swept_until)
+    looked_to = item["lookedTo"]["S"] if "lookedTo" in item else BEGINNING
+    return msgspec.structs.replace(
+        parked, noted_at=int(item["notedAt"]["N"]), swept_until=swept_until, looked_to=looked_to
+    )

@@ -33,7 +33,8 @@ class Parked(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     `rate`: how many a second the next sweep unparks. `by_hand`: an admin asked for this very rate, whether or not
     circuits are open. `discard_until`: occurrences that were due by then (ms) are to end undelivered. `noted_at`: when
     an environment last noted that it is about to park some (ms). `swept_until`: the lease of a sweep that releases
-    some, or when that sweep ended (ms).
+    some, or when that sweep ended (ms). `looked_to`: the key behind which the next sweep looks for rows of ended
+    executions.
     """
 
     client_id: str
@@ -42,10 +43,15 @@ class Parked(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     discard_until: int | None = None
     noted_at: int = 0
     swept_until: int = 0
+    looked_to: str = keys.BEGINNING
 
     def goes_like(self, other: Parked) -> bool:
-        """Whether both notes say alike how the sweeper is to unpark, whenever some were parked or swept."""
-        return self == msgspec.structs.replace(other, noted_at=self.noted_at, swept_until=self.swept_until)
+        """Whether both notes say alike how the sweeper is to unpark, whenever some were parked, swept or looked at."""
+        return self.directions() == other.directions()
+
+    def directions(self) -> Parked:
+        """The note without what is written beside it: when some were parked, who sweeps, and how far was looked."""
+        return msgspec.structs.replace(self, noted_at=0, swept_until=0, looked_to=keys.BEGINNING)
 
 
 def parking_of(client_id: str) -> str:

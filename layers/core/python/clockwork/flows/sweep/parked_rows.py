@@ -34,15 +34,22 @@ class _Range(msgspec.Struct):
 class ParkedRows:
     """One reading of a client's parked rows.
 
-    `shut`: hosts whose rows are not read. `probed`: hosts of whose rows one page is read. `is_over`: all other rows
-    were read. `finds_any`: there were rows, or there may be some that were not read. `leaves_any`: some rows stay, as
-    they cannot be read or released; `left`: those of the last page.
+    `shut`: hosts whose rows are not read. `probed`: hosts of whose rows one page is read. `after`: the key behind which
+    it begins. `is_over`: all other rows were read. `finds_any`: there were rows, or there may be some that were not
+    read. `leaves_any`: some rows stay, as they cannot be read or released; `left`: those of the last page.
     """
 
-    def __init__(self, world: World, client_id: str, shut: Iterable[str] = (), probed: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        world: World,
+        client_id: str,
+        shut: Iterable[str] = (),
+        probed: Iterable[str] = (),
+        after: str = keys.BEGINNING,
+    ) -> None:
         self._world, self.client_id = world, client_id
         passed, once = set(map(host_prefix, shut)), set(map(host_prefix, probed))
-        self._ranges = deque(_ranges(passed, once))
+        self._ranges = deque(_ranges(passed, once, after))
         self.is_over = self.leaves_any = False
         self.finds_any = bool(passed)
         self.left: list[Row] = []
@@ -62,6 +69,11 @@ class ParkedRows:
         self.is_over = not self._ranges
         return [(row, release) for row in page.rows if (release := self._release(row)) is not None]
 
+    @property
+    def read_to(self) -> str:
+        """The key behind which the next page begins; once it is over, the beginning."""
+        return keys.BEGINNING if self.is_over else self._ranges[0].after
+
     def leave(self, row: Row, fault: str) -> None:
         """Let a row stay where it is. Only the first one's fault is logged: there may be any number of them."""
         if not self.leaves_any:
@@ -78,8 +90,8 @@ class ParkedRows:
             return None
 
 
-def _ranges(passed: set[str], once: set[str]) -> list[_Range]:
-    ranges, after = [], keys.BEGINNING
+def _ranges(passed: set[str], once: set[str], after: str) -> list[_Range]:
+    ranges = []
     for prefix in sorted(passed | once):
         ranges.append(_Range(after, prefix))
         after = prefix + keys.END
