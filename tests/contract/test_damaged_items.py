@@ -57,6 +57,11 @@ def regulated(change: Callable[[Regulation, str], object]) -> Callable[[AwsWorld
     return lambda world, name: change(world.regulation, name)
 
 
+def noted(regulation: Regulation, name: str) -> None:
+    regulation.note_parked(name, DUE)
+    regulation.note_looked(name, "place")
+
+
 def client(name: str) -> Client:
     return msgspec.structs.replace(ACME, client_id=f"client-{name}", principals=())
 
@@ -142,7 +147,7 @@ CASES: Mapping[str, Case] = {
     ),
     "regulation.parked": Case(
         "clients",
-        regulated(lambda one, n: (one.note_parked(n, DUE), one.note_looked(n, "place"))),
+        regulated(noted),
         lambda w: [one.client_id for one in w.regulation.parked()],
     ),
     "regulation.circuits": Case(

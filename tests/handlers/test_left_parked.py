@@ -46,7 +46,7 @@ def left_behind(count: int) -> Api:
 
     pause(api, "resume")
     api.clockwork.clock.at += 60_000
-    api.clockwork.timeline.forget = die  # type: ignore[method-assign]
+    api.clockwork.timeline.forget = die  # type: ignore[assignment,method-assign]
     swept(api)
     api.clockwork.timeline.forget = forget  # type: ignore[method-assign]
     go(api, 120_000)
@@ -94,7 +94,7 @@ def test_each_sweep_looks_at_so_many_rows_and_the_next_one_goes_on_behind_them()
         looked.append(len(refs))
         return find(refs)
 
-    api.clockwork.executions.get = get  # type: ignore[method-assign]
+    api.clockwork.executions.get = get  # type: ignore[assignment,method-assign]
     for _ in range(4):
         swept(api)
     assert looked == [LOOKED_AT, LOOKED_AT, 1, LOOKED_AT]
