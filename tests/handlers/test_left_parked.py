@@ -14,6 +14,7 @@ from clockwork.domain.keys import BEGINNING
 from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.timeline import NEVER, Row
 from clockwork.flows.sweep.look_through import LOOKED_AT
+from clockwork.flows.sweep.unpark import STOP_MARGIN_MS, unpark
 from tests.handlers.handlers import Api
 from tests.handlers.test_parked_copies import HOOK, create, go, of_client, pause, swept
 
@@ -99,6 +100,14 @@ def test_each_sweep_looks_at_so_many_rows_and_the_next_one_goes_on_behind_them()
         swept(api)
     assert looked == [LOOKED_AT, LOOKED_AT, 1, LOOKED_AT]
     assert len(rows(api)) == 2 * LOOKED_AT + 1
+
+
+def test_a_sweep_without_time_looks_at_nothing() -> None:
+    api = left_behind(1)
+    unpark(api.clockwork.world, api.clockwork.clock.at + STOP_MARGIN_MS)
+    assert len(rows(api)) == 1
+    unpark(api.clockwork.world, api.clockwork.clock.at + STOP_MARGIN_MS + 1)
+    assert rows(api) == []
 
 
 def test_what_still_waits_stays_and_what_cannot_be_read_keeps_nothing_else(caplog: pytest.LogCaptureFixture) -> None:

@@ -24,6 +24,7 @@ EQUIVALENT: dict[str, str] = {
     "domain/retention.py: return max(record.next_attempt_at or 0, record.claim_until or 0): 0 -> 1 (no. 2)": (
         "either is long over"
     ),
+    "flows/requests/permits.py: if until <= (before.claim_until or 0):: 0 -> 1": "either is long over",
     "domain/fires/chains.py: after_at = fire.base_at - 1 if fire.after_at is None else fire.after_at: 1 -> 2": (
         "the fires of a zone's rule are whole seconds apart"
     ),

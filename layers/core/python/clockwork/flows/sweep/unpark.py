@@ -78,7 +78,8 @@ def _sweep_client(world: World, parked: Parked, until: int, report: UnparkReport
         return False  # Another sweep is at work on it.
     if parked.discard_until is not None:
         return _discard_client(world, parked, until, report)
-    look_through(world, parked)
+    if world.clock.now() < until:
+        look_through(world, parked)
     if client is not None and client.paused:
         return False
     return _unpark_client(world, parked, _known_at(world, client), until, report)
