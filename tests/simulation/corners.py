@@ -19,7 +19,7 @@ from clockwork.flows.requests import redrive, reporting
 from clockwork.flows.requests.reporting import Reported
 from clockwork.flows.world import World
 from tests.simulation.administering import hurried, pools_written
-from tests.simulation.clients import Visit, ask_again
+from tests.simulation.clients import Visit, ask_again, cancel_one
 from tests.simulation.departing import look_at
 from tests.simulation.named_history import CANCELLING
 from tests.simulation.pulling import PULLING
@@ -28,6 +28,7 @@ from tests.simulation.requests import CALLED_BACK, CLIENTS, PACED, REGULATED, Ke
 from tests.simulation.rows import every_row
 from tests.simulation.scenes import FAR, NEAR, Steps, change_key, create_key, job_of, keyed_request
 from tests.simulation.stage import BEGAN_AT
+from tests.simulation.stores import NEVER_SENDABLE
 from tests.simulation.targets import FAILS_ONCE, STANDS_STILL, STANDS_STILL_MS, TAKES_LONG
 
 ONCE = RetryPolicy(max_attempts=1)
@@ -125,11 +126,17 @@ def taken_over() -> Steps:
     return [(500, let_overrun), (1_000, _ask("taken over", [job_of(STANDS_STILL, 1_000, NEAR)])), (120_000, _nothing)]
 
 
+def never_taken() -> Steps:
+    """Jobs that no queue can ever take end as dead, and call back. Somebody cancels one of them after that."""
+    jobs = [msgspec.structs.replace(job_of(NEVER_SENDABLE, 90_000 + n), on_failure=CALLED_BACK) for n in range(2)]
+    return [(1_000, _ask("never taken", jobs)), (100_000, cancel_one)]
+
+
 CORNERS: dict[str, Callable[[], Steps]] = {
     scene.__name__: scene
     for scene in (
         *(shut, ended_waiting, in_line, short_of_permits, lost_while_parked, paused_between),
-        *(deleted_behind_circuit, directed, pools_written, hurried, taken_over),
+        *(deleted_behind_circuit, directed, pools_written, hurried, taken_over, never_taken),
     )
 } | PULLING
 

@@ -17,6 +17,7 @@ POINTS: Mapping[str, Sequence[Fault]] = {
     "deleted": (*OTHERS, Fault.ANSWER_LOST),
     "parked": (*OTHERS, Fault.ANSWER_LOST),
     "stopped": OTHERS,
+    "unsendable": (*OTHERS, Fault.ANSWER_LOST),
     "completed": (Fault.THROTTLED,),
     "pulled": (*OTHERS, Fault.ANSWER_LOST, Fault.SLOW),
     **dict.fromkeys(CORNERS, (*OTHERS, Fault.SLOW)),
