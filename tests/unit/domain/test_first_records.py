@@ -82,6 +82,7 @@ def test_what_dies_without_a_record_is_kept_whole(of: Release) -> None:
         dead_at=NOW,
         dead_shard=of.shard,
         unclaimed=of.occurrence.record == "none",
+        parkings=of.parkings,
         expires_at=kept_until(NOW, of.occurrence.retention_days, EXPIRES_AT),
     )
     assert plan_death(of, None, "why", NOW, EXPIRES_AT) == expected

@@ -40,7 +40,7 @@ ODD, OTHERS = "odd", ("acme", "globex", "initech", "umbrella")
 SECRET = "https://user:secret@example.com/"
 
 
-REPORTS = SweepReport(), AuditReport(), UnparkReport(), Retirements()
+REPORTS = SweepReport(), AuditReport(), UnparkReport(), Retirements(), None
 
 
 def release_of(client_id: str, record: str = "full", **changes: Any) -> Release:
@@ -242,11 +242,11 @@ def test_each_kind_of_repair_has_its_share_of_a_sweep(monkeypatch: pytest.Monkey
         clockwork.clock.at = deadline_at
         return REPORTS[len(deadlines) - 1]
 
-    for name in ("sweep_dead_letters", "audit_chains", "unpark", "retire_shards"):
+    for name in ("sweep_dead_letters", "audit_chains", "unpark", "retire_shards", "look_through"):
         monkeypatch.setattr(f"clockwork.flows.sweep.sweep.{name}", spending)
     began_at = clockwork.clock.at
     repair_all(clockwork.world, began_at + 300_000)
-    assert [until - at for at, until in deadlines] == [75_000] * 4
+    assert [until - at for at, until in deadlines] == [60_000] * 5
 
 
 def _two_of_one_client(**client: Any) -> MemoryClockwork:

@@ -169,7 +169,8 @@ def _how(parked: Parked) -> bytes:
 def _parked(item: Item) -> Parked:
     parked = msgspec.msgpack.decode(item["parked"]["B"], type=Parked)
     swept_until = int(item["sweptUntil"]["N"]) if "sweptUntil" in item else 0
-    looked_to = item["lookedTo"]["S"] if "lookedTo" in item else BEGINNING
+    # A mere hint, which no call of an admin would mend: one that cannot be read begins anew.
+    looked_to = item.get("lookedTo", {}).get("S", BEGINNING)
     return msgspec.structs.replace(
         parked, noted_at=int(item["notedAt"]["N"]), swept_until=swept_until, looked_to=looked_to
     )

@@ -281,6 +281,12 @@ def _unrecorded_end(
     unclaimed = release.occurrence.record == "none"
     attempt = number_of_last(history)
     first = release.first_record(
-        state, expires_at, attempt=attempt, attempts=history, unclaimed=unclaimed, waited=release.waited_by(now)
+        state,
+        expires_at,
+        attempt=attempt,
+        attempts=history,
+        unclaimed=unclaimed,
+        waited=release.waited_by(now),
+        parkings=release.parkings,
     )
     return _final(release, first, state, reason, now)

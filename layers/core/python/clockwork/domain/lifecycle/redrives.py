@@ -115,6 +115,8 @@ def _release(
         occurrence=hint_of(occurrence) if is_hinted else occurrence,
         run_at=waiting.next_attempt_at or occurrence.due_since,
         attempt=waiting.attempt + 1,
+        # It gets no row that lies still where it was parked before.
+        parkings=waiting.parkings + 1,
         run=ids.decode_execution(waiting.execution_id).run,
         revision=revision if is_named else None,
         as_it_was=as_it_was and is_named,

@@ -13,7 +13,7 @@ from clockwork.domain.errors import Unavailable, readable
 from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.awaited import goes_on
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
-from clockwork.domain.lifecycle.parking import parking_of
+from clockwork.domain.lifecycle.parking import is_left_behind, parking_of
 from clockwork.domain.releases import Release
 from clockwork.domain.retention import ending
 from clockwork.domain.timeline import Row
@@ -28,23 +28,31 @@ GONE = "its record had expired while it was parked, so nobody can tell whether i
 Parked = Sequence[tuple[Row, Release]]
 
 
-def open_keys(world: World, reading: ParkedRows, rows: Parked) -> set[str]:
+def open_keys(world: World, reading: ParkedRows, rows: Parked, *, ends_gone: bool = True) -> set[str]:
     """The keys of those of one client's parked rows whose executions have not ended. The others are forgotten.
 
-    A row whose record cannot be read stays. Raises Unavailable.
+    So is a row that was left behind, where its execution is parked in a later one. `ends_gone`: a row whose record has
+    gone ends; otherwise it is taken for open. A row whose record cannot be read stays. Raises Unavailable.
     """
     recorded = [(row, release) for row, release in rows if release.occurrence.record == "full"]
     records = world.executions.get([(release.job_id, release.execution_id) for _, release in recorded])
     stay: set[str] = set()
     ended: list[tuple[Row, Release, Execution]] = []
+    left_behind: list[str] = []
     for (row, release), record in zip(recorded, records, strict=True):
         with contained(world.environment.faults, partial(_stay, reading, stay, row), row.key):
-            stored = readable(record) or _ended(world, release)
+            stored = readable(record)
+            if stored is None and not ends_gone:
+                continue
+            stored = stored or _ended(world, release)
             if stored.is_final and not goes_on(stored, release):
-                stay.add(row.key)
                 ended.append((row, release, stored))
+            elif is_left_behind(release, stored):
+                left_behind.append(row.key)
     forget_ended(world, reading, ended)
-    return {row.key for row, _ in rows} - stay
+    if left_behind:
+        world.timeline.forget(parking_of(reading.client_id), left_behind)
+    return {row.key for row, _ in rows} - stay.union(left_behind, (row.key for row, _, _ in ended))
 
 
 def _stay(reading: ParkedRows, stay: set[str], row: Row, fault: str) -> None:

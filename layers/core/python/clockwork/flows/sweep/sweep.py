@@ -10,6 +10,7 @@ import msgspec
 
 from clockwork.flows.sweep.audit import AuditReport, audit_chains
 from clockwork.flows.sweep.dead_letters import SweepReport, sweep_dead_letters
+from clockwork.flows.sweep.look_through import look_through
 from clockwork.flows.sweep.shards import Retirements, retire_shards
 from clockwork.flows.sweep.unpark import UnparkReport, unpark
 from clockwork.flows.world import World
@@ -19,7 +20,7 @@ log = logging.getLogger(__name__)
 R = TypeVar("R")
 
 #: Kinds of repair in one sweep.
-KINDS = 4
+KINDS = 5
 #: A share of a sweep's time is this long (ms), if the sweep is: with less a repair could not begin.
 LEAST_SHARE_MS = 20_000
 
@@ -52,10 +53,12 @@ def repair_all(world: World, deadline_at: int) -> Repairs:
             failures.append(error)
             return nothing
 
-    return Repairs(
+    repairs = Repairs(
         letters=repaired(sweep_dead_letters, SweepReport()),
         chains=repaired(audit_chains, AuditReport()),
         parked=repaired(unpark, UnparkReport()),
         shards=repaired(retire_shards, Retirements()),
         failures=failures,
     )
+    repaired(look_through, None)
+    return repairs

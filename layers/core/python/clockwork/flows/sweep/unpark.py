@@ -24,7 +24,6 @@ from clockwork.flows.outages import tolerated
 from clockwork.flows.sweep.deletion import end_client
 from clockwork.flows.sweep.discard import discard, undiscarded
 from clockwork.flows.sweep.ended_rows import open_keys
-from clockwork.flows.sweep.look_through import look_through
 from clockwork.flows.sweep.parked_rows import ParkedRows
 from clockwork.flows.sweep.part import Part
 from clockwork.flows.world import World
@@ -78,8 +77,6 @@ def _sweep_client(world: World, parked: Parked, until: int, report: UnparkReport
         return False  # Another sweep is at work on it.
     if parked.discard_until is not None:
         return _discard_client(world, parked, until, report)
-    if world.clock.now() < until:
-        look_through(world, parked)
     if client is not None and client.paused:
         return False
     return _unpark_client(world, parked, _known_at(world, client), until, report)
