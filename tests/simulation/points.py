@@ -21,7 +21,7 @@ POINTS: Mapping[str, Sequence[Fault]] = {
     "completed": (Fault.THROTTLED,),
     "pulled": (*OTHERS, Fault.ANSWER_LOST, Fault.SLOW),
     **dict.fromkeys(CORNERS, (*OTHERS, Fault.SLOW)),
-    "pools_written": (*OTHERS, Fault.ANSWER_LOST),
+    "pools_written": (*OTHERS, Fault.SLOW, Fault.ANSWER_LOST),
     "crowded": (Fault.OVERTAKEN, Fault.THROTTLED, Fault.SLOW),
     "recast": (Fault.OVERTAKEN, Fault.THROTTLED),
     **dict.fromkeys(("shut", "short_of_permits"), ()),
