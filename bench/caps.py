@@ -152,7 +152,7 @@ def measure_delete(runs_ms: int) -> dict[str, float]:
     """`afterDeleteS`: a job runs away at five times its cap, and is deleted."""
     line = Line(RUNAWAY_CAP)
     every = Recurrence(every=Every(1_000, line.due_at))
-    definition = Definition(target=TARGET, payload=NO_PAYLOAD, record="full", recurrence=every)
+    definition = Definition(target=TARGET, payload=NO_PAYLOAD, recurrence=every)
     world = line.virtual.world
     wish = NamedRequest(client=line._client, job_key="runaway", as_sent=b"{}", definition=definition)
     create_named(world, wish, ensure_shards(world))

@@ -153,7 +153,7 @@ class Run:
         )
         payload = Payload(b"%d" % number)
         return {
-            "target": TARGET, "payload": payload, "at": at, "record": "full", "retry_policy": POLICY,
+            "target": TARGET, "payload": payload, "at": at, "retry_policy": POLICY,
             "ordering_key": f"key-{key}", "sequence": self._random.randrange(2**32) * KEYS + number,
         }  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from clockwork.domain import keys
 from clockwork.domain.jobs import HttpTarget, Occurrence, Payload
-from clockwork.domain.requests.packing import PACKING, Outline, groups_of
+from clockwork.domain.requests.packing import Outline, groups_of
 from clockwork.domain.storage.rows import row_of_job, row_of_many
 
 #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode.html
@@ -42,7 +42,7 @@ class RowKind(NamedTuple):
 def rows_of_request(jobs: int) -> tuple[RowKind, ...]:
     """The rows of a request of so many like jobs with 200 bytes of payload that fall into one minute."""
     outlines = [Outline(index, _AT, 0, PAYLOAD_BYTES, _SAID) for index in range(jobs)]
-    sizes = [len(group.indexes) for group in groups_of(PACKING, outlines, _AT)]
+    sizes = [len(group.indexes) for group in groups_of(outlines, _AT)]
     return tuple(row_kind(size) for size in [*sizes, *[1] * (jobs - sum(sizes))])
 
 

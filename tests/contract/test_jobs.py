@@ -24,7 +24,6 @@ def job(key: str = "tick", client_id: str = "acme", revision: int = 1, size: int
     definition = Definition(
         target=HttpTarget("https://example.com"),
         payload=Payload(b"x" * size),
-        record="full",
         recurrence=Recurrence(every=Every(10_000, DUE)),
     )
     return with_series(
@@ -40,6 +39,7 @@ def job(key: str = "tick", client_id: str = "acme", revision: int = 1, size: int
             created_at=DUE,
             changed_at=DUE,
             chain_after_at=DUE,
+            asked_at=DUE,
         )
     )
 

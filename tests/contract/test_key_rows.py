@@ -7,7 +7,6 @@ from functools import partial
 import msgspec
 import pytest
 
-from clockwork.domain.requests.packing import NOT_PACKED
 from clockwork.ports import KeyRow, KeyRows
 from tests.contract.examples import DAY, DUE
 from tests.contract.races import at_once
@@ -69,7 +68,7 @@ def test_a_key_row_never_stands_where_a_job_of_that_name_would(aws_world: AwsWor
 
 
 def test_a_key_row_is_stored_under_names_that_never_change(aws_world: AwsWorld) -> None:
-    aws_world.key_rows.claim(msgspec.structs.replace(FIRST, expires_at=NOW + 1, packing=3), NOW)
+    aws_world.key_rows.claim(msgspec.structs.replace(FIRST, expires_at=NOW + 1), NOW)
     (item,) = aws_world.raw("jobs")
     assert item == {
         "clientId": {"S": "acme"},
@@ -78,16 +77,6 @@ def test_a_key_row_is_stored_under_names_that_never_change(aws_world: AwsWorld) 
         "createdAt": {"N": str(NOW)},
         "seed": {"S": "seed"},
         "partitionId": {"S": "p000"},
-        "packing": {"N": "3"},
         "expiresAt": {"N": str(NOW // 1000 + 1)},
         "expiresAtMs": {"N": str(NOW + 1)},
     }
-
-
-def test_a_key_row_from_before_jobs_shared_rows_promised_none(aws_world: AwsWorld) -> None:
-    aws_world.key_rows.claim(FIRST, NOW)
-    (item,) = aws_world.raw("jobs")
-    del item["packing"]
-    aws_world.aws.client("dynamodb").put_item(TableName=aws_world.table("jobs"), Item=item)
-    assert aws_world.key_rows.claim(SECOND, NOW) == FIRST
-    assert FIRST.packing == NOT_PACKED

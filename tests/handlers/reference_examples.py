@@ -171,11 +171,9 @@ STEPS = (
     Step("POST /v1/clients/{clientId}/jobs/cancel", {"prefix": "poll", "limit": 50}, ids=_acme),
     Step("POST /v1/clients/{clientId}/pause", {"reason": "incident 7"}, ids=_acme),
     Step("POST /v1/clients/{clientId}/parked/release", {"maxPerSecond": 20}, ids=_acme, minutes=2),
-    Step("POST /v1/clients/{clientId}/sidelined/release", {"maxPerSecond": 20}, ids=_acme, minutes=1),
     Step("POST /v1/clients/{clientId}/resume", {}, ids=_acme, minutes=1),
     Step("GET /v1/audit", query={"limit": "2"}),
     Step("POST /v1/clients/{clientId}/parked/discard", {}, ids=_acme),
-    Step("POST /v1/clients/{clientId}/sidelined/discard", {}, ids=_acme),
     Step("GET /v1/shards"),
     Step(
         "PUT /v1/pools/{pool}",

@@ -1,4 +1,4 @@
-"""Named jobs are always recorded: level `none` is refused, a client's default does not count, old rows read as full."""
+"""Named jobs are always recorded: level `none` is refused, and a client's default does not count."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from clockwork.domain.named_jobs import NamedJob
-from clockwork.edge.http.body import canonical
 from tests.handlers.handlers import Api, job_body
 from tests.support.examples import ACME
 
@@ -21,25 +19,6 @@ def by_default_none() -> Api:
     api = Api()
     api.clockwork.clients.put(msgspec.structs.replace(ACME, record="none"))
     return api
-
-
-def stored_job(api: Api) -> NamedJob:
-    """The row of the only named job."""
-    ((stored,),) = api.clockwork.jobs.scan(0, 1)
-    assert isinstance(stored, NamedJob)
-    return stored
-
-
-def job_of_version_0_1_0(api: Api) -> str:
-    """The path of a job that version 0.1.0 stored at level `none`, as its client had asked for."""
-    path = f"/v1/jobs/{api.create(jobKey='old', schedule=EVERY, record='full').body['jobId']}"
-    stored = stored_job(api)
-    definition = msgspec.structs.replace(stored.definition, record="none")
-    as_sent = stored.as_sent.replace(b'"record":"full"', b'"record":"none"')
-    assert as_sent != stored.as_sent
-    old = msgspec.structs.replace(stored, definition=definition, as_sent=as_sent, revision=2)
-    assert api.clockwork.jobs.save(stored, old)
-    return path
 
 
 @pytest.mark.parametrize("schedule", [EVERY, {"delaySeconds": 30}])
@@ -89,23 +68,3 @@ def test_under_a_clients_default_of_none_an_anonymous_job_is_not_recorded() -> N
     path = f"/v1/jobs/{api.create().body['jobId']}"
     assert api.call("GET", path).body["record"] == "none"
     assert api.create(orderingKey="k").pointers == ["/orderingKey"]
-
-
-def test_what_version_0_1_0_stored_at_level_none_reads_as_full_and_is_recorded() -> None:
-    api = Api()
-    path = job_of_version_0_1_0(api)
-    assert api.call("GET", path).body["record"] == "full"
-    assert [job["record"] for job in api.call("GET", "/v1/jobs").body["items"]] == ["full"]
-    execution_id = api.call("POST", f"{path}/run").body["executionId"]
-    api.clockwork.run_until(api.clockwork.clock.at + 1_000)
-    assert api.call("GET", f"/v1/executions/{execution_id}").body["state"] == "SUCCEEDED"
-
-
-def test_what_version_0_1_0_stored_at_level_none_is_patched_like_any_job() -> None:
-    api = Api()
-    path = job_of_version_0_1_0(api)
-    answer = api.call("PATCH", path, {"tags": {"a": "b"}})
-    assert (answer.status, answer.body["revision"]) == (200, 3)
-    stored = stored_job(api)
-    assert stored.definition.record == "full"
-    assert canonical({"record": "full"})[1:-1] in stored.as_sent

@@ -91,7 +91,6 @@ def test_a_client_that_is_being_deleted_takes_no_jobs_and_no_changes_and_says_wh
         admin(api, "POST", f"{PATH}/pause", {}),
         admin(api, "POST", f"{PATH}/resume", {}),
         admin(api, "POST", f"{PATH}/parked/release", {}),
-        admin(api, "POST", f"{PATH}/sidelined/release", {}),
     ):
         refused(answer, 409)
         assert "is being deleted" in answer.body["detail"]

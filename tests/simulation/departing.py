@@ -172,7 +172,6 @@ def end_what_waits(visit: Visit) -> None:
     wanted = Definition(
         target=HttpTarget(DOWN_HOST, timeout_seconds=1),
         payload=Payload(b"waiting %d" % rng.getrandbits(64)),
-        record="full",
         at=at,
         retry_policy=RetryPolicy(max_attempts=2, backoff="fixed", initial_seconds=600, max_age_seconds=5_000),
     )

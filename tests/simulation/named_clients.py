@@ -75,7 +75,6 @@ def definition(
         target=target,
         payload=Payload(b"named %d" % number),
         completion=COMPLETIONS[number % len(COMPLETIONS)] if completes else None,
-        record="full",
         at=at,
         recurrence=recurrence,
         retry_policy=RetryPolicy(max_attempts=2, initial_seconds=5, max_age_seconds=rng.choice((600, 5_000))),

@@ -166,7 +166,7 @@ def cancel_named_execution(visit: Visit) -> None:
 
 def hoard(now: int, count: int, client_id: str = HOARDER.client_id) -> Sequence[NamedJob]:
     """The jobs that a client deleted in earlier years."""
-    wanted = Definition(target=HttpTarget("https://good.example.com/"), payload=Payload(b"old"), record="full", at=now)
+    wanted = Definition(target=HttpTarget("https://good.example.com/"), payload=Payload(b"old"), at=now)
     return [
         NamedJob(
             client_id=client_id,
@@ -181,6 +181,7 @@ def hoard(now: int, count: int, client_id: str = HOARDER.client_id) -> Sequence[
             created_at=now,
             changed_at=now,
             chain_after_at=now,
+            asked_at=now,
         )
         for number in range(count)
     ]

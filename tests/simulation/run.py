@@ -292,7 +292,7 @@ class Run:
 
 def _points_to(row: Row, job: NamedJob) -> bool:
     """Whether the row holds the pointer of the job's chain."""
-    return any(isinstance(one, Pointer) and one.series == job.pointed_by for one in elements_of(row).values())
+    return any(isinstance(one, Pointer) and one.series == job.series for one in elements_of(row).values())
 
 
 def meets_defects(seed: int) -> bool:

@@ -281,9 +281,7 @@ def _dying(job: NewJob) -> NewJob:
 
 
 def definition_of(**wanted: Any) -> Definition:
-    return Definition(
-        **{"target": TARGET, "payload": Payload(b"named"), "record": "full", "retry_policy": NEAR, **wanted}
-    )
+    return Definition(**{"target": TARGET, "payload": Payload(b"named"), "retry_policy": NEAR, **wanted})
 
 
 def create_key(key: str, **wanted: Any) -> Callable[[Visit], None]:

@@ -30,7 +30,7 @@ class Named:
 
     def definition(self, every_ms: int = 10_000, **changes: Any) -> Definition:
         every = Recurrence(every=Every(every_ms, self.start), max_fires=changes.pop("max_fires", None))
-        values = {"target": TARGET, "payload": Payload(b"1"), "record": "full", "recurrence": every, **changes}
+        values = {"target": TARGET, "payload": Payload(b"1"), "recurrence": every, **changes}
         return Definition(**values)
 
     def create(self, key: str = "tick", sent: str = "x", **definition: Any) -> Written:

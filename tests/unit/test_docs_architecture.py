@@ -80,7 +80,6 @@ class TestEveryPage:
         assert [f"{file}: {name}" for file, name in named if name not in defined_in(file)] == []
 
     def test_keeps_to_the_words(self, path: Path) -> None:
-        # The pattern is case-sensitive: `SIDELINED` in capitals is a stored text, and the pages explain it.
         assert GIVEN_UP.findall(text_of(path)) == []
 
     def test_is_as_wide_as_code(self, path: Path) -> None:

@@ -13,8 +13,6 @@ import pytest
 from clockwork import domain
 from clockwork.domain.errors import Undecodable
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.jobs import HttpTarget, Payload
-from clockwork.domain.named_jobs import Definition, JobState, NamedJob, occurrence_of
 from clockwork.domain.storage import codec
 
 #: By struct: the value of each field that is left out. The default of a field that is not listed is None, or empty.
@@ -67,8 +65,6 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "series": "",
         "boundary_at": 0,
         "skips_until": 0,
-        "version": "",
-        "version_until": 0,
         "expires_at": 0,
     },
     "Occurrence": {"record": "full", "sequence": 0, "is_hint": False, "precision": "millisecond"},
@@ -139,40 +135,7 @@ def test_what_is_left_out_means_what_it_always_has(name: str) -> None:
     assert telling == LEFT_OUT[name]
 
 
-def test_a_record_that_version_0_1_0_parked_reads_as_parked() -> None:
-    record = Execution("a000x", "a000x.1.0", "acme", 1, State.PARKED, 1, 2, reason="the circuit of its target is open")
-    stored = codec.encode(record)
-    as_before = stored.replace(b"\xa6PARKED", b"\xa9SIDELINED")
-    assert as_before != stored
-    assert codec.decode(as_before, Execution) == record
-
-
 def test_a_state_that_no_version_knows_is_not_read() -> None:
     stored = codec.encode(Execution("a000x", "a000x.1.0", "acme", 1, State.PARKED, 1, 2))
     with pytest.raises(Undecodable):
         codec.decode(stored.replace(b"\xa6PARKED", b"\xa6PORKED"), Execution)
-
-
-def test_a_named_job_that_version_0_1_0_stored_at_level_none_keeps_its_digest_and_fires_recorded() -> None:
-    definition = Definition(target=HttpTarget("https://example.com/"), payload=Payload(b"1"), record="none", at=7)
-    job = NamedJob(
-        client_id="acme",
-        job_key="nightly",
-        incarnation=1,
-        revision=1,
-        version="v",
-        state=JobState.ACTIVE,
-        partition_id="p000",
-        definition=definition,
-        as_sent=b"{}",
-        created_at=1,
-        changed_at=1,
-        chain_after_at=6,
-    )
-    stored = codec.encode(job)
-    fields = {**msgspec.msgpack.decode(stored[1:]), "unrecordedUntil": 99}
-    read = codec.decode(stored[:1] + msgspec.msgpack.encode(fields), NamedJob)
-    assert read == job
-    assert occurrence_of(read, 7).record == "full"
-    # A backfill counts only for a definition of the digest that it began with.
-    assert read.definition_digest == "Yphuxhud2_iK6lUYYvjWc9"

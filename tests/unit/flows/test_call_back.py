@@ -136,7 +136,7 @@ def test_whichever_message_finds_it_dead_a_callback_lies_in_the_shard_of_the_dea
 def test_a_run_by_hand_that_is_repeated_after_a_change_of_shards_is_called_back_once() -> None:
     failing = Failing()
     every = Recurrence(every=Every(86_400_000, NOW))
-    steady: dict[str, Any] = {"target": TARGET, "payload": Payload(b"1"), "recurrence": every, "record": "full"}
+    steady: dict[str, Any] = {"target": TARGET, "payload": Payload(b"1"), "recurrence": every}
     steady |= {"retry_policy": ONCE, "on_failure": BACK}
     ordered = Definition(**steady, ordering_key="order-8")
     wish = NamedRequest(client=ACME, job_key="daily", as_sent=b"x", definition=ordered)

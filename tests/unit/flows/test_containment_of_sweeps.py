@@ -122,7 +122,7 @@ def test_a_call_of_a_poll_that_raises_for_one_client_leaves_the_rows_of_others_d
 ) -> None:
     # Each client has a row that is released, one that the queue never takes, and a recurring job with missed fires.
     recurrence = Recurrence(every=Every(EVERY_MS, NOW))
-    definition = Definition(target=TARGET, payload=Payload(b"1"), record="full", recurrence=recurrence, catch_up="none")
+    definition = Definition(target=TARGET, payload=Payload(b"1"), recurrence=recurrence, catch_up="none")
     for number, client_id in enumerate(CLIENTS):
         for place, release in enumerate((release_of(client_id, "none"), dying(client_id))):
             key = row_key(AT - 1, f"{client_id}{number}{place}".ljust(22, "x"))
@@ -249,7 +249,7 @@ def test_a_call_of_an_audit_that_raises_for_one_client_leaves_the_chains_of_othe
 ) -> None:
     # The pointers of all jobs are lost. Fires up to the horizon are the audit's to release, and those missed to record.
     recurrence = Recurrence(every=Every(EVERY_MS, NOW))
-    definition = Definition(target=TARGET, payload=Payload(b"1"), record="full", recurrence=recurrence, catch_up="none")
+    definition = Definition(target=TARGET, payload=Payload(b"1"), recurrence=recurrence, catch_up="none")
     for client_id in CLIENTS:
         client = Client(client_id=client_id, principals=(ALICE,))
         wish = NamedRequest(client=client, job_key=f"{client_id}-daily", as_sent=b"{}", definition=definition)

@@ -23,8 +23,6 @@ class Route:
     unsigned: bool = False
     #: A route of the original Clockwork: it answers text, and 400 to every request that it refuses for its content.
     original: bool = False
-    #: On an older path of an operation that another route has as well: the name of the operation on the older path.
-    former: str | None = None
 
     @property
     def key(self) -> str:
@@ -67,8 +65,6 @@ ROUTES = (
     Route("POST", "/v1/clients/{clientId}/resume", "resume_client", admin=True),
     Route("POST", "/v1/clients/{clientId}/parked/release", "release_parked", admin=True),
     Route("POST", "/v1/clients/{clientId}/parked/discard", "discard_parked", admin=True),
-    Route("POST", "/v1/clients/{clientId}/sidelined/release", "release_parked", admin=True, former="release_sidelined"),
-    Route("POST", "/v1/clients/{clientId}/sidelined/discard", "discard_parked", admin=True, former="discard_sidelined"),
     Route("POST", "/v1/clients/{clientId}/jobs/pause", "pause_jobs"),
     Route("POST", "/v1/clients/{clientId}/jobs/resume", "resume_jobs"),
     Route("POST", "/v1/clients/{clientId}/jobs/cancel", "cancel_jobs"),

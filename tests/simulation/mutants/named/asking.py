@@ -25,8 +25,8 @@ ASKING = (
         "flows/requests/create.py",
         (
             (
-                "origin.packing, request.outlines,",
-                "origin.packing, [o for o in request.outlines if o.index in occurrences],",
+                "groups_of(request.outlines,",
+                "groups_of([o for o in request.outlines if o.index in occurrences],",
             ),
         ),
         "I10",

@@ -5,20 +5,20 @@ from __future__ import annotations
 from tests.simulation.mutants.mutant import Mutant
 
 _ADVANCED = "released=advance_past_horizon(world, job, first_pointer(job)))"
-_OWN = "own = (job.state, job.pointed_by, job.partition_id)"
+_OWN = "own = (job.state, job.series, job.partition_id)"
 _CLOSED = (
     "    closings = with_closing(after.closings, closing)\n    return msgspec.structs.replace(after, closings=closings,"
 )
 _HOLE = "            closings = with_closing(closings, closing)\n"
 _ANEW = "        return with_series(msgspec.structs.replace(again, partition_id=home(job.definition)))\n"
-_BEGINS = "return after.state is JobState.ACTIVE and after.series != before.pointed_by\n"
+_BEGINS = "return after.state is JobState.ACTIVE and after.series != before.series\n"
 _OR_RESUMED = _BEGINS.replace("after.series", "(after.series").replace(
-    "by\n", "by or before.state is JobState.PAUSED)\n"
+    "before.series\n", "before.series or before.state is JobState.PAUSED)\n"
 )
 _SETTLED = """        advance_past_horizon(world, job, first_pointer(job))
         if begins_chain(stored, job)
 """
-_RELEASE = "        run=job.run_at(due_at),\n        revision=job.revision,\n"
+_RELEASE = "        run_at=due_at,\n        revision=job.revision,\n"
 _CATCHES_UP = "caught_up = catch_up(world, stored, boundary_at) if catches_up(stored, job) else ()"
 _POINTER_FIRST = """    if pointer is not None:
         put_pointer(world, after, pointer)
@@ -63,7 +63,7 @@ NAMING = (
     Mutant(
         "an execution's id holds its revision",
         "domain/fires/chains.py",
-        ((_RELEASE, _RELEASE.replace("job.run_at(due_at)", 'f"v{job.revision}"')),),
+        ((_RELEASE, _RELEASE + '        run=f"v{job.revision}",\n'),),
         "I4",
     ),
     Mutant(
@@ -126,7 +126,7 @@ NAMING = (
     Mutant(
         "a paused job starts what is due in its pause",
         "domain/named/look.py",
-        (("due_at > paused_at and not is_started", "due_at > paused_at + 10**9 and not is_started"),),
+        (("due_at > job.paused_at and not is_started", "due_at > job.paused_at + 10**9 and not is_started"),),
         "I7",
     ),
     Mutant(
@@ -142,7 +142,7 @@ NAMING = (
         "I7",
     ),
     Mutant(
-        "a pointer counts under whatever version",
+        "a pointer counts under whatever series",
         "domain/named_jobs.py",
         ((_OWN, "own = (job.state, self.series, job.partition_id)"),),
         "I7",

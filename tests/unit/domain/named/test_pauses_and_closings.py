@@ -22,7 +22,6 @@ from clockwork.domain.named.changes import (
     delivers,
     has_cancelled_waiting,
     paused,
-    paused_since,
     replaced,
     resumed,
     skipped_until,
@@ -41,7 +40,7 @@ REF = NamedJobId("acme", "tick", 1)
 def definition(**changes: Any) -> Definition:
     """A job that fires every 10 s since NOW."""
     every = Recurrence(every=Every(10 * SECOND, NOW))
-    return Definition(**{"target": TARGET, "payload": Payload(b"1"), "record": "full", "recurrence": every, **changes})
+    return Definition(**{"target": TARGET, "payload": Payload(b"1"), "recurrence": every, **changes})
 
 
 def job(**changes: Any) -> NamedJob:
@@ -57,6 +56,7 @@ def job(**changes: Any) -> NamedJob:
         "created_at": NOW,
         "changed_at": NOW,
         "chain_after_at": NOW,
+        "asked_at": NOW,
         "series": "s",
     }
     return NamedJob(**{**values, **changes})
@@ -74,18 +74,13 @@ def fires_wanted(stands: NamedJob, revision: int, seconds: range) -> list[int]:
 
 def test_a_pause_holds_back_what_is_due_after_it_and_not_what_is_due_at_its_instant() -> None:
     held = after(job(), 20, paused("p"))
-    assert paused_since(held) == NOW + 20 * SECOND
+    assert held.paused_at == NOW + 20 * SECOND
     assert fires_wanted(held, 1, range(10, 50, 10)) == [10, 20]
     objection = objection_of_schedule(held, 1, NOW + 30 * SECOND, is_started=False)
     assert objection is not None
     # It is final for releases of the pause and before alone: the resume writes the next revision.
     assert (objection.state, objection.reason, objection.ended_by) == (State.SKIPPED, "its job is paused", 3)
     assert objection_of_schedule(held, 1, NOW + 30 * SECOND, is_started=True) is None
-
-
-def test_a_job_of_version_0_1_0_that_is_paused_has_been_since_its_last_change() -> None:
-    assert paused_since(job(state=JobState.PAUSED, changed_at=NOW + 7)) == NOW + 7
-    assert paused_since(job(state=JobState.ACTIVE, paused_at=NOW)) is None
 
 
 @pytest.mark.parametrize(
@@ -279,18 +274,6 @@ def test_a_release_of_a_job_that_is_gone_does_not_start_and_one_by_hand_goes_by_
             assert (objection.state, objection.reason) == (State.CANCELLED, "its job was deleted")
     as_it_was = msgspec.structs.replace(fire, as_it_was=True)
     assert objection_to(as_it_was, REF, None, is_started=False) is None
-
-
-def test_what_version_0_1_0_released_goes_by_the_version_of_the_row() -> None:
-    old = job(series="", version="v1")
-    fire = msgspec.structs.replace(release_at(old, NOW + 30 * SECOND), revision=None, version="v1")
-    assert objection_to(fire, REF, old, is_started=False) is None
-    objection = objection_to(msgspec.structs.replace(fire, version="v0"), REF, old, is_started=False)
-    assert objection is not None
-    assert objection.reason == "its job was changed"
-    # It is older than all changes of today.
-    moved = after(old, 25, replaced(definition(recurrence=Recurrence(every=Every(7 * SECOND, NOW))), b"{}"))
-    assert objection_to(fire, REF, moved, is_started=False) is not None
 
 
 def test_an_attempt_has_surely_begun_unless_its_deliverer_was_lost() -> None:

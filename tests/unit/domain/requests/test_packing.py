@@ -20,8 +20,6 @@ from clockwork.domain.requests.packing import (
     LARGEST_ROW,
     MINUTE_MS,
     MOST_IN_ROW,
-    NOT_PACKED,
-    PACKING,
     Outline,
     groups_of,
 )
@@ -47,7 +45,7 @@ OUTLINES = st.lists(
 
 @given(outlines=OUTLINES)
 def test_a_group_is_within_one_minute_and_every_job_is_in_one_group_at_most(outlines: list[Outline]) -> None:
-    groups = groups_of(PACKING, outlines, NOW)
+    groups = groups_of(outlines, NOW)
     placed = [index for group in groups for index in group.indexes]
     assert len(placed) == len(set(placed))
     for group in groups:
@@ -55,12 +53,12 @@ def test_a_group_is_within_one_minute_and_every_job_is_in_one_group_at_most(outl
         assert group.at == min(instants)
         assert len({at // MINUTE_MS for at in instants}) == 1
         assert 2 <= len(group.indexes) <= MOST_IN_ROW
-    assert groups_of(PACKING, outlines, NOW) == groups
+    assert groups_of(outlines, NOW) == groups
 
 
 @given(outlines=OUTLINES)
 def test_a_job_is_left_to_itself_only_if_no_neighbour_fits_beside_it(outlines: list[Outline]) -> None:
-    placed = {index for group in groups_of(PACKING, outlines, NOW) for index in group.indexes}
+    placed = {index for group in groups_of(outlines, NOW) for index in group.indexes}
     by_minute: dict[int, list[Outline]] = {}
     for outline in outlines:
         by_minute.setdefault(outline.due_at(NOW) // MINUTE_MS, []).append(outline)
@@ -74,14 +72,9 @@ def test_two_jobs_share_a_row_if_their_settings_fit_into_it_together() -> None:
     def outlines(*alike: bytes) -> list[Outline]:
         return [Outline(index, NOW, 0, 10, each) for index, each in enumerate(alike)]
 
-    assert len(groups_of(PACKING, outlines(b"a" * 3_000, b"a" * 3_000), NOW)) == 1
-    assert len(groups_of(PACKING, outlines(b"a" * 1_000, b"b" * 1_000), NOW)) == 1
-    assert groups_of(PACKING, outlines(b"a" * 3_000, b"b" * 3_000), NOW) == []
-
-
-def test_before_there_was_packing_every_job_had_a_row_of_its_own() -> None:
-    outlines = [Outline(index, NOW, 0, 10, b"") for index in range(4)]
-    assert groups_of(NOT_PACKED, outlines, NOW) == []
+    assert len(groups_of(outlines(b"a" * 3_000, b"a" * 3_000), NOW)) == 1
+    assert len(groups_of(outlines(b"a" * 1_000, b"b" * 1_000), NOW)) == 1
+    assert groups_of(outlines(b"a" * 3_000, b"b" * 3_000), NOW) == []
 
 
 TAGS = st.dictionaries(st.text(min_size=1, max_size=8), st.text(max_size=20), max_size=3)
@@ -128,7 +121,7 @@ def as_new_job(index: int, element: dict[str, Any]) -> NewJob:
 @given(elements=st.lists(JOBS, min_size=2, max_size=80))
 def test_a_row_has_at_most_8_kb_whatever_its_jobs_and_their_client_say(elements: list[dict[str, Any]]) -> None:
     made = {i: occurrence_of(as_new_job(i, element), LAVISH, NOW) for i, element in enumerate(elements)}
-    for group in groups_of(PACKING, outlines_of(elements), NOW):
+    for group in groups_of(outlines_of(elements), NOW):
         by_place = {place: made[index] for place, index in enumerate(group.indexes)}
         key = keys.row_key(group.at, "x" * 22)
         row = row_of_many("p000", key, by_place, NOW)
@@ -184,7 +177,7 @@ def test_a_place_without_a_job_is_no_element_and_a_cancelled_one_is_not_released
 def test_a_packed_row_that_cannot_be_read_is_told_from_a_newer_one() -> None:
     good = codec.encode_packed({0: occurrence()})
     broken = msgspec.msgpack.decode(good[1:])
-    broken[1][0][2] = 7
+    broken["jobs"][0][2] = 7
     for blob in (good[:-3], good[:1], good[:1] + msgspec.msgpack.encode(broken)):
         with pytest.raises(Undecodable):
             releases_of(Row("p000", keys.row_key(NOW, "x"), blob, NOW))

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Any
 
 import msgspec
 import pytest
 
-from clockwork.domain.clients import Client, Pause
+from clockwork.domain.clients import Pause
 from clockwork.domain.cron.exclude_parser import parse_exclude
 from clockwork.domain.cron.parser import compile_cron
-from clockwork.domain.errors import NewerFormat, Undecodable
-from clockwork.domain.executions import LONGEST_ERROR, Awaited, Execution, Report, State
+from clockwork.domain.errors import Undecodable
+from clockwork.domain.executions import LONGEST_ERROR, Awaited, Execution, State
 from clockwork.domain.jobs import Completion, Payload
 from clockwork.domain.named_jobs import Definition, JobState, NamedJob
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.domain.storage import codec
-from clockwork.domain.storage.packed import Packed, PackedJob, pack, unpack
+from clockwork.domain.storage.packed import PackedJob, pack, unpack
 from clockwork.domain.storage.rows import LARGEST_RAW, row_of, row_of_retry, undecodable_execution
 from clockwork.domain.waits import Held, Line
 from tests.support.examples import ACME, NOW, TARGET, execution, occurrence, release
@@ -30,7 +29,6 @@ from tests.support.examples import ACME, NOW, TARGET, execution, occurrence, rel
         (Held("cap", 3), ["cap", 3]),
         (Line(None, 4), [None, 4]),
         (PackedJob(0, 1, 2, b"x", False), [0, 1, 2, b"x", False]),
-        (Packed((), ()), [[], []]),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -47,11 +45,12 @@ def named_job(recurrence: Recurrence, **changes: Any) -> NamedJob:
         "revision": 1,
         "state": JobState.ACTIVE,
         "partition_id": "p000",
-        "definition": Definition(target=TARGET, payload=Payload(b"1"), record="full", recurrence=recurrence),
+        "definition": Definition(target=TARGET, payload=Payload(b"1"), recurrence=recurrence),
         "as_sent": b"{}",
         "created_at": NOW,
         "changed_at": NOW,
         "chain_after_at": NOW,
+        "asked_at": NOW,
         "series": "s",
     }
     return NamedJob(**{**values, **changes})
@@ -80,25 +79,15 @@ def test_a_compiled_expression_says_its_version_and_another_one_is_refused() -> 
         msgspec.convert({**fields, "version": 2}, type(cron))
 
 
-def test_each_kind_is_written_in_the_oldest_format_that_can_hold_it() -> None:
-    every = Recurrence(every=Every(10_000, NOW))
-    assert codec.encode(ACME)[0] == codec.PLAIN
-    assert codec.encode(named_job(every))[0] == codec.HINTS
-    assert codec.encode(named_job(every, series="", version="v"))[0] == codec.PLAIN
-    plain, hinted = occurrence(), occurrence(is_hint=True)
-    assert codec.encode_row([plain, release()])[0] == codec.PLAIN
-    assert codec.encode_row([release(occurrence=hinted)])[0] == codec.HINTS
-    assert codec.encode_packed({0: plain})[0] == codec.MANY
-    assert codec.is_packed(codec.encode_packed({0: plain}))
-    assert not codec.is_packed(codec.encode_row([plain]))
-
-
-def test_only_named_jobs_rows_and_messages_are_read_in_the_newer_format() -> None:
-    body = msgspec.msgpack.encode(ACME)
-    assert codec.decode(bytes([codec.PLAIN]) + body, Client) == ACME
-    for newer in (codec.MANY, codec.HINTS):
-        with pytest.raises(NewerFormat):
-            codec.decode(bytes([newer]) + body, Client)
+def test_every_kind_is_written_in_one_format_and_a_row_says_whether_it_is_packed() -> None:
+    job = named_job(Recurrence(every=Every(10_000, NOW)))
+    packed, pressed = codec.encode_packed({0: occurrence(), 3: occurrence()}), codec.encode_pressed([release()])
+    row = codec.encode_row([occurrence(), release()])
+    assert {blob[0] for blob in (codec.encode(ACME), codec.encode(job), row, packed, pressed)} == {codec.FORMAT}
+    assert [codec.is_packed(blob) for blob in (packed, pressed, row, codec.encode_row([]), b"")] == [True, *[False] * 4]
+    assert codec.decode_row(packed) == {0: occurrence(), 3: occurrence()}
+    assert codec.decode_row(pressed) == {0: release()}
+    assert codec.decode_row(row) == {0: occurrence(), 1: release()}
 
 
 def test_messages_of_one_of_several_and_of_hinted_releases_are_read_back() -> None:
@@ -137,7 +126,7 @@ def test_ordered_retries_of_one_instant_sort_by_due_instant_and_sequence() -> No
     assert plain.key != row_of_retry(release(run_at=NOW + 60_000, attempt=2), NOW).key
 
 
-def test_what_completes_by_callback_is_in_a_format_that_an_older_version_does_not_read() -> None:
+def test_what_completes_by_callback_is_read_back() -> None:
     ends_later = occurrence(completion=Completion(heartbeat_seconds=60))
     watch = release(occurrence=ends_later, watches=True)
     awaited = Awaited(heartbeat_ms=60_000, deadline_at=NOW + 600_000, accepted_at=NOW, revision=3)
@@ -146,24 +135,9 @@ def test_what_completes_by_callback_is_in_a_format_that_an_older_version_does_no
     job = msgspec.structs.replace(job, definition=msgspec.structs.replace(job.definition, completion=Completion()))
     row, packed = codec.encode_row([ends_later, watch]), codec.encode_packed({0: occurrence(), 3: ends_later})
     message, alone = codec.encode_message([watch, release()]), codec.encode_release(watch)
-    assert row[0] == codec.encode(running)[0] == codec.encode(job)[0] == codec.COMPLETING > codec.HINTS
-    # What is redriven of this record brings a token, although nothing of it is awaited.
-    dead = execution(State.DEAD, attempt=1, occurrence=ends_later)
-    assert codec.encode(dead)[0] == codec.COMPLETING
-    assert codec.encode(execution(State.DEAD, attempt=1, occurrence=occurrence()))[0] == codec.PLAIN
-    assert packed[0] == codec.MANY_COMPLETING > codec.HINTS
-    assert {base64.b64decode(body)[0] for body in (message, alone)} == {codec.COMPLETING}
-    assert codec.is_packed(packed)
     assert codec.decode_row(row) == {0: ends_later, 1: watch}
     assert codec.decode_row(packed) == {0: occurrence(), 3: ends_later}
     assert codec.decode_message(message) == [watch, release()]
     assert codec.decode_message(alone) == [watch]
     assert codec.decode(codec.encode(running), Execution) == running
     assert codec.decode(codec.encode(job), NamedJob) == job
-
-
-def test_an_execution_that_has_ended_is_read_by_an_older_version_whatever_was_reported() -> None:
-    report = Report("t", State.SUCCEEDED, NOW, result=b"{}")
-    ended = execution(State.SUCCEEDED, attempt=1, report=report)
-    assert codec.encode(ended)[0] == codec.PLAIN
-    assert codec.decode(codec.encode(ended), Execution) == ended

@@ -108,16 +108,6 @@ def test_a_repeat_finds_every_job_where_it_was_whatever_is_refused_by_now(
     assert delivered(clockwork) == [b"0", b"1", b"2", b"3"]
 
 
-def test_a_request_from_before_there_was_packing_keeps_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    clockwork = MemoryClockwork()
-    request = packed_request(*jobs_at(clockwork, 10_000, 10_000), key="k")
-    with monkeypatch.context() as before:
-        before.setattr("clockwork.flows.requests.create.PACKING", 0)
-        first = create(clockwork, request)
-    assert create(clockwork, request) == first
-    assert len(rows_of(clockwork)) == 2
-
-
 def test_one_of_many_is_cancelled_by_its_rows_key_and_shown_alone() -> None:
     clockwork = MemoryClockwork()
     clockwork.clock.at = 1_700_000_040_000

@@ -87,7 +87,7 @@ def test_a_job_in_a_shard_that_is_given_up_is_cancelled_like_any_other() -> None
 def test_a_named_job_leaves_with_its_next_change_and_until_then_brings_its_shard_back() -> None:
     shrinking = Shrinking()
     at = NOW + 600_000
-    definition = Definition(target=TARGET, payload=new_job().payload, record="full", at=at)
+    definition = Definition(target=TARGET, payload=new_job().payload, at=at)
     wish = NamedRequest(client=ACME, job_key="k", as_sent=b"{}", definition=definition)
     job = create_named(shrinking.before, wish, [GIVEN_UP]).job
     assert shrinking.remove().kept == 1

@@ -49,7 +49,7 @@ def shard_of(job: CreatedJob) -> str:
 
 
 def named(job_key: str) -> NamedRequest:
-    definition = Definition(target=TARGET, payload=new_job().payload, record="full", at=NOW + 300_000)
+    definition = Definition(target=TARGET, payload=new_job().payload, at=NOW + 300_000)
     return NamedRequest(client=ACME, job_key=job_key, as_sent=b"{}", definition=definition)
 
 

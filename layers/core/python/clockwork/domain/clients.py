@@ -30,7 +30,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     """A tenant. `signing_secrets` are names in Secrets Manager or Parameter Store, never the secrets themselves."""
 
     client_id: str
-    #: How many times it was written, so that no writer undoes what it has not read. Version 0.1.0 did not count.
+    #: How many times it was written, so that no writer undoes what it has not read.
     revision: int = 0
     principals: tuple[str, ...] = ()
     record: RecordLevel = "full"
@@ -65,7 +65,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     #: Nothing is delivered: the deliverer parks occurrences that come due until an admin resumes the client.
     paused: bool = False
     pause_reason: str | None = None
-    #: When its pause began (ms). A row of version 0.1.0 does not say.
+    #: When its pause began (ms).
     paused_at: int | None = None
     #: The last pauses that have ended, oldest first.
     pauses: tuple[Pause, ...] = ()

@@ -31,11 +31,6 @@ class State(StrEnum):
     SKIPPED = "SKIPPED"  # final: not wanted, and `reason` says why
     DEAD = "DEAD"  # final until its client redrives it
 
-    @classmethod
-    def _missing_(cls, value: object) -> State | None:
-        """Read SIDELINED as PARKED: records that version 0.1.0 stored call a parked execution so."""
-        return cls.PARKED if value == "SIDELINED" else None
-
 
 DAY_MS = 86_400_000
 #: Characters kept of an error, whose text may quote an ARN or a URL. The errors of the hundred attempts that a record
@@ -178,7 +173,7 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     report: Report | None = None
     #: Redriven to be delivered as this record has it. It tells the last redrive alone.
     as_it_was: bool = False
-    #: When its anonymous job was created (ms), which a redrive does not change. Version 0.1.0 did not tell.
+    #: When its anonymous job was created (ms), which a redrive does not change.
     created_at: int | None = None
 
     def changed(self, **fields: Any) -> Execution:

@@ -151,7 +151,7 @@ def decode_execution(execution_id: str) -> ExecutionId:
 
 
 def only_execution(job_id: str, due_at: int) -> str:
-    """The executionId of an anonymous job. It is derived, so that a job released twice still has one record."""
+    """The executionId of an anonymous job, or of a fire of a named one. Two releases of it have one record."""
     return str(ExecutionId(job_id, due_at, ONLY_RUN))
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from clockwork.domain import ids, keys
 from clockwork.domain.closings import Closing
-from clockwork.domain.jobs import Completion, Occurrence, Payload, Precision, RecordLevel, RetryPolicy, Target
+from clockwork.domain.jobs import Completion, Occurrence, Payload, Precision, RetryPolicy, Target
 from clockwork.domain.ordering import row_id_of
 from clockwork.domain.recurrence import Fire, Recurrence
 
@@ -31,9 +31,6 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
 
     target: Target
     payload: Payload
-    #: Always `full`. A row of version 0.1.0 may say `none`: what it fires from now on is recorded all the same. The
-    #: stored text stays, since the digest of the definition, by which a backfill counts, is made of it.
-    record: RecordLevel
     at: int | None = None
     recurrence: Recurrence | None = None
     retry_policy: RetryPolicy = RetryPolicy()
@@ -77,7 +74,7 @@ class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     series: str = ""
     #: When its schedule last began or was resumed (ms). Age and relevancy window of a fire count from there at least,
     #: and every fire of the chain that is due by then is delivered, however late it is read.
-    asked_at: int | None = None
+    asked_at: int
     #: The latest boundary of its changes (ms), which divides what is due before a change from what is due after it.
     #: Boundaries never go back, though the clocks of two callers differ.
     boundary_at: int = 0
@@ -87,10 +84,6 @@ class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     skips_until: int = 0
     closings: tuple[Closing, ...] = ()
     reason: str | None = None
-    #: Set by version 0.1.0, whose releases and pointers name it: it tells its last ones from older ones.
-    version: str = ""
-    #: Its executions that are due by then (ms) keep that version in their ids: some of them were released under it.
-    version_until: int = 0
     #: Of a client that was deleted: when (ms) TTL may delete the tombstone. 0: never.
     expires_at: int = 0
 
@@ -100,39 +93,9 @@ class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
         return ids.NamedJobId(self.client_id, self.job_key, self.incarnation).job_id
 
     @property
-    def is_of_0_1_0(self) -> bool:
-        """Whether version 0.1.0 wrote the row, and nobody since."""
-        return not self.series
-
-    @property
-    def runs(self) -> tuple[str, ...]:
-        """The last parts of the executionIds of its schedule."""
-        return (ids.ONLY_RUN, self.version) if self.version else (ids.ONLY_RUN,)
-
-    def run_at(self, due_at: int) -> str:
-        """The last part of the executionId of the fire that is due at `due_at` (ms), one for its whole life."""
-        is_of_version = self.version and (self.is_of_0_1_0 or due_at <= self.version_until)
-        return self.version if is_of_version else ids.ONLY_RUN
-
-    @property
     def stamp(self) -> str:
         """The text by which a store tells this row from every other one of the key."""
-        return self.version if self.is_of_0_1_0 else f"{self.incarnation}.{self.revision}"
-
-    @property
-    def pointed_by(self) -> str:
-        """The series under which its pointers count."""
-        return self.series or self.version
-
-    @property
-    def asked_since(self) -> int:
-        """When its schedule last began or was resumed (ms). A row of version 0.1.0 knows its last change alone."""
-        return self.changed_at if self.asked_at is None else self.asked_at
-
-    @property
-    def definition_digest(self) -> str:
-        """The digest of its definition: the name by which a backfill of version 0.1.0 tells for which it was asked."""
-        return ids.digest_of([_canonical(self.definition)])[:22]
+        return f"{self.incarnation}.{self.revision}"
 
     @property
     def is_alive(self) -> bool:
@@ -149,8 +112,7 @@ class Backfill(msgspec.Struct, frozen=True, rename="camel"):
 
     backfill_id: str
     incarnation: int
-    #: Version 0.1.0 put the digest of the whole definition here, under this stored name.
-    timing: str = msgspec.field(name="definition")
+    timing: str
     to_at: int
     started_at: int
     per_second: float
@@ -172,7 +134,7 @@ class Pointer(msgspec.Struct, frozen=True, tag="pointer", rename="camel", omit_d
 
     client_id: str
     job_key: str
-    series: str = msgspec.field(name="version")
+    series: str
     fire: Fire
     backfill: Backfill | None = None
     #: The sequence of an ordered job; None for any other.
@@ -191,14 +153,8 @@ class Pointer(msgspec.Struct, frozen=True, tag="pointer", rename="camel", omit_d
         """Whether it is a pointer of the job as it is now. Any other one's job was refused, replaced or moved."""
         if self.backfill is not None:
             return job.is_alive and self.backfill.incarnation == job.incarnation
-        own = (job.state, job.pointed_by, job.partition_id)
+        own = (job.state, job.series, job.partition_id)
         return own == (JobState.ACTIVE, self.series, partition_id)
-
-
-def _canonical(value: NamedJob | Definition) -> bytes:
-    """The same bytes for equal values: a duration of 60 becomes 60.0 when stored and read, and must stay the same."""
-    encoded = msgspec.msgpack.encode(value)
-    return msgspec.msgpack.encode(msgspec.msgpack.decode(encoded, type=type(value)))
 
 
 def occurrence_of(job: NamedJob, due_at: int, asked_at: int | None = None) -> Occurrence:
@@ -210,7 +166,7 @@ def occurrence_of(job: NamedJob, due_at: int, asked_at: int | None = None) -> Oc
     return Occurrence(
         client_id=job.client_id,
         due_at=due_at,
-        created_at=job.asked_since if asked_at is None else asked_at,
+        created_at=job.asked_at if asked_at is None else asked_at,
         target=definition.target,
         payload=definition.payload,
         retry_policy=definition.retry_policy,

@@ -30,8 +30,7 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     deliverers down. `alone`: it shares no message with others, since a message that it shared came back. `waits`
     counts how often this attempt found no permit of its client, `meets` how often it met the live claim of another
     copy. `line` is its place among those that found no slot. `waited` are the waits of this attempt that are over,
-    at level `none` those of all attempts so far, and `held` is the one after which it runs at `run_at`. `version`:
-    only version 0.1.0 set it, to the version of the named job whose schedule asked for it.
+    at level `none` those of all attempts so far, and `held` is the one after which it runs at `run_at`.
     """
 
     job_id: str
@@ -39,7 +38,6 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     run_at: int
     attempt: int = 1
     run: str = ONLY_RUN
-    version: str | None = None
     revision: int | None = None
     as_it_was: bool = False
     partition_id: str | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from clockwork.domain.errors import KeyReused
-from clockwork.domain.requests.packing import NOT_PACKED
 from clockwork.flows.world import World
 from clockwork.ports import KeyRow
 
@@ -15,7 +14,6 @@ def claim_key(
     digest: str,
     seed: str,
     partition_id: str,
-    packing: int = NOT_PACKED,
     since_at: int = 0,
 ) -> KeyRow:
     """The key row from which a request derives ids and instants: the stored one if an earlier request claimed the key.
@@ -35,7 +33,6 @@ def claim_key(
         seed=seed,
         partition_id=partition_id,
         expires_at=now + world.settings.idempotency_seconds * 1000,
-        packing=packing,
     )
     if key is None:
         return drawn

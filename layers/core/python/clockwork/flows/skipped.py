@@ -10,7 +10,7 @@ from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, Skipped
 from clockwork.domain.fires.chains import fire_after
 from clockwork.domain.fires.stretches import skipped_execution, stretch_between, without_first
-from clockwork.domain.ids import ExecutionId
+from clockwork.domain.ids import ExecutionId, only_execution
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.recurrence import Fire
 from clockwork.flows.containment import Faults, why
@@ -125,7 +125,7 @@ def _fired(world: World, stretch: Stretch) -> int:
     executions = world.executions.list(job.job_id, LOOKED_AT, str(ExecutionId(job.job_id, last_at + 1, "")))
     fired = {execution.execution_id for execution in executions if execution.skipped is None}
     count, fire = 1, fire_after(job, stretch.first.base_at, stretch.first.ordinal)
-    while fire is not None and any(str(ExecutionId(job.job_id, fire.due_at, run)) in fired for run in job.runs):
+    while fire is not None and only_execution(job.job_id, fire.due_at) in fired:
         count, fire = count + 1, fire_after(job, fire.base_at, fire.ordinal)
     return count
 

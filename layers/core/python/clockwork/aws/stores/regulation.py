@@ -145,7 +145,7 @@ class AwsRegulation:
         return self._table.update((_PARKED, parked.client_id), change, condition, **values)
 
     def note_looked(self, client_id: str, looked_to: str) -> None:
-        """An attribute of its own: version 0.1.0 compares the directions as a whole, and does not know it."""
+        """An attribute of its own, since the directions are compared as a whole."""
         self._table.update(
             (_PARKED, client_id), "SET #lookedTo = :looked", "attribute_exists(#parked)", looked=looked_to
         )

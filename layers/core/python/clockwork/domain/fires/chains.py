@@ -47,7 +47,7 @@ def pointer_to(job: NamedJob, fire: Fire | None) -> Pointer | None:
     """The pointer to a fire of the job, under the job's current series; None without a fire."""
     if fire is None:
         return None
-    return Pointer(job.client_id, job.job_key, job.pointed_by, fire, sequence=job.definition.sequence)
+    return Pointer(job.client_id, job.job_key, job.series, fire, sequence=job.definition.sequence)
 
 
 def fire_after(job: NamedJob, after_at: int, ordinal: int, work: Work | None = None) -> Fire | None:
@@ -114,7 +114,6 @@ def release_at(job: NamedJob, due_at: int) -> Release:
         job_id=job.job_id,
         occurrence=hint_of(occurrence_of(job, due_at)),
         run_at=due_at,
-        run=job.run_at(due_at),
         revision=job.revision,
         partition_id=job.partition_id,
     )
@@ -229,8 +228,7 @@ def anchored_back(job: NamedJob, at: int) -> NamedJob:
 
 def _expand_backfill(job: NamedJob, start: Pointer, horizon: str, limit: int) -> Step:
     assert start.backfill is not None
-    # Version 0.1.0 tied a backfill to the whole definition.
-    if start.backfill.timing not in (Timing.of(job.definition).digest, job.definition_digest):
+    if start.backfill.timing != Timing.of(job.definition).digest:
         return _rest_of_backfill(start.fire, start.backfill, "the timing of its job was changed")
     job = anchored_back(job, start.fire.base_at)
     pointer = as_ruled_now(job, start)

@@ -21,7 +21,7 @@ def is_missed(job: NamedJob, fire: Fire, now: int) -> bool:
         return False
     if fire.due_at < job.skips_until:
         return True
-    is_late = fire.due_at > job.asked_since and now > fire.due_at + MISSED_AFTER_MS
+    is_late = fire.due_at > job.asked_at and now > fire.due_at + MISSED_AFTER_MS
     return is_late and not (job.definition.catch_up == "all" and is_in_window(job, fire, now))
 
 

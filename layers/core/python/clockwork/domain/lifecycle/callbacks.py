@@ -36,7 +36,7 @@ def callback_row(release: Release, dead: Execution, policy: RetryPolicy, expires
     cause = release.occurrence
     target = cause.on_failure
     assert target is not None, "asked for"
-    # A record of an older version does not hold the instant of its death.
+    # The record of a row that could not be read tells neither the instant of its death nor its shard.
     at = dead.due_at if dead.dead_at is None else dead.dead_at
     occurrence = Occurrence(
         client_id=cause.client_id,
@@ -49,7 +49,6 @@ def callback_row(release: Release, dead: Execution, policy: RetryPolicy, expires
         tags=cause.tags,
         retention_days=cause.retention_days,
     )
-    # Nor does it hold the shard of its death.
     partition_id = _partition_of(dead.dead_shard or release.shard)
     return row_of_job(partition_id, ids.derive("callback", dead.execution_id), occurrence, expires_at)
 

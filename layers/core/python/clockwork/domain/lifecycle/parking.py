@@ -97,7 +97,7 @@ def parked_record(release: Release, stored: Execution | None, reason: str, expir
 def is_left_behind(release: Release, stored: Execution) -> bool:
     """Whether a parked row holds what its execution waits for no more: by its record it lies parked in a later row.
 
-    Nobody parks it again but with the message that the row became, or with a redrive. Version 0.1.0 told no revisions.
+    Nobody parks it again but with the message that the row became, or with a redrive.
     """
     is_parked = stored.state is State.PARKED and stored.parked_as == release.revision
     return is_parked and release.parkings < stored.parkings

@@ -51,8 +51,7 @@ class Passage(Enum):
 def host_of(target: Target) -> str | None:
     """The host that a circuit is about, as the Host header names it; None for a target that has no circuit.
 
-    The URL is read by the parser that checked it at create. A URL which an older version stored and `parse` refuses by
-    now has no circuit: its attempt fails for good, so that it says nothing of the host.
+    A stored URL that `parse` refuses has no circuit: its attempt fails for good, so the host is not to blame.
     """
     if not isinstance(target, HttpTarget):
         return None

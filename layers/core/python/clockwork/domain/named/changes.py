@@ -18,8 +18,6 @@ from clockwork.domain.fires.chains import fire_after, fires_by, has_fire_at, las
 from clockwork.domain.fires.timings import Retiming, Timing, retiming
 from clockwork.domain.named_jobs import Definition, JobState, NamedJob
 
-#: No fire was released longer before it was due (ms).
-RELEASED_AHEAD_MS = 1_000_000
 #: The shard to which a definition belongs.
 Home = Callable[[Definition], str]
 #: A change of a job. It takes the job as it stands, the boundary (ms), and the shards to which definitions belong.
@@ -43,10 +41,6 @@ def changed(job: NamedJob, boundary_at: int, now: int, change: Change, home: Hom
         revision=job.revision + 1,
         changed_at=now,
         boundary_at=boundary_at,
-        asked_at=job.asked_since,
-        series=job.pointed_by,
-        paused_at=paused_since(job),
-        version_until=boundary_at + RELEASED_AHEAD_MS if job.is_of_0_1_0 else job.version_until,
     )
     return change(known, boundary_at, home)
 
@@ -149,7 +143,7 @@ def paused(reason: str | None, *, cancels: bool = False) -> Change:
     """The change that pauses a job: what is due after the boundary does not start. `cancels`: nor does what waits."""
 
     def make(job: NamedJob, boundary_at: int, _: Home) -> NamedJob:
-        paused_at = paused_since(job)
+        paused_at = job.paused_at
         if paused_at is not None:
             again = msgspec.structs.replace(job, reason=reason)
             return _cancelling(again, paused_at) if cancels else again
@@ -171,7 +165,7 @@ def resumed(reason: str | None, *, cancels: bool = False) -> Change:
     """
 
     def make(job: NamedJob, boundary_at: int, home: Home) -> NamedJob:
-        paused_at = paused_since(job)
+        paused_at = job.paused_at
         if paused_at is None:
             return msgspec.structs.replace(job, reason=reason)
         until_at = skipped_until(job, paused_at, boundary_at)
@@ -195,14 +189,6 @@ def resumed(reason: str | None, *, cancels: bool = False) -> Change:
         return with_series(msgspec.structs.replace(again, partition_id=home(job.definition)))
 
     return make
-
-
-def paused_since(job: NamedJob) -> int | None:
-    """The instant (ms) behind which a pause holds the job's fires back; None if it is not paused."""
-    if job.state is not JobState.PAUSED:
-        return None
-    # A row of version 0.1.0 may not say.
-    return job.changed_at if job.paused_at is None else job.paused_at
 
 
 def skipped_until(job: NamedJob, paused_at: int, resumed_at: int) -> int:
@@ -238,7 +224,7 @@ def cancelled(reason: str | None) -> Change:
 
 def has_cancelled_waiting(job: NamedJob) -> bool:
     """Whether the pause of a paused job ended what waited, too."""
-    paused_at = paused_since(job)
+    paused_at = job.paused_at
     return paused_at is not None and any(
         one.state is State.CANCELLED and one.after == EVER and one.before == paused_at + 1 for one in job.closings
     )
@@ -251,12 +237,12 @@ def catches_up(before: NamedJob, after: NamedJob) -> bool:
     """
     if before.state is not JobState.ACTIVE or after.state is JobState.CANCELLED:
         return False
-    return after.state is JobState.PAUSED or after.series != before.pointed_by
+    return after.state is JobState.PAUSED or after.series != before.series
 
 
 def begins_chain(before: NamedJob, after: NamedJob) -> bool:
     """Whether the row needs a pointer, put before it is written: its series is new, as it is after each pause."""
-    return after.state is JobState.ACTIVE and after.series != before.pointed_by
+    return after.state is JobState.ACTIVE and after.series != before.series
 
 
 def replaced_since(before: NamedJob, after: NamedJob) -> int | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain.executions import WAITING, Execution, State
-from clockwork.domain.ids import decode_execution
+from clockwork.domain.ids import ONLY_RUN, decode_execution
 from clockwork.domain.named.changes import delivers
 from clockwork.domain.named_jobs import NamedJob
 
@@ -34,7 +34,7 @@ def ended_at_once(job: NamedJob, stored: Execution | None, now: int) -> Ending:
         return Ending("it does not wait")
     if not job.is_alive:
         return Ending("its job was deleted", _ended(stored, "its job was deleted", None))
-    if decode_execution(stored.execution_id).run not in job.runs:
+    if decode_execution(stored.execution_id).run != ONLY_RUN:
         return Ending("it was asked for by hand")
     for closing in job.closings:
         is_asked = closing.revision == job.revision and closing.state is State.CANCELLED

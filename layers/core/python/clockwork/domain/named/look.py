@@ -11,8 +11,8 @@ import msgspec
 
 from clockwork.domain.clients import Pause
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.ids import NamedJobId, decode_execution
-from clockwork.domain.named.changes import delivers, paused_since
+from clockwork.domain.ids import ONLY_RUN, NamedJobId, decode_execution
+from clockwork.domain.named.changes import delivers
 from clockwork.domain.named.held_back import is_unwanted_after, pause_over
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
@@ -43,12 +43,9 @@ def objection_to(
         return None
     if job is None or job.incarnation != job_ref.incarnation or not job.is_alive:
         return Objection(State.CANCELLED, "its job was deleted")
-    if release.version is None and decode_execution(release.execution_id).run not in job.runs:
+    if decode_execution(release.execution_id).run != ONLY_RUN:
         return None  # A client asked for it by hand.
-    # A release of version 0.1.0 has no revision: it is older than all, or its version was replaced long since.
     revision = OLDEST_REVISION if release.revision is None else release.revision
-    if release.version is not None and release.version != job.version:
-        return Objection(State.CANCELLED, "its job was changed")
     due_at = release.occurrence.due_at
     objection = objection_of_schedule(job, revision, due_at, is_started=is_started)
     pause = None if objection is not None or is_started else pause_over(pauses, due_at)
@@ -61,8 +58,7 @@ def objection_to(
 
 def objection_of_schedule(job: NamedJob, revision: int, due_at: int, *, is_started: bool) -> Objection | None:
     """Why an execution of the job's schedule, released by `revision`, is not to start; None if the job wants it."""
-    paused_at = paused_since(job)
-    if paused_at is not None and due_at > paused_at and not is_started:
+    if job.paused_at is not None and due_at > job.paused_at and not is_started:
         return Objection(State.SKIPPED, "its job is paused", job.revision + 1)
     closing = [one for one in job.closings if one.covers(revision, due_at, is_started=is_started)]
     if not closing or delivers(job, due_at):

@@ -19,7 +19,7 @@ from clockwork.domain.jobs import (
     is_signed,
 )
 from clockwork.domain.ordering import policy_of
-from clockwork.domain.requests.packing import NOT_PACKED, Outline
+from clockwork.domain.requests.packing import Outline
 
 #: An `at` may lie this far in the past (ms), and is then delivered at once.
 LATEST_PAST_MS = 86_400_000
@@ -54,7 +54,6 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
 class KeyRow(msgspec.Struct, frozen=True, rename="camel"):
     """The row of an Idempotency-Key: the request's digest, and the values from which ids, instants and shard derive.
 
-    `packing` is the version of `packing.groups_of` that decides which of the request's jobs share rows.
     Its row stores each field under the field's name in camel case, or under the `name` given.
     """
 
@@ -65,7 +64,6 @@ class KeyRow(msgspec.Struct, frozen=True, rename="camel"):
     seed: str
     partition_id: str
     expires_at: int = msgspec.field(name="expiresAtMs")
-    packing: int = NOT_PACKED
 
 
 class CreateRequest(msgspec.Struct, frozen=True, kw_only=True):

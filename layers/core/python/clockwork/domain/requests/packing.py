@@ -11,10 +11,6 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-#: New key rows are written for this version of `groups_of`.
-PACKING = 1
-#: The version before packing existed: every job has a row of its own.
-NOT_PACKED = 0
 #: The most bytes of a whole row. A cancel rewrites the row, so larger rows would save little and make cancels costly.
 LARGEST_ROW = 8 * 1024
 #: The most jobs in a row, so that a poller knows how much it may hold before it has decoded the row.
@@ -58,13 +54,11 @@ class Group(msgspec.Struct, frozen=True):
     indexes: tuple[int, ...]
 
 
-def groups_of(version: int, outlines: Iterable[Outline], created_at: int) -> list[Group]:
+def groups_of(outlines: Iterable[Outline], created_at: int) -> list[Group]:
     """The groups of jobs that share rows, minute by minute and in their order, of two jobs at least.
 
     Every other job has a row of its own.
     """
-    if version == NOT_PACKED:
-        return []
     minutes: dict[int, list[Outline]] = {}
     for outline in outlines:
         minutes.setdefault(outline.due_at(created_at) // MINUTE_MS, []).append(outline)

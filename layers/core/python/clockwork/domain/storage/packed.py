@@ -25,7 +25,7 @@ class PackedJob(msgspec.Struct, frozen=True, array_like=True):
     is_text: bool
 
 
-class Packed(msgspec.Struct, frozen=True, array_like=True):
+class Packed(msgspec.Struct, frozen=True):
     """A packed row. `alike` holds occurrences without payload, each due at the earliest instant of the row."""
 
     alike: tuple[Occurrence, ...]

@@ -99,8 +99,6 @@ _SIGV4 = {
 def _operation(route: Route, operation: Operation) -> dict[str, Any]:
     in_path = re.findall(r"\{(\w+)\}", route.path)
     described: dict[str, Any] = {"operationId": _camel(route.operation), "summary": operation.summary}
-    if route.former is not None:
-        described |= {"operationId": _camel(route.former), "deprecated": True}
     if route.admin:
         described["description"] = "For admin principals alone."
     if route.unsigned:

@@ -44,13 +44,8 @@ MOST_COMPUTED = 400
 
 
 def sent(job: NamedJob) -> dict[str, Any]:
-    """The definition of a job as its client wrote it, with the payload itself.
-
-    A row of version 0.1.0 may say `record: none`. It reads as `full`, so that a patch of anything else is not refused.
-    """
+    """The definition of a job as its client wrote it, with the payload itself."""
     written: dict[str, Any] = json.loads(job.as_sent)
-    if written.get("record") == "none":
-        written["record"] = "full"
     if "payload" in written:
         written["payload"] = shown_payload(job.definition.payload)
     return written
@@ -185,7 +180,7 @@ class NamedApi(Operations):
         written = as_sent(value)
         definition = _anchored(body.to_definition(checks, client), body, job)
         # The same text under other defaults of its client is a change, too.
-        if written == job.as_sent and definition == msgspec.structs.replace(job.definition, record="full"):
+        if written == job.as_sent and definition == job.definition:
             return self._change(request, job, None, unnoted)
         # Another schedule starts from now on, and a schedule counts as one occurrence, as that of a create does.
         is_retimed = retiming(job.definition, definition) is not Retiming.SAME

@@ -201,7 +201,6 @@ class DefinitionBody(Form, kw_only=True):
             Definition,
             occurrence,
             schedule,
-            record="full",
             at=None if schedule.recurs else schedule.to_instant(checks.now),
             recurrence=schedule.to_recurrence(checks.now) if schedule.recurs else None,
             sequence=None if self.ordering_key is None else occurrence.sequence,

@@ -17,7 +17,6 @@ from clockwork.domain.cron.zones import offset_at, zone_named
 from clockwork.domain.fires.chains import fire_after, first_due_after
 from clockwork.domain.instants import to_text
 from clockwork.domain.lifecycle.cancels import Verdict
-from clockwork.domain.named.changes import paused_since
 from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.recurrence import Fire, Recurrence, TooMuchWork, Work, next_occurrence
 from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
@@ -277,7 +276,7 @@ def upcoming(job: NamedJob, now: int, work: Work) -> Iterator[Fire]:
     """
     recurrence = job.definition.recurrence
     if job.state is JobState.PAUSED and recurrence is None:
-        fire, at = fire_after(job, job.chain_after_at, 0), paused_since(job)
+        fire, at = fire_after(job, job.chain_after_at, 0), job.paused_at
         if fire is not None and at is not None and at < fire.due_at <= now:
             yield fire
     fire = first_due_after(job, now, work) if job.is_alive else None

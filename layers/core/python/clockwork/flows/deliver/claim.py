@@ -81,9 +81,9 @@ def plan_of(batch: Batch, item: Item, stored: Execution | None) -> Plan:
 def _has_another_row(release: Release, stored: Execution) -> bool:
     """Whether the release was parked, if ever, in a row before that of the record, or in one of another revision.
 
-    So it cannot tell whether the record's row is gone. Version 0.1.0 did not tell revisions.
+    So it cannot tell whether the record's row is gone.
     """
-    return release.parkings < stored.parkings or stored.parked_as not in (None, release.revision)
+    return release.parkings < stored.parkings or stored.parked_as != release.revision
 
 
 def end_unclaimed(batch: Batch, item: Item) -> bool:

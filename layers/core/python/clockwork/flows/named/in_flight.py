@@ -15,7 +15,7 @@ import msgspec
 
 from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.fires.chains import release_at
-from clockwork.domain.ids import decode_execution
+from clockwork.domain.ids import ONLY_RUN, decode_execution
 from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT, ramp
 from clockwork.domain.limits.circuits import host_of
 from clockwork.domain.named.endings import ended_at_once
@@ -92,7 +92,7 @@ def release_parked(world: World, job: NamedJob, waiting: Sequence[Execution], *,
     An outage leaves it parked, until the old host recovers. The row stays, and finds the record moved on.
     """
     parked = [one for one in waiting if one.state is State.PARKED and one.reason == BEHIND_CIRCUIT]
-    schedule = [one for one in parked if decode_execution(one.execution_id).run in job.runs]
+    schedule = [one for one in parked if decode_execution(one.execution_id).run == ONLY_RUN]
     if not schedule or not job.is_alive or job.definition.ordering_key is not None:
         return
     with tolerated(world, log, "not released again: %s", {"action": "parked_not_released", "jobId": job.job_id}):

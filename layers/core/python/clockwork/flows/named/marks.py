@@ -47,4 +47,4 @@ def _furthest(world: World, job: NamedJob) -> tuple[Pointer | None, int]:
 
 
 def _key(job: NamedJob, number: int) -> str:
-    return keys.row_key(0, ids.derive("mark", job.job_id, job.pointed_by, job.asked_since, number))
+    return keys.row_key(0, ids.derive("mark", job.job_id, job.series, job.asked_at, number))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from clockwork.domain import keys
 from clockwork.domain.fires.chains import expand, fire_after, first_due_after, first_pointer, last_fire, pointer_to
-from clockwork.domain.ids import ExecutionId, decode_execution
+from clockwork.domain.ids import ONLY_RUN, ExecutionId, decode_execution, only_execution
 from clockwork.domain.named_jobs import JobState, NamedJob, Pointer
 from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS
 from clockwork.domain.recurrence import Work
@@ -60,11 +60,11 @@ def settle_again(world: World, job: NamedJob) -> Sequence[Release]:
     Unavailable.
     """
     released: Sequence[Release] = ()
-    age_ms = world.clock.now() - job.asked_since
-    is_young = age_ms < world.settings.idempotency_seconds * 1000 and not job.is_of_0_1_0
+    age_ms = world.clock.now() - job.asked_at
+    is_young = age_ms < world.settings.idempotency_seconds * 1000
     if job.state is JobState.ACTIVE and is_young:
         start = _unsettled_from(world, job)
-        until = keys.edge_key(job.asked_since + LONGEST_DELAY_SECONDS * 1000)
+        until = keys.edge_key(job.asked_at + LONGEST_DELAY_SECONDS * 1000)
         released = advance_past_horizon(world, job, start, until=until)
     check_chain(world, job)
     return released
@@ -92,7 +92,7 @@ def catch_up(world: World, job: NamedJob, boundary_at: int) -> Sequence[Release]
 
 def is_told(world: World, job: NamedJob, at: int) -> bool:
     """Whether a record tells of the one-shot's fire. One from which this row goes on, as a pause ended it, does not."""
-    record = world.executions.find(job.job_id, str(ExecutionId(job.job_id, at, job.run_at(at))))
+    record = world.executions.find(job.job_id, only_execution(job.job_id, at))
     return record is not None and (record.ended_by is None or record.ended_by > job.revision)
 
 
@@ -102,8 +102,8 @@ def _unsettled_from(world: World, job: NamedJob) -> Pointer | None:
     if first is None:
         return None
     if (at := job.definition.at) is not None:
-        age_ms = world.clock.now() - max(job.asked_since, at)
-        is_young = age_ms < _recorded_ms(world, job) and not job.is_of_0_1_0
+        age_ms = world.clock.now() - max(job.asked_at, at)
+        is_young = age_ms < _recorded_ms(world, job)
         return first if is_young and not is_told(world, job, at) else None
     shard = check_shards(world, [job.partition_id])[job.partition_id]
     pointers = _put(world, job, _candidates(job, shard))
@@ -125,8 +125,8 @@ def _released_up_to(world: World, job: NamedJob, shard: Shard) -> Pointer | None
     others = [pointer for pointer in candidates if first is None or pointer.key != first.key]
     if others and (_put(world, job, others[-1:]) or _put(world, job, others[:-1])):
         return candidates[0]
-    is_young = world.clock.now() - job.asked_since < world.settings.idempotency_seconds * 1000
-    return first if is_young and not job.is_of_0_1_0 else _last_known(world, job)
+    is_young = world.clock.now() - job.asked_at < world.settings.idempotency_seconds * 1000
+    return first if is_young else _last_known(world, job)
 
 
 def _put(world: World, job: NamedJob, pointers: Sequence[Pointer]) -> list[Pointer]:
@@ -144,7 +144,7 @@ def _is_unfired(world: World, job: NamedJob, work: Work | None) -> bool:
     after_ms = UNFIRED_AFTER_MS if job.definition.ordering_key is None else WAITING_AFTER_MS
     now = world.clock.now()
     last = last_fire(job, now - after_ms, work)
-    if last is None or not after_ms <= now - max(last.due_at, job.asked_since) < _recorded_ms(world, job):
+    if last is None or not after_ms <= now - max(last.due_at, job.asked_at) < _recorded_ms(world, job):
         return False
     return not is_told(world, job, last.due_at) and not _is_in_stretch(world, job, last.due_at)
 
@@ -152,7 +152,7 @@ def _is_unfired(world: World, job: NamedJob, work: Work | None) -> bool:
 def _is_in_stretch(world: World, job: NamedJob, at: int) -> bool:
     """Whether the schedule's newest record of a fire before `at` (ms) tells of skipped fires up to that instant."""
     for execution in world.executions.list(job.job_id, RECORDS_READ, str(ExecutionId(job.job_id, at, ""))):
-        if decode_execution(execution.execution_id).run in job.runs:
+        if decode_execution(execution.execution_id).run == ONLY_RUN:
             return execution.skipped is not None and execution.skipped.to_at >= at
     return False
 
@@ -179,20 +179,17 @@ def _last_known(world: World, job: NamedJob) -> Pointer | None:
     if job.definition.at is not None:
         return first
     for execution in world.executions.list(job.job_id, RECORDS_READ, None):
-        is_own = decode_execution(execution.execution_id).run in job.runs
+        is_own = decode_execution(execution.execution_id).run == ONLY_RUN
         if is_own and execution.ended_by is None:
             # Around the row's write the record may be that of an earlier series, which had the same instant.
-            is_early = execution.due_at <= job.asked_since + LONGEST_DELAY_SECONDS * 1000 and not job.is_of_0_1_0
+            is_early = execution.due_at <= job.asked_at + LONGEST_DELAY_SECONDS * 1000
             return first if is_early else _pointer_from(job, execution.due_at)
     return _pointer_from(job, world.clock.now() - _recorded_ms(world, job))
 
 
 def _recorded_ms(world: World, job: NamedJob) -> int:
-    """For how long (ms) a record tells that a fire of the job was released.
-
-    A row of version 0.1.0 at level `none` may have fired without any record, which then tells nothing.
-    """
-    return 0 if job.definition.record == "none" else world.execution_kept_ms(job.definition.retention_days)
+    """For how long (ms) a record tells that a fire of the job was released."""
+    return world.execution_kept_ms(job.definition.retention_days)
 
 
 def _pointer_from(job: NamedJob, due_at: int, work: Work | None = None) -> Pointer | None:

@@ -17,7 +17,7 @@ from clockwork.domain.errors import InvalidRequest, NameTaken, Problem, Revision
 from clockwork.domain.executions import Execution
 from clockwork.domain.fires.chains import first_pointer
 from clockwork.domain.fires.stretches import stretch_between
-from clockwork.domain.ids import ExecutionId
+from clockwork.domain.ids import only_execution
 from clockwork.domain.keys import is_ordered
 from clockwork.domain.limits.circuits import host_of
 from clockwork.domain.named.changes import (
@@ -163,12 +163,11 @@ def has_ended(world: World, job: NamedJob) -> bool:
     at = job.definition.at
     if at is None:
         return False
-    for run in job.runs:
-        record = world.executions.find(job.job_id, str(ExecutionId(job.job_id, at, run)))
-        if record is not None:
-            return record.is_final and record.ended_by is None
+    record = world.executions.find(job.job_id, only_execution(job.job_id, at))
+    if record is not None:
+        return record.is_final and record.ended_by is None
     kept_ms = world.execution_kept_ms(job.definition.retention_days)
-    return job.state is JobState.ACTIVE and world.clock.now() - max(at, job.asked_since) >= kept_ms
+    return job.state is JobState.ACTIVE and world.clock.now() - max(at, job.asked_at) >= kept_ms
 
 
 def _is_given_up(world: World, stored: NamedJob, request: NamedRequest) -> bool:

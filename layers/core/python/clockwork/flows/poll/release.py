@@ -120,7 +120,7 @@ def _is_of(job: NamedJob, fire: OwedFire) -> bool:
 
 
 def _fire_of(job: NamedJob, fire: OwedFire, now: int) -> Release:
-    if fire.run in job.runs:
+    if fire.run == ONLY_RUN:
         # The look judges it by the revision that released it.
         return msgspec.structs.replace(release_at(job, fire.due_at), revision=fire.revision)
     return run_of(job, fire.due_at, max(now, fire.due_at), fire.run)

@@ -11,7 +11,7 @@ from clockwork.domain.errors import KeyReused, Unavailable
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.requests.create import CreateRequest, occurrence_of
-from clockwork.domain.requests.packing import PACKING, groups_of
+from clockwork.domain.requests.packing import groups_of
 from clockwork.domain.storage import codec
 from clockwork.domain.storage.rows import row_of_job, row_of_many
 from clockwork.domain.timeline import Row
@@ -126,7 +126,7 @@ def _shared_rows(
 ) -> list[_Home]:
     homes = []
     may_share = {index for index, occurrence in occurrences.items() if occurrence.ordering_key is None}
-    for group in groups_of(origin.packing, request.outlines, origin.created_at):
+    for group in groups_of(request.outlines, origin.created_at):
         elements = {index: place for place, index in enumerate(group.indexes) if index in may_share}
         if elements:
             key = keys.row_key(group.at, ids.derive(origin.client_id, origin.seed, "shared", group.indexes[0]))
@@ -149,4 +149,4 @@ def _left_out(world: World, shared: Sequence[_Home]) -> list[int]:
 def _origin(world: World, request: CreateRequest, partitions: Sequence[str]) -> KeyRow:
     client_id, key = request.client.client_id, request.idempotency_key
     seed, partition_id = world.random.token(), partitions[world.random.below(len(partitions))]
-    return claim_key(world, client_id, key, request.digest, seed, partition_id, PACKING, request.client.since_at)
+    return claim_key(world, client_id, key, request.digest, seed, partition_id, request.client.since_at)

@@ -27,7 +27,6 @@ from clockwork.domain.errors import Unreadable
 from clockwork.domain.fires.chains import first_due_after, pointer_to
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence, Target
-from clockwork.domain.named.changes import RELEASED_AHEAD_MS
 from clockwork.domain.named_jobs import JobState, NamedJob, Pointer
 from clockwork.domain.recurrence import Fire, TooMuchWork, Work
 from clockwork.domain.releases import Release
@@ -47,7 +46,7 @@ LEAST_READ = 2
 #: So many jobs and records are in memory at once: a job may have a payload of 256 KB.
 ASKED_AT_ONCE = 100
 #: A fire that is due within this (ms) may have been released ahead, and no other: such a fire is computed.
-AHEAD_MS = RELEASED_AHEAD_MS
+AHEAD_MS = 1_000_000
 #: So many jobs are read for one page, and each fire may take so much work.
 MOST_AHEAD = 400
 FIRE_WORK = 10_000
