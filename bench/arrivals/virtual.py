@@ -20,6 +20,7 @@ from clockwork.domain.executions import Outcome, State
 from clockwork.domain.releases import Delivery
 from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.hardening import hardened_releases
 from clockwork.flows.poll.shard import poll_shard
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.flows.world import Environment, World
@@ -157,7 +158,11 @@ class VirtualClockwork:
         self._visible: dict[int, list[str]] = {}
         self._batches: deque[list[str]] = deque()
         self._queue = _Queue(self._loop, self._appear)
-        self.world = replace(self.clockwork.world, releases=self._queue, random=SeededRandom(seed))
+        self.world = replace(
+            self.clockwork.world,
+            releases=hardened_releases(self.clockwork.world, self._queue),
+            random=SeededRandom(seed),
+        )
         self._idle = [self._environment(number) for number in range(settings.deliverer_concurrency)]
 
     @property

@@ -11,6 +11,7 @@ import msgspec
 from bench.stubbed.canned import MINUTE_MS, NOW, PARTITION, due_rows
 from clockwork.domain import keys
 from clockwork.domain.timeline import Page, Row
+from clockwork.flows.hardening import hardened_releases
 from clockwork.flows.poll.shard import PollReport, poll_shard
 from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.shards import MemoryShards
@@ -51,7 +52,8 @@ def polls(timeline: MemoryTimeline) -> Callable[[], PollReport]:
     """A function that polls the shard of this timeline to its end; every call does so as if for the first time."""
     clockwork = MemoryClockwork()
     clockwork.clock.at = NOW
-    world = replace(clockwork.world, timeline=timeline, releases=Sink(clockwork.clock))
+    releases = hardened_releases(clockwork.world, Sink(clockwork.clock))
+    world = replace(clockwork.world, timeline=timeline, releases=releases)
 
     def poll() -> PollReport:
         shards = MemoryShards()

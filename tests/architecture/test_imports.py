@@ -40,6 +40,7 @@ CORE_RULES = {
         *(
             "clockwork.domain",
             "clockwork.ports",
+            "clockwork.flows.hardening",
             "clockwork.flows.world",
             "clockwork.settings",
         ),

@@ -22,9 +22,9 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("timeline", "deaths", "skipped", "access", "idempotency"),
         ("records", "overlaps"),
         ("trail",),
-        ("outages", "apart", "check_keys"),
+        ("outages", "apart", "check_keys", "hardening"),
         ("world",),
-        ("containment", "lasting", "sealing"),
+        ("containment", "sealing"),
     ),
     "domain": (
         ("limits",),

@@ -12,7 +12,8 @@ from clockwork.aws.errors import RefusedToAll, Throttled, ask, is_of_entry
 from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.domain import keys
 from clockwork.domain.errors import Unavailable
-from clockwork.flows.containment import ContainedJobs, ContainedReleases, Faults, put_each
+from clockwork.flows.containment import Faults, put_each
+from clockwork.flows.hardening import HardenedJobs, HardenedReleases
 from tests.contract.examples import DUE, execution, release, row
 from tests.contract.faults import Fault, Wire, answer, body_of
 from tests.contract.worlds import AwsWorld
@@ -72,7 +73,7 @@ def test_rows_and_reads_that_are_refused_to_all_are_unavailable(emulated: AwsWor
     with pytest.raises(Unavailable, match=code):
         put_each(emulated.timeline, Faults(), rows)
     with pytest.raises(Unavailable, match=code):
-        ContainedJobs(emulated.jobs, Faults()).get([("acme", "daily"), ("acme", "hourly")])
+        HardenedJobs(emulated.jobs, Faults()).get([("acme", "daily"), ("acme", "hourly")])
     assert reads.sent == 1
 
 
@@ -102,11 +103,11 @@ def test_a_send_that_is_refused_to_all_ends_no_release(emulated: AwsWorld, code:
     client = emulated.aws.client("sqs", attempts=1)
     wire = Wire(client, "SendMessageBatch", [refusal(code, 403) if whole_call else entries] * 4)
     releases, faults = [release(DUE, b"%d" % n) for n in range(2)], Faults()
-    refused = ContainedReleases(emulated.releases, faults).send(releases, DUE)
+    refused = HardenedReleases(emulated.releases, faults).send(releases, DUE)
     assert [(one.index, one.permanent) for one in refused] == [(0, False), (1, False)]
     assert code.rpartition(".")[2] in refused[0].reason
     assert (wire.sent, faults.take()) == (4, 0)
-    assert ContainedReleases(emulated.releases, faults).send(releases, DUE) == []
+    assert HardenedReleases(emulated.releases, faults).send(releases, DUE) == []
     assert len(emulated.receive(10)) == 2
 
 

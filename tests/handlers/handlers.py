@@ -10,6 +10,7 @@ from typing import Any
 
 from clockwork.bootstrap import App, Handler
 from clockwork.domain.clients import Client
+from clockwork.flows.hardening import hardened
 from clockwork.flows.world import World
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
@@ -160,4 +161,4 @@ def recorded(world: World, calls: list[str]) -> World:
     """The world with all its ports recorded."""
     ports = [port.name for port in fields(world) if port.name not in _NOT_PORTS]
     recording: dict[str, Any] = {name: Recorded(name, getattr(world, name), calls) for name in ports}
-    return replace(world, **recording)
+    return hardened(replace(world, **recording))

@@ -11,6 +11,7 @@ import pytest
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.requests.trail import Entry
+from clockwork.flows.hardening import hardened
 from clockwork.flows.world import World
 from tests.handlers.faults import refused
 from tests.handlers.handlers import GLOBEX, READS, Answer, Api, make_handler
@@ -69,7 +70,7 @@ class Strikes:
 def fragile(world: World, strikes: Strikes) -> World:
     names = [one.name for one in fields(world) if one.name not in ("settings", "clock", "random", "environment")]
     ports: dict[str, Any] = {name: Fragile(name, getattr(world, name), strikes) for name in names}
-    return replace(world, **ports)
+    return hardened(replace(world, **ports))
 
 
 def audit(api: Api, caller: str = ALICE, **query: str) -> list[dict[str, Any]]:

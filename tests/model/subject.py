@@ -17,6 +17,7 @@ from clockwork.domain.releases import Delivery, Release
 from clockwork.edge.app import make_api
 from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.hardening import hardened
 from clockwork.flows.poll.shard import poll_shard
 from clockwork.flows.timeline.shards import all_shards
 from clockwork.flows.world import World
@@ -108,31 +109,33 @@ class Subject:
         self._targets = MemoryTargets(self.clock, self._outcome)
         self._next_tick_at = self.clock.at
         rest = MemoryClockwork(SETTINGS).world
-        self._world = World(
-            settings=SETTINGS,
-            clock=self.clock,
-            random=SeededRandom(),
-            timeline=stores.timeline,
-            shards=stores.shards,
-            jobs=stores.jobs,
-            executions=stores.executions,
-            releases=self._held,
-            backlog=rest.backlog,
-            dead_letters=rest.dead_letters,
-            notices=rest.notices,
-            in_hand=rest.in_hand,
-            invoker=self._invoker,
-            targets=self._targets,
-            clients=stores.clients,
-            pools=rest.pools,
-            checkpoints=rest.checkpoints,
-            workers=rest.workers,
-            key_rows=stores.key_rows,
-            regulation=stores.regulation,
-            trail=rest.trail,
-            signing_secrets=rest.signing_secrets,
-            pool_queues=rest.pool_queues,
-            ticket_keys=rest.ticket_keys,
+        self._world = hardened(
+            World(
+                settings=SETTINGS,
+                clock=self.clock,
+                random=SeededRandom(),
+                timeline=stores.timeline,
+                shards=stores.shards,
+                jobs=stores.jobs,
+                executions=stores.executions,
+                releases=self._held,
+                backlog=rest.backlog,
+                dead_letters=rest.dead_letters,
+                notices=rest.notices,
+                in_hand=rest.in_hand,
+                invoker=self._invoker,
+                targets=self._targets,
+                clients=stores.clients,
+                pools=rest.pools,
+                checkpoints=rest.checkpoints,
+                workers=rest.workers,
+                key_rows=stores.key_rows,
+                regulation=stores.regulation,
+                trail=rest.trail,
+                signing_secrets=rest.signing_secrets,
+                pool_queues=rest.pool_queues,
+                ticket_keys=rest.ticket_keys,
+            )
         )
         for client in (msgspec.structs.replace(ACME, allowed_queue_arns=(QUEUE_ARN,)), GLOBEX):
             stores.clients.put(client)

@@ -16,6 +16,7 @@ from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.flows.deliver.items import DeliverReport
 from clockwork.flows.deliver.ordered import OrderedMessage, deliver_ordered
+from clockwork.flows.hardening import hardened
 from clockwork.flows.poll.poller import poll_among_others, poll_any
 from clockwork.flows.poll.sending import Waits
 from clockwork.flows.poll.tick import tick
@@ -185,7 +186,7 @@ class Cloud:
             ),
         }
         stored = {name: proxies.gated(name, stores.port(name), gate) for name in PORTS if name not in ports}
-        return World(**ports, **stored)
+        return hardened(World(**ports, **stored))
 
     def invoke(
         self,

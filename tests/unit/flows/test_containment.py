@@ -25,7 +25,8 @@ from clockwork.domain.limits.slots import urgency
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.domain.storage.rows import row_of
-from clockwork.flows.containment import ContainedReleases, Faults
+from clockwork.flows.containment import Faults
+from clockwork.flows.hardening import HardenedReleases
 from clockwork.flows.sweep.audit import AuditReport
 from clockwork.flows.sweep.dead_letters import SweepReport, sweep_dead_letters
 from clockwork.flows.sweep.shards import Retirements
@@ -321,5 +322,5 @@ def test_a_release_whose_send_raises_is_refused_for_good_by_a_defect_alone(error
     def send(*_: object) -> Any:
         raise error
 
-    queue = ContainedReleases(SimpleNamespace(send=send), Faults())
+    queue = HardenedReleases(SimpleNamespace(send=send), Faults())
     assert [(one.index, one.permanent) for one in queue.send(RELEASES[:1], NOW)] == [(0, permanent)]

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from clockwork import ports, telemetry
 from clockwork.domain.jobs import EventBridgeTarget, HttpTarget, KafkaTarget, LambdaTarget, SnsTarget, SqsTarget
+from clockwork.flows.hardening import hardened
 from clockwork.flows.world import Environment, World
 from clockwork.settings import LIVE, OWN_METRICS, Settings
 
@@ -122,32 +123,34 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     environment = Environment(name=OsRandom().token())
     aws.on_unreadable = environment.faults.add
     clock = SystemClock()
-    return World(
-        settings=settings,
-        clock=clock,
-        random=OsRandom(),
-        timeline=AwsTimeline(aws, settings.timeline_table),
-        shards=AwsShards(aws, settings.shards_table),
-        jobs=AwsJobs(aws, settings.jobs_table),
-        executions=AwsExecutions(aws, settings.executions_table),
-        releases=_releases(aws, settings),
-        backlog=_backlog(aws, settings),
-        dead_letters=_dead_letters(aws, settings),
-        notices=AwsNotices(aws),
-        in_hand=_in_hand(aws, settings) if delivers else NotWired("in_hand"),
-        invoker=_invoker(aws, settings),
-        targets=_targets(aws, settings, clock) if delivers else NotWired("targets"),
-        clients=CachedClients(AwsClients(aws, settings.clients_table), clock, settings.client_cache_seconds),
-        pools=CachedPools(AwsPools(aws, settings.clients_table), clock, settings.client_cache_seconds),
-        checkpoints=AwsCheckpoints(aws, settings.executions_table),
-        workers=AwsWorkers(aws, settings.executions_table),
-        key_rows=AwsKeyRows(aws, settings.jobs_table),
-        regulation=AwsRegulation(aws, settings.clients_table, clock),
-        trail=AwsTrail(aws, settings.executions_table),
-        signing_secrets=AwsSigningSecrets(aws),
-        pool_queues=AwsPoolQueues(aws, settings.pool_queue_urls),
-        ticket_keys=CachedTicketKeys(AwsTicketKeys(aws, settings.clients_table), clock, TICKET_KEYS_SECONDS),
-        environment=environment,
+    return hardened(
+        World(
+            settings=settings,
+            clock=clock,
+            random=OsRandom(),
+            timeline=AwsTimeline(aws, settings.timeline_table),
+            shards=AwsShards(aws, settings.shards_table),
+            jobs=AwsJobs(aws, settings.jobs_table),
+            executions=AwsExecutions(aws, settings.executions_table),
+            releases=_releases(aws, settings),
+            backlog=_backlog(aws, settings),
+            dead_letters=_dead_letters(aws, settings),
+            notices=AwsNotices(aws),
+            in_hand=_in_hand(aws, settings) if delivers else NotWired("in_hand"),
+            invoker=_invoker(aws, settings),
+            targets=_targets(aws, settings, clock) if delivers else NotWired("targets"),
+            clients=CachedClients(AwsClients(aws, settings.clients_table), clock, settings.client_cache_seconds),
+            pools=CachedPools(AwsPools(aws, settings.clients_table), clock, settings.client_cache_seconds),
+            checkpoints=AwsCheckpoints(aws, settings.executions_table),
+            workers=AwsWorkers(aws, settings.executions_table),
+            key_rows=AwsKeyRows(aws, settings.jobs_table),
+            regulation=AwsRegulation(aws, settings.clients_table, clock),
+            trail=AwsTrail(aws, settings.executions_table),
+            signing_secrets=AwsSigningSecrets(aws),
+            pool_queues=AwsPoolQueues(aws, settings.pool_queue_urls),
+            ticket_keys=CachedTicketKeys(AwsTicketKeys(aws, settings.clients_table), clock, TICKET_KEYS_SECONDS),
+            environment=environment,
+        )
     )
 
 

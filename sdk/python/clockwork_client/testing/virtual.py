@@ -14,6 +14,7 @@ from clockwork.domain import instants
 from clockwork.domain.executions import Outcome
 from clockwork.domain.releases import Delivery as Attempt
 from clockwork.edge.app import make_api
+from clockwork.flows.hardening import hardened_releases
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports.routing import Routed, by_order
 from clockwork.settings import Settings, pool_setting
@@ -59,8 +60,8 @@ class VirtualClockwork:
         self._core = MemoryClockwork(settings, self._attempt)
         self._core.clock.at = _ms(at)
         self._core.signing_secrets.names.update(self._secrets)
-        queues = by_order(ExactQueue(self._core.queue), self._core.ordered_queue)
-        self._core.world = replace(self._core.world, releases=Routed(queues))
+        queues = Routed(by_order(ExactQueue(self._core.queue), self._core.ordered_queue))
+        self._core.world = replace(self._core.world, releases=hardened_releases(self._core.world, queues))
         self._lambdas = Lambdas(self._core)
         self._workers = InlineWorkers(self._core)
         self._api = make_api(self._core.world, lambda _: None)

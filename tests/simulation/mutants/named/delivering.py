@@ -205,7 +205,7 @@ DELIVERING = (
         "flows/containment.py",
         (
             (
-                "    return [*_for_each(call, items[:half], failed), *_for_each(call, items[half:], failed)]",
+                "    return [*for_each(call, items[:half], failed), *for_each(call, items[half:], failed)]",
                 "    raise SystemError",
             ),
         ),

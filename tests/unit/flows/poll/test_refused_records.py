@@ -19,11 +19,14 @@ from clockwork.domain.lifecycle.owed import TRIED_FOR_MS
 from clockwork.domain.named_jobs import Pointer
 from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Refused, Release
+from clockwork.domain.retention import Retention
 from clockwork.domain.storage import codec
 from clockwork.domain.storage.rows import release_of, releases_of, row_of, row_of_job, row_of_many
 from clockwork.domain.timeline import Row
-from clockwork.flows.containment import ContainedExecutions, ContainedReleases, Faults
+from clockwork.flows.containment import Faults
+from clockwork.flows.hardening import HardenedExecutions, HardenedReleases
 from clockwork.flows.poll.shard import PollReport, poll_shard
+from clockwork.memory.clock import MemoryClock
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Saved
 from tests.support.examples import NOW, occurrence, release
@@ -275,11 +278,11 @@ def test_an_odd_one_among_500_costs_a_few_calls_and_not_500(ordered: bool) -> No
             raise ValueError(SECRET)
         return [Saved(ok=True)] * len(items) if isinstance(items[0], tuple) else ()
 
-    queue = ContainedReleases(SimpleNamespace(send=call), Faults())
+    queue = HardenedReleases(SimpleNamespace(send=call), Faults())
     assert [one.index for one in queue.send(releases, NOW)] == [77]
     assert len(calls) <= 61
     calls.clear()
-    executions = ContainedExecutions(SimpleNamespace(save=call), Faults())
+    executions = HardenedExecutions(SimpleNamespace(save=call), Faults(), MemoryClock(NOW), Retention(1, 1, 1))
     records = [(None, one.first_record(State.PENDING, NOW)) for one in releases]
     assert [index for index, one in enumerate(executions.save(records)) if not one.ok] == [77]
     assert len(calls) <= 19
@@ -296,6 +299,6 @@ def test_behind_a_piece_with_a_refused_head_nothing_of_its_order_is_sent() -> No
 
     of_key = [occurrence(record="full", ordering_key="ab"[n % 2]) for n in range(30)]
     releases = [release(job_id=f"job-{n}", occurrence=one) for n, one in enumerate(of_key)]
-    queue = ContainedReleases(SimpleNamespace(send=send), Faults())
+    queue = HardenedReleases(SimpleNamespace(send=send), Faults())
     assert [one.index for one in queue.send(releases, NOW)] == list(range(2, 30, 2))
     assert taken == ["job-0", *[f"job-{n}" for n in range(1, 30, 2)]]

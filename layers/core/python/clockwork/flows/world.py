@@ -7,7 +7,6 @@ the next. If it is lost, that costs a little regulation and nothing else.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from clockwork import ports
 from clockwork.domain.executions import kept_until
@@ -16,10 +15,7 @@ from clockwork.domain.limits.sharing import Company
 from clockwork.domain.limits.slots import Reserved
 from clockwork.domain.pools.presence import Remembered
 from clockwork.domain.retention import Retention
-from clockwork.flows.containment import ContainedExecutions, ContainedJobs, ContainedReleases, Faults
-from clockwork.flows.lasting import LastingExecutions
-from clockwork.flows.sealing import Checks, Tickets
-from clockwork.ports.routing import Routed, by_pool
+from clockwork.flows.containment import Faults
 from clockwork.settings import Settings
 
 
@@ -53,17 +49,9 @@ class Environment:
     faults: Faults = field(default_factory=Faults)
 
 
-#: Ports that answer for many items in one call: a defect of one item must not be the answer to the others.
-_CONTAINING: dict[str, Any] = {
-    "executions": ContainedExecutions,
-    "jobs": ContainedJobs,
-    "releases": ContainedReleases,
-}
-
-
 @dataclass(frozen=True)
 class World:
-    """The ports, settings and memory of one actor, such as one Lambda environment."""
+    """The ports, settings and memory of one actor, such as one Lambda environment (`flows/hardening.py: hardened`)."""
 
     settings: Settings
     clock: ports.Clock
@@ -90,20 +78,6 @@ class World:
     pool_queues: ports.PoolQueues
     ticket_keys: ports.TicketKeys
     environment: Environment = field(default_factory=Environment)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.executions, ContainedExecutions):
-            object.__setattr__(self, "executions", LastingExecutions(self.executions, self.clock, self.retention))
-        if not isinstance(self.releases, ContainedReleases):
-            # Whoever releases: what workers of a pool are to start goes to them, and everything else to our deliverers.
-            after_ms, rows_ms = self.settings.ticket_check_seconds * 1000, self.settings.row_retention_seconds * 1000
-            checks = Checks(self.timeline, self.shards, after_ms, rows_ms)
-            tickets = Tickets(self.ticket_keys, self.pool_queues, checks)
-            object.__setattr__(self, "releases", Routed(by_pool(self.releases, tickets)))
-        for name, containing in _CONTAINING.items():
-            port = getattr(self, name)
-            if not isinstance(port, containing):
-                object.__setattr__(self, name, containing(port, self.environment.faults))
 
     def looking_ahead(self, seconds: int | None) -> World:
         """The same world with a lookahead of `seconds`; unchanged if that is None."""

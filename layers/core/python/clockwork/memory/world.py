@@ -13,6 +13,7 @@ from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.flows.deliver.items import DeliverReport
 from clockwork.flows.deliver.ordered import OrderedMessage, deliver_ordered
+from clockwork.flows.hardening import hardened
 from clockwork.flows.poll.ordered_shard import poll_ordered_shard
 from clockwork.flows.poll.shard import PollReport, poll_shard
 from clockwork.flows.timeline.shards import all_shards
@@ -72,31 +73,33 @@ class MemoryClockwork:
         self.signing_secrets = MemorySigningSecrets()
         self.pool_queues = MemoryPoolQueues(self.clock, self.settings.pool_queue_urls)
         self.ticket_keys = MemoryTicketKeys()
-        self.world = World(
-            settings=self.settings,
-            clock=self.clock,
-            random=SeededRandom(self.seed),
-            timeline=self.timeline,
-            shards=self.shards,
-            jobs=self.jobs,
-            executions=self.executions,
-            releases=Routed(by_order(self.queue, self.ordered_queue)),
-            backlog=self.queue,
-            dead_letters=MemoryDeadLetters(self.queue, self.ordered_queue, *self.pool_queues.all()),
-            notices=self.notices,
-            in_hand=self.ordered_queue,
-            invoker=self.invoker,
-            targets=self.targets,
-            clients=self.clients,
-            pools=self.pools,
-            checkpoints=self.checkpoints,
-            workers=self.workers,
-            key_rows=MemoryKeyRows(),
-            regulation=self.regulation,
-            trail=self.trail,
-            signing_secrets=self.signing_secrets,
-            pool_queues=self.pool_queues,
-            ticket_keys=self.ticket_keys,
+        self.world = hardened(
+            World(
+                settings=self.settings,
+                clock=self.clock,
+                random=SeededRandom(self.seed),
+                timeline=self.timeline,
+                shards=self.shards,
+                jobs=self.jobs,
+                executions=self.executions,
+                releases=Routed(by_order(self.queue, self.ordered_queue)),
+                backlog=self.queue,
+                dead_letters=MemoryDeadLetters(self.queue, self.ordered_queue, *self.pool_queues.all()),
+                notices=self.notices,
+                in_hand=self.ordered_queue,
+                invoker=self.invoker,
+                targets=self.targets,
+                clients=self.clients,
+                pools=self.pools,
+                checkpoints=self.checkpoints,
+                workers=self.workers,
+                key_rows=MemoryKeyRows(),
+                regulation=self.regulation,
+                trail=self.trail,
+                signing_secrets=self.signing_secrets,
+                pool_queues=self.pool_queues,
+                ticket_keys=self.ticket_keys,
+            )
         )
 
     def poll_all(self) -> list[PollReport]:

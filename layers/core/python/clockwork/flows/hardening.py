@@ -1,0 +1,165 @@
+"""Hardening: what every actor's world has around its ports, made once where the world is made.
+
+A call about many items answers for each item, whatever one of them raises. A saved record is kept for as long as a row
+or a message may name its execution. What is for workers of a pool goes to them, and everything else to our deliverers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import msgspec
+
+from clockwork.domain.errors import ClockworkError, Unavailable, Undecodable, Unreadable
+from clockwork.domain.executions import DeadPage, Execution
+from clockwork.domain.messages.alignment import Aligned
+from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.releases import Release
+from clockwork.domain.retention import Retention
+from clockwork.flows.containment import Faults, for_each, why
+from clockwork.flows.sealing import Checks, Tickets
+from clockwork.flows.world import World
+from clockwork.ports import Clock, Executions, Jobs, Listed, Refused, ReleaseQueue, Saved
+from clockwork.ports.routing import Routed, by_pool
+
+#: Releases of one piece, if all together raised: one batch of SQS, so that no piece is taken in part.
+PIECE = 10
+
+
+def hardened(world: World) -> World:
+    """The world of one actor with its ports hardened. Each world that a flow gets was made by this, once."""
+    faults = world.environment.faults
+    return replace(
+        world,
+        executions=HardenedExecutions(world.executions, faults, world.clock, world.retention),
+        jobs=HardenedJobs(world.jobs, faults),
+        releases=hardened_releases(world, world.releases),
+    )
+
+
+def hardened_releases(world: World, releases: ReleaseQueue) -> ReleaseQueue:
+    """The release queue of a world over this one, which takes what is not for workers of a pool."""
+    after_ms, rows_ms = world.settings.ticket_check_seconds * 1000, world.settings.row_retention_seconds * 1000
+    checks = Checks(world.timeline, world.shards, after_ms, rows_ms)
+    tickets = Tickets(world.ticket_keys, world.pool_queues, checks)
+    return HardenedReleases(Routed(by_pool(releases, tickets)), world.environment.faults)
+
+
+class HardenedExecutions:
+    """`ports.Executions` whose saves and reads of several answer for each record, whatever one of them raises.
+
+    Each saved record is kept at least for as long as the law asks (`Retention.kept`).
+    """
+
+    def __init__(self, inner: Executions, faults: Faults, clock: Clock, retention: Retention) -> None:
+        self._inner, self._faults, self._clock, self._retention = inner, faults, clock, retention
+
+    def save(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
+        """All together; if that raises, by halves. A record that is stored already counts as saved."""
+        now = self._clock.now()
+        return for_each(lambda some: self._save(some, now), changes, self._refused)
+
+    def get(self, execution_refs: Sequence[tuple[str, str]]) -> Sequence[Execution | Unreadable | None]:
+        """All together; if that raises a defect, by halves. Raises Unavailable."""
+        return for_each(
+            self._inner.get, execution_refs, lambda ref, error: _unreadable(self._faults, error, about=ref[1])
+        )
+
+    def find(self, job_id: str, execution_id: str) -> Execution | None:
+        """As the port says."""
+        return self._inner.find(job_id, execution_id)
+
+    def list(self, job_id: str, limit: int, before: str | None) -> Sequence[Execution]:
+        """As the port says."""
+        return self._inner.list(job_id, limit, before)
+
+    def dead(self, client_id: str, limit: int, behind: str | None, *, oldest_first: bool = False) -> DeadPage:
+        """As the port says."""
+        return self._inner.dead(client_id, limit, behind, oldest_first=oldest_first)
+
+    def _save(self, changes: Sequence[tuple[Execution | None, Execution]], now: int) -> Sequence[Saved]:
+        saves = self._inner.save([(before, self._retention.kept(before, after, now)) for before, after in changes])
+        for one in saves:
+            if one.is_defect:
+                self._faults.add(ValueError(one.unavailable))
+        return saves
+
+    def _refused(self, change: tuple[Execution | None, Execution], error: Exception) -> Saved:
+        reason = why(self._faults, error, change[1].execution_id)
+        return Saved(ok=False, unavailable=reason, is_defect=not isinstance(error, Unavailable))
+
+
+class HardenedJobs:
+    """`ports.Jobs` whose reads of several answer for each job, whatever one of them raises."""
+
+    def __init__(self, inner: Jobs, faults: Faults) -> None:
+        self._inner, self._faults = inner, faults
+
+    def get(self, job_refs: Sequence[tuple[str, str]]) -> Sequence[NamedJob | Unreadable | None]:
+        """All together; if that raises a defect, by halves. Raises Unavailable."""
+        return for_each(self._inner.get, job_refs, lambda ref, error: _unreadable(self._faults, error, about=ref[0]))
+
+    def save(self, before: NamedJob | None, after: NamedJob) -> bool:
+        """As the port says."""
+        return self._inner.save(before, after)
+
+    def list(self, client_id: str, prefix: str | None, after_key: str | None, limit: int) -> Listed:
+        """As the port says."""
+        return self._inner.list(client_id, prefix, after_key, limit)
+
+    def scan(self, part: int, parts: int) -> Iterator[Sequence[NamedJob | Unreadable]]:
+        """As the port says."""
+        return self._inner.scan(part, parts)
+
+
+class HardenedReleases:
+    """`ports.ReleaseQueue` whose sends answer for each release, whatever one of them raises."""
+
+    def __init__(self, inner: ReleaseQueue, faults: Faults) -> None:
+        self._inner, self._faults = inner, faults
+
+    def send(self, releases: Sequence[Release], now: int, aligned: Aligned | None = None) -> Sequence[Refused]:
+        """All together; if that raises, in pieces, and of a piece that raises each alone.
+
+        Nothing is sent behind a release of the same ordering key that was refused for now.
+        """
+        try:
+            return self._inner.send(releases, now, *([aligned] if aligned else []))
+        except Exception as error:  # noqa: BLE001 - whatever one release raises, the others are sent
+            if len(releases) == 1:
+                # For good: a poller records it as DEAD and goes on, where to wait for it would stop its whole shard.
+                return [Refused(0, not isinstance(error, ClockworkError), self._why(error, releases[0]))]
+        return self._send_in_pieces(releases, now, aligned, PIECE if len(releases) > PIECE else 1)
+
+    def _why(self, error: Exception, release: Release) -> str:
+        return why(self._faults, error, release.execution_id)
+
+    def _send_in_pieces(
+        self, releases: Sequence[Release], now: int, aligned: Aligned | None, size: int
+    ) -> list[Refused]:
+        refused: list[Refused] = []
+        blocked: set[tuple[str, str]] = set()
+        for start in range(0, len(releases), size):
+            piece = range(start, min(start + size, len(releases)))
+            held = [index for index in piece if _order_of(releases[index]) in blocked]
+            refused += [Refused(index, False, "a release before it in its order was refused") for index in held]
+            going = [index for index in piece if index not in held]
+            answers = self.send([releases[index] for index in going], now, aligned) if going else ()
+            for one in answers:
+                index = going[one.index]
+                refused.append(msgspec.structs.replace(one, index=index))
+                if not one.permanent and releases[index].occurrence.ordering_key is not None:
+                    blocked.add(_order_of(releases[index]))
+        return sorted(refused, key=lambda one: one.index)
+
+
+def _unreadable(faults: Faults, error: Exception, about: str) -> Unreadable:
+    """The answer for one item of a read; an outage is the answer for all, and is raised."""
+    if isinstance(error, Unavailable):
+        raise error
+    return Undecodable(why(faults, error, about))
+
+
+def _order_of(release: Release) -> tuple[str, str]:
+    return release.occurrence.client_id, release.occurrence.ordering_key or ""
