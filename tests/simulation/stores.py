@@ -151,7 +151,7 @@ class WatchedRegulation(MemoryRegulation):
 
     def reserve(self, client_id: str, count: int, interval_ms: float, now: int, reach: Reach | None = None) -> Reserved:
         reserved = super().reserve(client_id, count, interval_ms, now, reach)
-        self._watcher.reserved(self._acting.actor, client_id, reserved.first_at, reserved.count, interval_ms)
+        self._watcher.reserved(self._acting.actor, client_id, reserved, interval_ms)
         return reserved
 
 

@@ -280,6 +280,33 @@ def test_each_message_that_is_made_of_an_attempt_has_a_place_of_its_own() -> Non
     assert lines.place_objection() is None
 
 
+@pytest.mark.parametrize(
+    ("line", "ahead_ms", "line_ms", "told"),
+    [
+        (None, 8_000, 50_000, None),
+        (None, 8_001, 43_001, "it has just come, and takes a slot 5001 ms ahead beside a line"),
+        (None, 60_000, 43_000, None),  # no line stands
+        (Line(NOW + 83_000, NOW), 60_000, 90_000, None),
+        (Line(NOW + 83_001, NOW), 33_000, 90_000, None),
+        (Line(NOW + 83_001, NOW), 33_001, 90_000, "its turn comes in 80001 ms, and it takes a slot 30001 ms ahead"),
+        (Line(None, NOW), 60_000, 90_000, None),
+    ],
+)
+def test_nobody_takes_a_slot_of_those_ahead_of_it(
+    line: Line | None, ahead_ms: int, line_ms: int, told: str | None
+) -> None:
+    lines = Lines(60_000)
+    lines.reserved(CLIENT, NOW + ahead_ms - 1_000, 2, 1_000.0, NOW, NOW + line_ms)
+    assert lines.sent(an_actor(), msgspec.structs.replace(PACED, run_at=NOW + ahead_ms, line=line)) == told
+
+
+def test_a_poller_gives_no_place() -> None:
+    lines, poller = Lines(60_000), an_actor()
+    poller.name = "poller p000"
+    assert lines.sent(poller, lined(None)) is None
+    assert lines.sent(poller, lined(NOW + 90_000)) == "a poller gives it a place, and knows of no line"
+
+
 def test_what_loses_its_slot_keeps_the_instant_of_it_as_its_place() -> None:
     lines = Lines(60_000)
     lines.sent(an_actor(), lined(NOW + 90_000))

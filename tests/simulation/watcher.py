@@ -16,6 +16,7 @@ from clockwork.domain.executions import FINAL, WAITING, Execution, State
 from clockwork.domain.ids import AnonymousJob, decode_job, is_named, only_execution
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.retries import FORGIVEN_LOST_WORKERS
+from clockwork.domain.limits.slots import Reserved
 from clockwork.domain.named.overlaps import LAST_THROUGH
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.storage.codec import decode_row
@@ -220,10 +221,11 @@ class Watcher:
         """Whether the release queue has taken a release of this attempt."""
         return (job_id, attempt) in self._sent
 
-    def reserved(self, actor: Actor | None, client_id: str, first_at: int, count: int, interval_ms: float) -> None:
+    def reserved(self, actor: Actor | None, client_id: str, slots: Reserved, interval_ms: float) -> None:
         """Checks slots under a rate cap that a deliverer has reserved."""
-        objection = self.caps.reserved(actor, client_id, first_at, count, interval_ms)
-        ahead = self.lines.reserved(client_id, first_at, count, interval_ms, self._scheduler.now)
+        reserved = client_id, slots.first_at, slots.count, interval_ms
+        objection = self.caps.reserved(actor, *reserved)
+        ahead = self.lines.reserved(*reserved, self._scheduler.now, slots.line_until)
         objection = objection or ahead
         self.require(objection is None, "I8", str(objection))
 
