@@ -73,12 +73,10 @@ class Lines:
     def sent(self, actor: Actor | None, release: Release) -> str | None:
         """Notes a release that the queue took; returns why it must not have a slot, or None."""
         key = release.execution_id, release.attempt, release.parkings
-        kind = "" if actor is None else actor.name.split()[0].partition("<")[0]
         if release.line is None and actor is not None:
+            kind = actor.name.split()[0].partition("<")[0]
             self._made[key] += kind in ("api", "poller")
             self._made_again[key] += kind == "deliverer" and isinstance(release.occurrence.target, PoolTarget)
-        if kind == "poller" and release.line is not None and release.line.place is not None:
-            return "a poller gives it a place, and knows of no line"
         if release.paced:
             self._slots[key].add(release.run_at)
         elif (place := None if release.line is None else release.line.place) is not None:

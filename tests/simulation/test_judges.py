@@ -302,13 +302,6 @@ def test_nobody_takes_a_slot_of_those_ahead_of_it(
     assert lines.sent(an_actor(), msgspec.structs.replace(PACED, run_at=NOW + ahead_ms, line=line)) == told
 
 
-def test_a_poller_gives_no_place() -> None:
-    lines, poller = Lines(60_000), an_actor()
-    poller.name = "poller p000"
-    assert lines.sent(poller, lined(None)) is None
-    assert lines.sent(poller, lined(NOW + 90_000)) == "a poller gives it a place, and knows of no line"
-
-
 def test_what_loses_its_slot_keeps_the_instant_of_it_as_its_place() -> None:
     lines = Lines(60_000)
     lines.sent(an_actor(), lined(NOW + 90_000))

@@ -105,12 +105,6 @@ REGULATING = (
         "I8",
     ),
     Mutant(
-        "a poller gives places in a line of its own",
-        "domain/limits/herds.py",
-        (('release.put_off("cap", now, at)', 'release.put_off("cap", now, at, line=Line(at, at))'),),
-        "I8",
-    ),
-    Mutant(
         "what stands in line has a slot",
         "flows/deliver/slots.py",
         (("line=Line(place, line.since))", "line=Line(place, line.since), paced=True)"),),

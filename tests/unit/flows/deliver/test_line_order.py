@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import count
 
 import pytest
@@ -33,7 +34,7 @@ class Coming:
         """One every so many seconds."""
         due = every
         while due < until:
-            self.line.virtual.at(self.at(due - 2), lambda due=due: self._comes(due))  # type: ignore[misc]
+            self.line.virtual.at(self.at(due - 2), partial(self._comes, due))
             due += every
 
     def _comes(self, due: float) -> None:
@@ -87,10 +88,12 @@ def test_those_that_the_api_itself_releases_are_not_overtaken_either() -> None:
 def test_a_herd_does_not_overtake_a_line_that_stands() -> None:
     coming = Coming(HERD)
     second: list[str] = []
+
+    def another(minute: int) -> None:
+        second.extend(coming.line.create(40, coming.at(minute)))
+
     for minute in (60, 120, 180):
-        coming.line.virtual.at(
-            coming.at(minute - 55), lambda minute=minute: second.extend(coming.line.create(40, coming.at(minute)))
-        )
+        coming.line.virtual.at(coming.at(minute - 55), partial(another, minute))
     coming.run(HERD)
     assert coming.began(coming.herd)[-1] <= HERD * (1 + SHARE)
     assert coming.began(second)[0] >= HERD * (1 - SHARE)
