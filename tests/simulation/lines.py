@@ -17,9 +17,11 @@ from tests.simulation.scheduler import Actor
 
 #: How far ahead a slot may lie (ms), on clocks that differ by the second.
 MOST_AHEAD_MS, CLOCKS_APART_MS = 60_000, 3_000
-#: While a line stands the slot of one that has just come lies so far ahead (ms) at most, and that of one whose turn is
-#: further away than `FAR_MS`.
-NEWCOMER_MS, WAITED_MS, FAR_MS = 5_000, 30_000, 80_000
+#: While a line stands the slot of one that has just come lies so far ahead (ms) at most.
+NEWCOMER_MS = 5_000
+#: The slot of one whose turn is further away than this (ms) lies so far ahead (ms) at most; of one that has waited for
+#: longer than this (ms), or has a window, so far.
+FAR_MS, FAR_AHEAD_MS, LONG_MS, WAITED_MS = 80_000, 20_000, 400_000, 30_000
 #: A line stands if its end lies so far ahead (ms).
 LINE_MS = 40_000
 #: After a slot has passed unused a live attempt begins within the longer of the two, but for what handing over takes.
@@ -104,7 +106,9 @@ class Lines:
         if release.line is None and ahead_ms > NEWCOMER_MS:
             return f"it has just come, and takes a slot {ahead_ms} ms ahead beside a line"
         turn_ms = 0 if place is None else place - reserved_at - CLOCKS_APART_MS
-        if turn_ms > FAR_MS and ahead_ms > WAITED_MS:
+        has_window = release.occurrence.relevancy_window_seconds is not None
+        has_waited = release.line is not None and reserved_at - release.line.since > LONG_MS - CLOCKS_APART_MS
+        if turn_ms > FAR_MS and ahead_ms > (WAITED_MS if has_window or has_waited else FAR_AHEAD_MS):
             return f"its turn comes in {turn_ms} ms, and it takes a slot {ahead_ms} ms ahead"
         return None
 

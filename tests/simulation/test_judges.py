@@ -289,8 +289,15 @@ def test_each_message_that_is_made_of_an_attempt_has_a_place_of_its_own() -> Non
         (None, 8_001, 43_001, "it has just come, and takes a slot 5001 ms ahead beside a line"),
         (None, 60_000, 43_000, None),  # no line stands
         (Line(NOW + 83_000, NOW), 60_000, 90_000, None),
-        (Line(NOW + 83_001, NOW), 33_000, 90_000, None),
-        (Line(NOW + 83_001, NOW), 33_001, 90_000, "its turn comes in 80001 ms, and it takes a slot 30001 ms ahead"),
+        (Line(NOW + 83_001, NOW), 23_000, 90_000, None),
+        (Line(NOW + 83_001, NOW), 23_001, 90_000, "its turn comes in 80001 ms, and it takes a slot 20001 ms ahead"),
+        (Line(NOW + 83_001, NOW - 400_000), 33_000, 90_000, None),
+        (
+            Line(NOW + 83_001, NOW - 400_000),
+            33_001,
+            90_000,
+            "its turn comes in 80001 ms, and it takes a slot 30001 ms ahead",
+        ),
         (Line(None, NOW), 60_000, 90_000, None),
     ],
 )
