@@ -14,7 +14,7 @@ from clockwork.domain.errors import Unavailable
 from clockwork.domain.keys import BEGINNING
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.domain.limits.circuits import Circuit
-from clockwork.domain.limits.slots import HARD_MS, Reach, Reserved
+from clockwork.domain.limits.slots import HARD_MS, TURN_MS, Reach, Reserved
 from clockwork.ports import Regulation
 from tests.contract.examples import DUE
 from tests.contract.races import at_once
@@ -64,11 +64,11 @@ def test_thousands_of_slots_a_second_are_kept_apart_even_one_by_one(regulation: 
 def test_beside_a_line_a_reservation_reaches_less_far(regulation: Regulation) -> None:
     reach = Reach(NOW + HARD_MS, NOW + 5_000)
     assert regulation.reserve("acme", 20, 1_000, NOW, reach) == Reserved(NOW, 20)
-    # A line up to the farthest slot that may be reserved stands ahead of nobody.
-    assert regulation.line_up("acme", 40, 1_000, NOW) == NOW + 20_000
-    assert regulation.reserve("acme", 1, 1_000, NOW, reach) == Reserved(NOW + 20_000, 1, NOW + HARD_MS)
-    assert regulation.line_up("acme", 2, 1_000, NOW) == NOW + HARD_MS
-    line_until = NOW + HARD_MS + 2_000
+    # A line of whose places all turns have come stands ahead of nobody.
+    assert regulation.line_up("acme", 20, 1_000, NOW) == NOW + 20_000
+    assert regulation.reserve("acme", 1, 1_000, NOW, reach) == Reserved(NOW + 20_000, 1, NOW + TURN_MS)
+    assert regulation.line_up("acme", 2, 1_000, NOW) == NOW + TURN_MS
+    line_until = NOW + TURN_MS + 2_000
     assert regulation.reserve("acme", 1, 1_000, NOW, reach) == Reserved(NOW + 21_000, 0, line_until)
     assert regulation.reserve("acme", 3, 1_000, NOW, Reach(NOW + 59_000, NOW + 22_000)) == Reserved(
         NOW + 21_000, 2, line_until
@@ -77,7 +77,7 @@ def test_beside_a_line_a_reservation_reaches_less_far(regulation: Regulation) ->
         NOW + 23_000, 1, line_until
     )
     # Time passes, and the line's end is near.
-    assert regulation.reserve("acme", 1, 1_000, NOW + 2_000, Reach(NOW + 40_000, NOW + 2_000)) == Reserved(
+    assert regulation.reserve("acme", 1, 1_000, NOW + 2_000, Reach(NOW + 30_000, NOW + 2_000)) == Reserved(
         NOW + 24_000, 1, line_until
     )
 

@@ -1,8 +1,9 @@
-"""Watches the lines of those that wait for slots (I8): no slot far ahead, none for the dead, one place, no sleepers.
+"""Watches lines under rate caps (I8): no slot far ahead, none for the dead, one place, no sleepers, no overtaking.
 
 A slot lies a minute ahead at most. What had ended before an invocation began takes none in it. Where nothing goes wrong
-an attempt is given one place in line. And where slots pass unused, whoever waits starts soon: within a minute, or
-within half of what it has waited by then.
+an attempt is given one place in line. While a line stands, who has just come takes no slot far ahead, nor does anybody
+whose turn is far away. And where slots pass unused, whoever waits starts soon: within a minute, or within half of what
+it has waited by then.
 """
 
 from __future__ import annotations
@@ -16,6 +17,13 @@ from tests.simulation.scheduler import Actor
 
 #: How far ahead a slot may lie (ms), on clocks that differ by the second.
 MOST_AHEAD_MS, CLOCKS_APART_MS = 60_000, 3_000
+#: While a line stands the slot of one that has just come lies so far ahead (ms) at most.
+NEWCOMER_MS = 5_000
+#: The slot of one whose turn is further away than this (ms) lies so far ahead (ms) at most; of one that has waited for
+#: longer than this (ms), or has a window, so far.
+FAR_MS, FAR_AHEAD_MS, LONG_MS, WAITED_MS = 80_000, 20_000, 400_000, 30_000
+#: A line stands if its end lies so far ahead (ms).
+LINE_MS = 40_000
 #: After a slot has passed unused a live attempt begins within the longer of the two, but for what handing over takes.
 LEAST_MS, MOST_MS, HANDOVER_MS = 60_000, 900_000, 5_000
 #: Those that come back do so up to this much later than was worked out.
@@ -37,14 +45,20 @@ class Lines:
         self._made: Counter[tuple[str, int, int]] = Counter()
         #: How often the check of an attempt's ticket has made the ticket again, which waits like another message.
         self._made_again: Counter[tuple[str, int, int]] = Counter()
+        #: By client: slots that were reserved beside a line, each with the instant of its reservation (ms).
+        self._beside: defaultdict[str, dict[int, int]] = defaultdict(dict)
         self._free_at: dict[str, float] = {}
         #: By client: stretches in which slots passed unused (ms).
         self._unused: defaultdict[str, list[tuple[float, int]]] = defaultdict(list)
 
-    def reserved(self, client_id: str, first_at: int, count: int, interval_ms: float, now: int) -> str | None:
+    def reserved(
+        self, client_id: str, first_at: int, count: int, interval_ms: float, now: int, line_until: int = 0
+    ) -> str | None:
         """Notes reserved slots; returns why they must not be reserved at `now` (ms, true time), or None."""
         if not count:
             return None
+        if line_until > now + LINE_MS + CLOCKS_APART_MS:
+            self._beside[client_id].update((first_at + int(place * interval_ms), now) for place in range(count))
         free_at, self._free_at[client_id] = self._free_at.get(client_id), first_at + count * interval_ms
         if free_at is not None and first_at > free_at + 1:
             self._unused[client_id].append((free_at, first_at))
@@ -72,12 +86,31 @@ class Lines:
         if not release.paced or key in self._has_slot:
             return None
         self._has_slot.add(key)
+        overtaking = self._overtakes(release)
+        if overtaking is not None:
+            return overtaking
         # At level none a copy of a message knows nothing of the end of the other.
         ended_at = self._ended_at.get(release.execution_id) if release.occurrence.record == "full" else None
         if ended_at is None or actor is None or actor.deadline_at is None:
             return None
         began_at = actor.deadline_at - self._invocation_ms
         return f"it takes a slot, and had ended {began_at - ended_at} ms before" if ended_at < began_at else None
+
+    def _overtakes(self, release: Release) -> str | None:
+        """Why the slot of a release is another's, who stands in the line ahead of it; None if it is its own."""
+        reserved_at = self._beside[release.occurrence.client_id].get(release.run_at)
+        if reserved_at is None:
+            return None
+        place = None if release.line is None else release.line.place
+        ahead_ms = release.run_at - reserved_at - CLOCKS_APART_MS
+        if release.line is None and ahead_ms > NEWCOMER_MS:
+            return f"it has just come, and takes a slot {ahead_ms} ms ahead beside a line"
+        turn_ms = 0 if place is None else place - reserved_at - CLOCKS_APART_MS
+        has_window = release.occurrence.relevancy_window_seconds is not None
+        has_waited = release.line is not None and reserved_at - release.line.since > LONG_MS - CLOCKS_APART_MS
+        if turn_ms > FAR_MS and ahead_ms > (WAITED_MS if has_window or has_waited else FAR_AHEAD_MS):
+            return f"its turn comes in {turn_ms} ms, and it takes a slot {ahead_ms} ms ahead"
+        return None
 
     def place_objection(self) -> str | None:
         """A sentence about an attempt that was given more than one place. For runs without faults."""

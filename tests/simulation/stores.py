@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
+from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.limits.slots import Reach, Reserved
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.messages.tickets import is_ticket
@@ -142,7 +143,7 @@ class WatchedJobs(MemoryJobs):
 
 
 class WatchedRegulation(MemoryRegulation):
-    """Regulation that reports every reserved slot to the watcher."""
+    """Regulation that reports every reserved slot and every circuit to the watcher."""
 
     def __init__(self, watcher: Watcher, acting: Acting) -> None:
         super().__init__()
@@ -151,8 +152,14 @@ class WatchedRegulation(MemoryRegulation):
 
     def reserve(self, client_id: str, count: int, interval_ms: float, now: int, reach: Reach | None = None) -> Reserved:
         reserved = super().reserve(client_id, count, interval_ms, now, reach)
-        self._watcher.reserved(self._acting.actor, client_id, reserved.first_at, reserved.count, interval_ms)
+        self._watcher.reserved(self._acting.actor, client_id, reserved, interval_ms)
         return reserved
+
+    def save_circuit(self, before: Circuit | None, after: Circuit) -> bool:
+        is_saved = super().save_circuit(before, after)
+        if is_saved:
+            self._watcher.turns.saved(self._acting.actor, before, after)
+        return is_saved
 
 
 class WatchedClients(MemoryClients):

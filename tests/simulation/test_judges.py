@@ -14,14 +14,15 @@ import pytest
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import State
 from clockwork.domain.ids import AnonymousJob, NamedJobId
-from clockwork.domain.jobs import KafkaTarget, PoolTarget
+from clockwork.domain.jobs import HttpTarget, KafkaTarget, PoolTarget
 from clockwork.domain.keys import row_key
 from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.lifecycle.retries import backoff_seconds
-from clockwork.domain.releases import Release
+from clockwork.domain.limits.circuits import Circuit
+from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.storage.rows import row_of_job
 from clockwork.domain.timeline import Row
-from clockwork.domain.waits import Line
+from clockwork.domain.waits import Held, Line
 from clockwork.flows.deliver import claim as claims
 from clockwork.flows.deliver import concurrency
 from clockwork.flows.poll import expand
@@ -40,6 +41,7 @@ from tests.simulation.run import Run, profile_of
 from tests.simulation.scheduler import Actor, Scheduler
 from tests.simulation.slots import CLOCKS_APART_MS
 from tests.simulation.stage import DRAIN_BOUND_MS
+from tests.simulation.turns import Turns
 from tests.support.examples import NOW, execution, occurrence, release
 
 CLIENT = REGULATED.client_id
@@ -280,6 +282,33 @@ def test_each_message_that_is_made_of_an_attempt_has_a_place_of_its_own() -> Non
     assert lines.place_objection() is None
 
 
+@pytest.mark.parametrize(
+    ("line", "ahead_ms", "line_ms", "told"),
+    [
+        (None, 8_000, 50_000, None),
+        (None, 8_001, 43_001, "it has just come, and takes a slot 5001 ms ahead beside a line"),
+        (None, 60_000, 43_000, None),  # no line stands
+        (Line(NOW + 83_000, NOW), 60_000, 90_000, None),
+        (Line(NOW + 83_001, NOW), 23_000, 90_000, None),
+        (Line(NOW + 83_001, NOW), 23_001, 90_000, "its turn comes in 80001 ms, and it takes a slot 20001 ms ahead"),
+        (Line(NOW + 83_001, NOW - 400_000), 33_000, 90_000, None),
+        (
+            Line(NOW + 83_001, NOW - 400_000),
+            33_001,
+            90_000,
+            "its turn comes in 80001 ms, and it takes a slot 30001 ms ahead",
+        ),
+        (Line(None, NOW), 60_000, 90_000, None),
+    ],
+)
+def test_nobody_takes_a_slot_of_those_ahead_of_it(
+    line: Line | None, ahead_ms: int, line_ms: int, told: str | None
+) -> None:
+    lines = Lines(60_000)
+    lines.reserved(CLIENT, NOW + ahead_ms - 1_000, 2, 1_000.0, NOW, NOW + line_ms)
+    assert lines.sent(an_actor(), msgspec.structs.replace(PACED, run_at=NOW + ahead_ms, line=line)) == told
+
+
 def test_what_loses_its_slot_keeps_the_instant_of_it_as_its_place() -> None:
     lines = Lines(60_000)
     lines.sent(an_actor(), lined(NOW + 90_000))
@@ -344,3 +373,22 @@ def test_a_run_drains_for_as_long_as_a_job_may_honestly_take() -> None:
     for policy in (*RETRY_POLICIES, *SLOW_RETRIES):
         waits = sum(backoff_seconds(policy, failures, 1.0) for failures in range(1, policy.max_attempts))
         assert starts_ms + (policy.max_attempts * attempt_seconds + waits) * 1000 < DRAIN_BOUND_MS
+
+
+@pytest.mark.parametrize(
+    ("attempt", "held", "is_right"), [(1, None, True), (2, None, False), (2, Held("circuit", NOW), True)]
+)
+def test_a_retry_that_has_not_waited_probes_no_circuit(attempt: int, held: Held | None, *, is_right: bool) -> None:
+    turns, one, other = Turns(), an_actor(), an_actor()
+    of = occurrence(target=HttpTarget("https://example.com/"))
+    release = msgspec.structs.replace(RELEASE, occurrence=of, attempt=attempt, held=held)
+    delivery = Delivery(release.execution_id, release.job_id, attempt, of, NOW + 60_000)
+    turns.sent(release)
+    circuit = Circuit(of.client_id, "example.com", NOW, NOW, 1_000)
+    assert turns.start_objection(one, delivery) is None
+    turns.saved(one, None, circuit)
+    turns.saved(one, circuit, msgspec.structs.replace(circuit, probe_at=NOW + 1_000, waits=True))
+    assert turns.start_objection(one, delivery) is None, "it was opened, and given back"
+    turns.saved(one, circuit, msgspec.structs.replace(circuit, probe_at=NOW + 1_000))
+    assert (turns.start_objection(one, delivery) is None) == is_right
+    assert turns.start_objection(other, delivery) is None

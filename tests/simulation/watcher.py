@@ -16,6 +16,7 @@ from clockwork.domain.executions import FINAL, WAITING, Execution, State
 from clockwork.domain.ids import AnonymousJob, decode_job, is_named, only_execution
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.retries import FORGIVEN_LOST_WORKERS
+from clockwork.domain.limits.slots import Reserved
 from clockwork.domain.named.overlaps import LAST_THROUGH
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.storage.codec import decode_row
@@ -33,6 +34,7 @@ from tests.simulation.order import Order, Placed
 from tests.simulation.revoking import Grants
 from tests.simulation.rows import elements_of, every_row, owed_rows
 from tests.simulation.scheduler import Actor, Scheduler
+from tests.simulation.turns import Turns
 
 #: No clock of a run differs by more than this (ms) from true time, so two differ by less than the grace of a claim.
 MOST_SKEW_MS = 1_500
@@ -140,6 +142,7 @@ class Watcher:
         self.discarded: set[str] = set()
         self.caps = Caps({client.client_id: client for client in capped})
         self.lines = Lines(self._invocation_ms)
+        self.turns = Turns()
         self._payloads: dict[bytes, tuple[str, int]] = {}
         self._claimants: dict[str | None, Actor | None] = {}
         #: Under which claim a worker has begun each attempt.
@@ -213,6 +216,7 @@ class Watcher:
         if actor is not None and actor.name.startswith(ASKING):
             self.asked.update(release.execution_id for release in releases)
         for release in releases:
+            self.turns.sent(release)
             objection = self.caps.sent(actor, release) or self.lines.sent(actor, release)
             self.require(objection is None, "I8", str(objection), release.job_id)
 
@@ -220,10 +224,11 @@ class Watcher:
         """Whether the release queue has taken a release of this attempt."""
         return (job_id, attempt) in self._sent
 
-    def reserved(self, actor: Actor | None, client_id: str, first_at: int, count: int, interval_ms: float) -> None:
+    def reserved(self, actor: Actor | None, client_id: str, slots: Reserved, interval_ms: float) -> None:
         """Checks slots under a rate cap that a deliverer has reserved."""
-        objection = self.caps.reserved(actor, client_id, first_at, count, interval_ms)
-        ahead = self.lines.reserved(client_id, first_at, count, interval_ms, self._scheduler.now)
+        reserved = client_id, slots.first_at, slots.count, interval_ms
+        objection = self.caps.reserved(actor, *reserved)
+        ahead = self.lines.reserved(*reserved, self._scheduler.now, slots.line_until)
         objection = objection or ahead
         self.require(objection is None, "I8", str(objection))
 
@@ -516,6 +521,7 @@ class Watcher:
         now, client_id = self._scheduler.now, delivery.occurrence.client_id
         attempt = delivery.execution_id, delivery.attempt
         objection = self.caps.objection(actor, client_id, attempt, now, now + lasts_ms)
+        objection = objection or self.turns.start_objection(actor, delivery)
         self.require(objection is None, "I8", str(objection), delivery.job_id)
 
     def succeeded(self, delivery: Delivery) -> None:

@@ -50,7 +50,10 @@ REGULATING = (
     Mutant(
         "slots are reserved as far ahead as one likes",
         "domain/limits/slots.py",
-        (("    end = now + HARD_MS if until is None", "    end = now + 10 * HARD_MS if until is None"),),
+        (
+            ("return int(HARD_MS - (HARD_MS - TURN_MS)", "return int(10 * HARD_MS - (HARD_MS - TURN_MS)"),
+            ("HARD_MS if until is None else until - now", "10 * HARD_MS if until is None else until - now"),
+        ),
         "I8",
     ),
     Mutant(
@@ -73,8 +76,30 @@ REGULATING = (
         "domain/limits/slots.py",
         (
             (
-                "    ms = min((place - now) * OF_THE_REST, (now - since) * OF_THE_WAIT, MOST_BACK_MS)\n",
-                "    ms = MOST_BACK_MS\n",
+                "        ms = min(rest_ms * OF_THE_REST, (now - since) * OF_THE_WAIT, MOST_BACK_MS)\n",
+                "        ms = MOST_BACK_MS\n",
+            ),
+        ),
+        "I8",
+    ),
+    Mutant(
+        "who has just come reaches as far as who stands in the line",
+        "domain/limits/slots.py",
+        (
+            (
+                "    if turn_ms > TURN_MS:\n",
+                "    if turn_ms == math.inf:\n        return TURN_MS\n    if turn_ms > TURN_MS:\n",
+            ),
+        ),
+        "I8",
+    ),
+    Mutant(
+        "whose turn is far away reaches as far as whose turn comes",
+        "domain/limits/slots.py",
+        (
+            (
+                "    if turn_ms > TURN_MS:\n",
+                "    if TURN_MS < turn_ms < math.inf:\n        return TURN_MS\n    if turn_ms > TURN_MS:\n",
             ),
         ),
         "I8",
@@ -148,8 +173,14 @@ REGULATING = (
     Mutant(
         "an open circuit is never probed",
         "domain/limits/circuits.py",
-        (("if now < circuit.probe_at and not (has_slot and circuit.waits):", "if True:"),),
+        (("if not may_probe or (now < circuit.probe_at and not (has_slot and circuit.waits)):", "if True:"),),
         "L1",
+    ),
+    Mutant(
+        "a retry that comes straight from its backoff probes a circuit",
+        "domain/limits/circuits.py",
+        (("    return release.attempt == 1 or release.held is not None\n", "    return True\n"),),
+        "I8",
     ),
     Mutant(
         "what comes too late is delivered all the same",

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from clockwork.domain.limits.herds import LEAST_HERD, Herds
-from clockwork.domain.limits.slots import HARD_MS, LEAST_BACK_MS
+from clockwork.domain.limits.herds import COMES_WITHIN_MS, LEAST_HERD, Herds
+from clockwork.domain.limits.slots import LEAST_BACK_MS
 from clockwork.domain.releases import Release
 from clockwork.domain.waits import Held, Line
 from tests.support.examples import NOW, occurrence, release
@@ -41,11 +41,11 @@ def test_so_few_as_a_deliverer_takes_at_once_are_no_herd_and_their_client_is_not
     assert asked == []
 
 
-def test_each_of_a_herd_comes_when_the_limit_lets_it_go_and_has_its_place() -> None:
+def test_each_of_a_herd_comes_when_the_limit_lets_it_go_and_has_no_place() -> None:
     staggered = herds({"acme": 4.0}).staggered(herd(LEAST_HERD + 1), EARLIER)
     assert instants(staggered) == [250 * number for number in range(11)]
     assert staggered[0] == herd(1)[0]
-    assert (staggered[3].line, staggered[3].held) == (Line(NOW + 750, NOW + 750), Held("cap", NOW))
+    assert (staggered[3].line, staggered[3].held) == (None, Held("cap", NOW))
 
 
 def test_a_herd_goes_on_where_the_last_page_of_it_ended_and_another_client_is_left_alone() -> None:
@@ -57,15 +57,13 @@ def test_a_herd_goes_on_where_the_last_page_of_it_ended_and_another_client_is_le
     assert asked == ["acme", "acme", "other"]
 
 
-@pytest.mark.parametrize(("fraction", "after_ms"), [(0.0, LEAST_BACK_MS), (0.5, 40_000), (1.0, HARD_MS)])
-def test_whose_turn_comes_after_a_minute_comes_within_the_minute_and_gets_its_place_then(
-    fraction: float, after_ms: int
-) -> None:
-    staggered = herds({"acme": 1.0}, fraction=fraction).staggered(herd(63), EARLIER)
-    assert instants(staggered[59:61]) == [59_000, HARD_MS]
-    assert instants(staggered[61:]) == [after_ms, after_ms]
-    assert staggered[60].line == Line(NOW + HARD_MS, NOW + HARD_MS)
-    assert staggered[61].line == Line(None, NOW)
+@pytest.mark.parametrize(("fraction", "after_ms"), [(0.0, LEAST_BACK_MS), (0.5, 35_000), (1.0, COMES_WITHIN_MS)])
+def test_whose_turn_comes_late_comes_within_a_minute_and_gets_its_place_then(fraction: float, after_ms: int) -> None:
+    staggered = herds({"acme": 1.0}, fraction=fraction).staggered(herd(53), EARLIER)
+    assert instants(staggered[49:51]) == [49_000, COMES_WITHIN_MS]
+    assert instants(staggered[51:]) == [after_ms, after_ms]
+    assert staggered[50].line is None
+    assert staggered[51].line == Line(None, NOW)
 
 
 def test_what_has_a_window_is_not_put_off_and_takes_no_turn() -> None:

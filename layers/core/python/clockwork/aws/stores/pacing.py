@@ -8,7 +8,7 @@ from typing import NamedTuple
 from clockwork.aws.errors import ConditionFailed
 from clockwork.aws.stores.table import Item, Table
 from clockwork.domain.errors import Unavailable
-from clockwork.domain.limits.slots import HARD_MS, Reach, Reserved, slots_until
+from clockwork.domain.limits.slots import TURN_MS, Reach, Reserved, slots_until
 
 _ROW = "pacing"
 #: An instant later than any slot (ms), for a reservation that has no latest instant.
@@ -71,7 +71,7 @@ class Pacing:
             now=now * 1000,
             free=reach.free * 1000 - before_last_us,
             beside=reach.beside * 1000 - before_last_us,
-            line=(now + HARD_MS + 1) * 1000,
+            line=(now + TURN_MS + 1) * 1000,
         )
         return Reserved((row.next_us - span) // 1000, count, row.line_us // 1000)
 

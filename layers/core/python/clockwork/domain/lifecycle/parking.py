@@ -23,6 +23,8 @@ BEHIND_CIRCUIT = "the circuit of its target is open"
 NOTED_MS = 60_000
 #: A deliverer that takes longer than this (ms) to put its rows, after it looked at the note, writes the note again.
 LONGEST_PARKING_MS = 60_000
+#: The key of a row behind a circuit tells no higher number of an attempt.
+MOST_TOLD = 999
 #: The reason in the record of what an admin has discarded.
 DISCARDED = "discarded while it was parked"
 
@@ -64,11 +66,11 @@ def parked_row(release: Release, host: str | None = None) -> Row:
 
     A release that was unparked and is parked again gets another row: the sweeper may be about to forget the first one.
     `host`: the host whose circuit is open, if that is why it is parked. The rows of a host lie together, so that they
-    can be passed without reading them.
+    can be passed without reading them. Those with the fewest attempts lie first: so each has its turn to probe.
     """
     row_id = release.row_id("parked", release.parkings)
     key = keys.row_key(release.occurrence.due_at, row_id)
-    prefix = "" if host is None else host_prefix(host)
+    prefix = "" if host is None else f"{host_prefix(host)}{min(release.attempt, MOST_TOLD):03d}/"
     return row_of(parking_of(release.occurrence.client_id), prefix + key, [release], NEVER)
 
 

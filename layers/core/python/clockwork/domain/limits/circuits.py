@@ -12,6 +12,7 @@ import msgspec
 
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import HttpTarget, Target
+from clockwork.domain.releases import Release
 from clockwork.domain.targets.urls import InvalidUrl, parse
 
 #: The failure ratio covers this many of the last outcomes.
@@ -61,15 +62,26 @@ def host_of(target: Target) -> str | None:
         return None
 
 
-def plan_passage(circuit: Circuit | None, now: int, *, has_slot: bool = False) -> tuple[Passage, Circuit | None]:
+def has_turn(release: Release) -> bool:
+    """Whether a release may probe a circuit; otherwise it is parked, until the sweeper gives it a turn.
+
+    A probe that fails uses up an attempt. If a retry that comes straight from its backoff were let through, a few
+    occurrences would make all probes, and the others that wait behind the circuit none.
+    """
+    return release.attempt == 1 or release.held is not None
+
+
+def plan_passage(
+    circuit: Circuit | None, now: int, *, has_slot: bool = False, may_probe: bool = True
+) -> tuple[Passage, Circuit | None]:
     """Whether an occurrence may go now, and for a probe the circuit to save first.
 
     The save is a compare-and-set: only the deliverer whose save succeeds sends the probe. `has_slot`: the occurrence
-    has a slot under a rate limit, and the slot is now.
+    has a slot under a rate limit, and the slot is now. `may_probe`: see `has_turn`.
     """
     if circuit is None:
         return Passage.FREE, None
-    if now < circuit.probe_at and not (has_slot and circuit.waits):
+    if not may_probe or (now < circuit.probe_at and not (has_slot and circuit.waits)):
         return Passage.PARK, None
     cooldown_ms = min(2 * circuit.cooldown_ms, LONGEST_COOLDOWN_MS)
     later = msgspec.structs.replace(

@@ -3,11 +3,11 @@
 A herd is many releases of one client at once. The poller reserves no slots for them. A slot that it reserved a
 lookahead ahead would push back every occurrence that is created meanwhile for an earlier instant, and would lie idle if
 its occurrence was cancelled. It works out when the limit lets each of them go at the earliest, as if the client had no
-other work. Within a minute of its due instant an occurrence comes for that instant: its slot may be reserved that far
-ahead, too. One whose turn comes later first comes within that minute, at an instant that is drawn, gets its place in
-the line, and waits like all others there (`clockwork.domain.limits.slots`). So all of a herd learns of a raised limit
-within a minute. The poller does not stagger occurrences with a relevancy window: put off, they would find slots taken
-that they could have had.
+other work. One whose turn comes within 50 s of its due instant comes for its turn. One whose turn comes later first
+comes within these 50 s, at an instant that is drawn, and waits like all others in the line
+(`clockwork.domain.limits.slots`). The sooner it stands there, the fewer newcomers stand before it. And all of a herd
+learns of a raised limit within a minute. Nobody gets a place from the poller, which knows of no line. The poller does
+not stagger occurrences with a relevancy window: put off, they would find slots taken that they could have had.
 """
 
 from __future__ import annotations
@@ -15,13 +15,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from clockwork.domain.limits.slots import HARD_MS, LEAST_BACK_MS
+from clockwork.domain.limits.slots import LEAST_BACK_MS
 from clockwork.domain.releases import Release
 from clockwork.domain.waits import Line
 
 #: More releases of one client than this are a herd. A deliverer takes this many at once, and for so few it is not worth
 #: a poller's while to read their client.
 LEAST_HERD = 10
+
+
+#: All of a herd comes to the deliverers for the first time within this time (ms) of its due instant.
+COMES_WITHIN_MS = 50_000
 
 
 class Herds:
@@ -53,9 +57,9 @@ class Herds:
         at = int(turn_at)
         if at == release.run_at:
             return release
-        if at <= release.run_at + HARD_MS:
-            return release.put_off("cap", now, at, line=Line(at, at))
-        first_at = release.run_at + LEAST_BACK_MS + int((HARD_MS - LEAST_BACK_MS) * self._fraction())
+        if at <= release.run_at + COMES_WITHIN_MS:
+            return release.put_off("cap", now, at)
+        first_at = release.run_at + LEAST_BACK_MS + int((COMES_WITHIN_MS - LEAST_BACK_MS) * self._fraction())
         return release.put_off("cap", now, first_at, line=Line(None, release.run_at))
 
 

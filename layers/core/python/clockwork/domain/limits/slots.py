@@ -15,11 +15,19 @@ import msgspec
 from clockwork.domain.lifecycle.expiry import relevant_until
 from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Release
 
-#: How far ahead (ms) a slot may lie for whom no line stands ahead: there is none, or its turn has come.
+#: No slot lies further ahead than this (ms), whoever asks.
 HARD_MS = 60_000
-#: How far ahead (ms) while there is a line: for one that has waited, and for one that has just come.
-WAITED_MS = 30_000
-NEWCOMER_MS = 5_000
+#: Whose turn comes in this time (ms) may reserve a slot this far ahead, which is then the slot of its turn. So may who
+#: comes while no line stands.
+TURN_MS = 40_000
+#: One in the line comes back so long (ms) after its turn, by when those ahead of it have asked for their slots.
+AFTER_TURN_MS = 2_000
+#: Who is overdue by so long (ms) has half of what lies between `TURN_MS` and `HARD_MS`.
+OVERDUE_MS = 120_000
+#: How far ahead (ms) a slot may lie at least, while there is a line, and for who has waited long, or has a window.
+NEWCOMER_MS, WAITED_MS = 5_000, 30_000
+#: Who has waited may reserve as far ahead as this share of its wait.
+AHEAD_OF_THE_WAIT = 1 / 20
 #: Bounds of the time (ms) after which one that found no slot comes back.
 LEAST_BACK_MS = 20_000
 MOST_BACK_MS = LONGEST_DELAY_SECONDS * 1000
@@ -59,26 +67,44 @@ class Reserved(msgspec.Struct, frozen=True):
 
 
 def is_line(line_until: int, now: int) -> bool:
-    """Whether somebody has a place behind all slots that may be reserved at `now` (ms)."""
-    return line_until > now + HARD_MS
+    """Whether somebody has a place whose turn has not come at `now` (ms)."""
+    return line_until > now + TURN_MS
+
+
+def ahead_ms(turn_ms: float) -> int:
+    """How far ahead (ms) a slot may lie for one whose turn comes in `turn_ms`: the longer that is, the less far.
+
+    Those ahead in the line keep the next free slot further away than those behind may reach. Where they do not, since
+    they are dead or fewer than was estimated, the slot comes nearer, until it is within reach of those behind.
+    """
+    if turn_ms > TURN_MS:
+        return int(max(NEWCOMER_MS, TURN_MS * TURN_MS / turn_ms))
+    return int(HARD_MS - (HARD_MS - TURN_MS) * OVERDUE_MS / (OVERDUE_MS + TURN_MS - turn_ms))
 
 
 def reach_of(release: Release, now: int) -> Reach:
     """How far ahead a release may reserve its slot: never beyond the end of its relevancy window."""
     line, until = release.line, relevant_until(release.occurrence)
-    has_turn = line is not None and line.place is not None and line.place <= now + HARD_MS
-    beside = now + (NEWCOMER_MS if line is None else HARD_MS if has_turn else WAITED_MS)
-    end = now + HARD_MS if until is None else min(until, now + HARD_MS)
-    return Reach(end, min(beside, end))
+    turn_ms = math.inf if line is None or line.place is None else line.place - now
+    free, beside, end = ahead_ms(min(turn_ms, TURN_MS)), ahead_ms(turn_ms), HARD_MS if until is None else until - now
+    if line is not None:
+        # Of a line that others left, those who have waited longest reach furthest.
+        waited_ms = math.inf if until is not None else (now - line.since) * AHEAD_OF_THE_WAIT
+        beside = max(beside, int(min(WAITED_MS, waited_ms)))
+    return Reach(now + min(free, end), now + min(beside, end))
 
 
 def back_at(release: Release, place: int, since: int, now: int, fraction: float) -> int:
-    """When (ms) a release comes back that found no slot: its turn comes at `place`, and it has waited since `since`.
+    """When (ms) a release comes back that found no slot: its place is `place`, and it has waited since `since`.
 
-    `fraction` is drawn from 0 to 1.
+    If its turn comes soon it comes back for that, one after the other. `fraction` is drawn from 0 to 1.
     """
-    ms = min((place - now) * OF_THE_REST, (now - since) * OF_THE_WAIT, MOST_BACK_MS)
-    at = now + min(MOST_BACK_MS, int(max(LEAST_BACK_MS, ms) * (1 - SPREAD + 2 * SPREAD * fraction)))
+    rest_ms = place - TURN_MS + AFTER_TURN_MS - now
+    if 0 < rest_ms <= LEAST_BACK_MS / (1 - OF_THE_REST):
+        at = now + max(SOONEST_MS, rest_ms)
+    else:
+        ms = min(rest_ms * OF_THE_REST, (now - since) * OF_THE_WAIT, MOST_BACK_MS)
+        at = now + min(MOST_BACK_MS, int(max(LEAST_BACK_MS, ms) * (1 - SPREAD + 2 * SPREAD * fraction)))
     until = relevant_until(release.occurrence)
     if until is None:
         return at

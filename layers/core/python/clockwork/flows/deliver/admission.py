@@ -14,7 +14,7 @@ from clockwork.domain.clients import DELETED, Client, disowns
 from clockwork.domain.errors import ClockworkError
 from clockwork.domain.executions import State
 from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT
-from clockwork.domain.limits.circuits import Passage, host_of, plan_passage
+from clockwork.domain.limits.circuits import Passage, has_turn, host_of, plan_passage
 from clockwork.domain.named.look import Objection
 from clockwork.domain.targets.permissions import against
 from clockwork.flows.containment import why
@@ -159,8 +159,8 @@ def _unparked(batch: Batch, client_id: str, client: Client | None, items: list[I
     held: list[Item] = []
     for item in items:
         host = host_of(item.release.occurrence.target)
-        now, has_slot = batch.world.clock.now(), item.release.paced
-        passage, probing = plan_passage(circuits.get(host or ""), now, has_slot=has_slot)
+        now, has_slot, may_probe = batch.world.clock.now(), item.release.paced, has_turn(item.release)
+        passage, probing = plan_passage(circuits.get(host or ""), now, has_slot=has_slot, may_probe=may_probe)
         if probing is not None and batch.world.regulation.save_circuit(circuits[probing.host], probing):
             # This item is the probe. All others are held back until the later probe that is saved now.
             circuits = {**circuits, probing.host: probing}

@@ -73,7 +73,7 @@ def _take(world: World, client_id: str, interval_ms: float, wanting: list[Item],
     slot.
     """
     known = world.environment.slots.get(client_id, Reserved(0, 0))
-    able = [item for item in wanting if _may_reach(item, known, now)]
+    able = _able(wanting, known, interval_ms, now)
     kept = {id(item) for item in able}
     unable = [item for item in wanting if id(item) not in kept]
     while able:
@@ -84,18 +84,23 @@ def _take(world: World, client_id: str, interval_ms: float, wanting: list[Item],
         known = Reserved(given.first_at + int(given.count * interval_ms), 0, given.line_until)
         # No slot is left up to there: who reaches no further has none.
         taken_until = reach.latest(known.line_until, now)
-        left, able = able[given.count :], []
-        for item in left:
-            (able if _latest(item, known, now) > taken_until else unable).append(item)
+        left = able[given.count :]
+        able = _able([item for item in left if _latest(item, known, now) > taken_until], known, interval_ms, now)
+        kept = {id(item) for item in able}
+        unable += [item for item in left if id(item) not in kept]
     world.environment.slots[client_id] = known
     return [item for item in unable if not _ends_before(item, known.first_at, now)]
 
 
-def _may_reach(item: Item, known: Reserved, now: int) -> bool:
-    """Whether a slot may lie within the item's reach, if the next free one is no sooner than `known` says."""
-    latest = _latest(item, known, now)
-    nearer_ms = 0 if latest == relevant_until(item.release.occurrence) else NEARER_MS
-    return known.first_at + nearer_ms <= latest
+def _able(items: Sequence[Item], known: Reserved, interval_ms: float, now: int) -> list[Item]:
+    """The items for which there may be slots within reach, if the next free one is no sooner than `known` says."""
+    able: list[Item] = []
+    for item in items:
+        latest = _latest(item, known, now)
+        nearer_ms = 0 if latest == relevant_until(item.release.occurrence) else NEARER_MS
+        if max(now, known.first_at) + len(able) * interval_ms + nearer_ms <= latest:
+            able.append(item)
+    return able
 
 
 def _latest(item: Item, known: Reserved, now: int) -> int:

@@ -55,7 +55,7 @@ class ParkedRows:
         self.left: list[Row] = []
 
     def page(self, limit: int) -> list[tuple[Row, Release]]:
-        """Read at most `limit` of the next rows, by due instant, those parked behind a circuit last and host by host.
+        """Read at most `limit` of the next rows, by due instant; behind a circuit by host and attempt first.
 
         Returns those that can be decoded, each with its release. There may be none, although it is not over yet.
         """

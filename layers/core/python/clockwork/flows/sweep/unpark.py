@@ -116,10 +116,10 @@ def _unpark_rows(world: World, part: Part, ramp: _Ramp, reading: ParkedRows, unt
         rows, discarded = undiscarded(world, reading, reading.page(min(PAGE, ramp.room)))
         report.discarded += discarded
         if circuits:
-            # First attempts go first. A payload that the target never takes is retried for long; others show sooner
-            # that the target has recovered. What has come back without an end goes last: as the probe it may take each
-            # deliverer down, and would be parked again before it is a dead letter, for ever.
-            rows = sorted(rows, key=lambda row: (row[1].came_back, row[1].attempt > 1))
+            # Those with the fewest attempts go first: a probe that fails uses up an attempt, so each has its turn. What
+            # has come back without an end goes last: as the probe it may take each deliverer down, and would be parked
+            # again before it is a dead letter, for ever.
+            rows = sorted(rows, key=lambda row: (row[1].came_back, row[1].attempt))
         going: list[tuple[Row, Release, int]] = []
         for row, release in rows:
             with contained(world.environment.faults, partial(reading.leave, row), row.key):
