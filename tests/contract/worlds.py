@@ -29,6 +29,7 @@ from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
 from clockwork.aws.stores.ticket_keys import AwsTicketKeys
 from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.aws.stores.trail import AwsTrail
+from clockwork.aws.stores.turnstiles import AwsTurnstiles
 from clockwork.aws.stores.workers import AwsWorkers
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.named_jobs import NamedJob
@@ -36,7 +37,7 @@ from clockwork.domain.pools.pool import PRIORITIES
 from clockwork.domain.storage.codec import decode
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows, MemoryPools, MemoryTicketKeys
 from clockwork.memory.clock import MemoryClock
-from clockwork.memory.executions import MemoryCheckpoints, MemoryExecutions, MemoryWorkers
+from clockwork.memory.executions import MemoryCheckpoints, MemoryExecutions, MemoryTurnstiles, MemoryWorkers
 from clockwork.memory.jobs import MemoryJobs
 from clockwork.memory.regulation import MemoryRegulation
 from clockwork.memory.release_queue import MemoryPoolQueues, MemoryReleaseQueue
@@ -60,6 +61,7 @@ from clockwork.ports import (
     TicketKeys,
     Timeline,
     Trail,
+    Turnstiles,
     Workers,
 )
 from tests.contract.schema import create_table
@@ -92,6 +94,9 @@ class World(Protocol):
 
     @property
     def checkpoints(self) -> Checkpoints: ...
+
+    @property
+    def turnstiles(self) -> Turnstiles: ...
 
     @property
     def workers(self) -> Workers: ...
@@ -151,6 +156,7 @@ class MemoryWorld:
         self.clients = MemoryClients()
         self.pools = MemoryPools()
         self.checkpoints = MemoryCheckpoints()
+        self.turnstiles = MemoryTurnstiles()
         self.workers = MemoryWorkers()
         self.key_rows = MemoryKeyRows()
         self.regulation = MemoryRegulation()
@@ -245,6 +251,10 @@ class AwsWorld:
     @cached_property
     def checkpoints(self) -> Checkpoints:
         return AwsCheckpoints(self.aws, self.table("executions"))
+
+    @cached_property
+    def turnstiles(self) -> Turnstiles:
+        return AwsTurnstiles(self.aws, self.table("executions"))
 
     @cached_property
     def workers(self) -> Workers:

@@ -23,6 +23,7 @@ from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
 from clockwork.aws.stores.ticket_keys import AwsTicketKeys
 from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.aws.stores.trail import AwsTrail
+from clockwork.aws.stores.turnstiles import AwsTurnstiles
 from clockwork.aws.stores.workers import PREFIX as SEEN
 from clockwork.aws.stores.workers import AwsWorkers
 from clockwork.aws.targets.notices import AwsNotices
@@ -86,6 +87,7 @@ class AwsStores(Stores):
             "in_hand": lambda: AwsInHand(aws, url("ordered.fifo")),
             "clients": lambda: CachedClients(AwsClients(aws, "clients"), clock, settings.client_cache_seconds),
             "checkpoints": lambda: AwsCheckpoints(aws, "executions"),
+            "turnstiles": lambda: AwsTurnstiles(aws, "executions"),
             "workers": lambda: AwsWorkers(aws, "executions"),
             "pools": lambda: CachedPools(AwsPools(aws, "clients"), clock, settings.client_cache_seconds),
             "key_rows": lambda: AwsKeyRows(aws, "jobs"),

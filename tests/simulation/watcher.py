@@ -16,7 +16,6 @@ from clockwork.domain.executions import FINAL, WAITING, Execution, State
 from clockwork.domain.ids import AnonymousJob, decode_job, is_named, only_execution
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.retries import FORGIVEN_LOST_WORKERS
-from clockwork.domain.named.overlaps import LAST_THROUGH
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.storage.codec import decode_row
 from clockwork.domain.timeline import Row, Shard
@@ -309,11 +308,6 @@ class Watcher:
 
     def execution_changed(self, before: Execution | None, after: Execution, actor: Actor | None) -> None:
         """Checks a record that was stored in place of another."""
-        # One record of a job is no execution: it names the one that was let through last.
-        if after.execution_id != LAST_THROUGH:
-            self._check_change(before, after, actor)
-
-    def _check_change(self, before: Execution | None, after: Execution, actor: Actor | None) -> None:
         about = after.job_id
         self.require(after.revision == (before.revision if before else 0) + 1, "I4", "a revision was skipped", about)
         self._check_transition(before, after)

@@ -115,6 +115,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     from clockwork.aws.stores.ticket_keys import AwsTicketKeys, CachedTicketKeys
     from clockwork.aws.stores.timeline import AwsTimeline
     from clockwork.aws.stores.trail import AwsTrail
+    from clockwork.aws.stores.turnstiles import AwsTurnstiles
     from clockwork.aws.stores.workers import AwsWorkers
     from clockwork.aws.targets.notices import AwsNotices
 
@@ -140,6 +141,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
         clients=CachedClients(AwsClients(aws, settings.clients_table), clock, settings.client_cache_seconds),
         pools=CachedPools(AwsPools(aws, settings.clients_table), clock, settings.client_cache_seconds),
         checkpoints=AwsCheckpoints(aws, settings.executions_table),
+        turnstiles=AwsTurnstiles(aws, settings.executions_table),
         workers=AwsWorkers(aws, settings.executions_table),
         key_rows=AwsKeyRows(aws, settings.jobs_table),
         regulation=AwsRegulation(aws, settings.clients_table, clock),

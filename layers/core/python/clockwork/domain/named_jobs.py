@@ -86,6 +86,10 @@ class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     #: Fires of the chain that are due before this (ms) were missed in a pause, and stay undelivered.
     skips_until: int = 0
     closings: tuple[Closing, ...] = ()
+    #: The revision with which the job became `overlap: skip`, and its boundary (ms): what began before is not named by
+    #: its turnstile. 0: it was created so, or never was.
+    skips_from: int = 0
+    skips_from_at: int = 0
     reason: str | None = None
     #: Set by version 0.1.0, whose releases and pointers name it: it tells its last ones from older ones.
     version: str = ""

@@ -35,6 +35,7 @@ from clockwork.ports.tables import (
     Shards,
     Timeline,
     Trail,
+    Turnstiles,
 )
 
 __all__ = [
@@ -67,5 +68,6 @@ __all__ = [
     "TicketKeys",
     "Timeline",
     "Trail",
+    "Turnstiles",
     "Workers",
 ]

@@ -67,6 +67,18 @@ class AwsExecutions:
                 return found
             wanted, before = limit - len(found), items[-1]["executionId"]["S"]
 
+    def between(self, job_id: str, first: str, last: str, limit: int) -> Sequence[Execution]:
+        found: list[Execution] = []
+        wanted = limit
+        while True:
+            items = self._table.query_all(job_id, wanted, between=(first, last)) if first <= last else []
+            records = [self._table.apart(_from_item, item) for item in items]
+            found += [record for record in map(_known, records) if record is not None]
+            if len(items) < wanted or len(found) >= limit:
+                return found
+            # No executionId lies between this key and the one with a space behind it.
+            wanted, first = limit - len(found), items[-1]["executionId"]["S"] + " "
+
     def dead(self, client_id: str, limit: int, behind: str | None, *, oldest_first: bool = False) -> DeadPage:
         """The keys come from the index; the records under these keys are then read from the table."""
         index_key = ("attentionClientId", "attentionKey")

@@ -32,7 +32,7 @@ _TELL_WHAT_IS_STORED = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
 _ALIAS = re.compile(r"#(\w+)")
 
 
-def written(**values: str | int | bytes | frozenset[int]) -> Item:
+def written(**values: str | int | bytes | frozenset[int] | Mapping[str, Any]) -> Item:
     """The item with these attributes, as DynamoDB writes it."""
     return {name: _written(value) for name, value in values.items()}
 
@@ -290,7 +290,10 @@ def _expressions(values: Mapping[str, Any], **expressions: str) -> dict[str, Any
     return request
 
 
-def _written(value: str | int | bytes | frozenset[int]) -> Mapping[str, Any]:
+def _written(value: str | int | bytes | frozenset[int] | Mapping[str, Any]) -> Mapping[str, Any]:
+    """The value as DynamoDB writes it. A mapping is written so already."""
+    if isinstance(value, Mapping):
+        return value
     if isinstance(value, str):
         return {"S": value}
     if isinstance(value, int):

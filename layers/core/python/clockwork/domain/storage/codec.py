@@ -18,6 +18,7 @@ from clockwork.domain.clients import Client
 from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.jobs import Occurrence, PoolTarget
+from clockwork.domain.named.overlaps import Turnstile
 from clockwork.domain.named_jobs import NamedJob, Pointer
 from clockwork.domain.pools.checkpoint import Checkpoint
 from clockwork.domain.pools.pool import Pool
@@ -47,7 +48,7 @@ MOST_PRESSED_BYTES = 4 * 1024 * 1024
 Element = Occurrence | Release | Pointer
 Decoded = TypeVar("Decoded")
 #: The values that have a blob of their own.
-Stored = TypeVar("Stored", Execution, Client, NamedJob, Entry, Pool, Checkpoint, Present)
+Stored = TypeVar("Stored", Execution, Client, NamedJob, Entry, Pool, Checkpoint, Turnstile, Present)
 
 _encoder = msgspec.msgpack.Encoder()
 _row_decoder = msgspec.msgpack.Decoder(list[Element])
@@ -55,7 +56,8 @@ _packed_decoder = msgspec.msgpack.Decoder(Packed)
 _releases_decoder = msgspec.msgpack.Decoder(list[Release])
 _release_decoder = msgspec.msgpack.Decoder(Release)
 _decoders = {
-    kind: msgspec.msgpack.Decoder[Any](kind) for kind in (Execution, Client, NamedJob, Entry, Pool, Checkpoint, Present)
+    kind: msgspec.msgpack.Decoder[Any](kind)
+    for kind in (Execution, Client, NamedJob, Entry, Pool, Checkpoint, Turnstile, Present)
 }
 
 
@@ -145,12 +147,12 @@ def decode_message(body: str) -> list[Release]:
     return [_decode(_release_decoder, blob, COMPLETING)]
 
 
-def encode(value: Execution | Client | NamedJob | Entry | Pool | Checkpoint | Present) -> bytes:
+def encode(value: Execution | Client | NamedJob | Entry | Pool | Checkpoint | Turnstile | Present) -> bytes:
     """The blob of an execution's record, of a client's definition, of a named job or of an entry of a trail."""
     return bytes([_format_of_one(value)]) + _encoder.encode(value)
 
 
-def _format_of_one(value: Execution | Client | NamedJob | Entry | Pool | Checkpoint | Present) -> int:
+def _format_of_one(value: Execution | Client | NamedJob | Entry | Pool | Checkpoint | Turnstile | Present) -> int:
     if isinstance(value, NamedJob):
         completes = value.definition.completion is not None or isinstance(value.definition.target, PoolTarget)
         return COMPLETING if completes else PLAIN if value.is_of_0_1_0 else HINTS
@@ -164,7 +166,7 @@ def _record_completes(record: Execution) -> bool:
 
 
 def decode(blob: bytes, kind: type[Stored]) -> Stored:
-    """What a blob holds: an execution, client, named job, entry, pool, checkpoint or worker, as `kind` says.
+    """What a blob holds: an execution, client, named job, entry, pool, checkpoint, turnstile or worker, as `kind` says.
 
     Raises NewerFormat or Undecodable.
     """

@@ -25,6 +25,7 @@ from clockwork.flows.containment import contained
 from clockwork.flows.graces import watch_graces
 from clockwork.flows.named.unended import mark, unended
 from clockwork.flows.outages import tolerated
+from clockwork.flows.overlaps import note_ended
 from clockwork.flows.records import MOST_REPLANS
 from clockwork.flows.world import World
 
@@ -61,6 +62,8 @@ def see_to_older(world: World, job: NamedJob, *, is_repeat: bool = False) -> Und
     _watch(world, seen.found, stands)
     if all_ended:
         mark(world, job, seen)
+    if job.skips_from and job.definition.overlap == "skip" and seen.is_whole:
+        note_ended(world, job, stands)
     running, waiting, ended = [], [], []
     for after in stands:
         if after.state is State.RUNNING:
