@@ -6,6 +6,7 @@ from tests.simulation.mutants.named.completing import COMPLETING
 from tests.simulation.mutants.named.delivering import DELIVERING
 from tests.simulation.mutants.named.lasting import LASTING
 from tests.simulation.mutants.named.leaving import LEAVING
+from tests.simulation.mutants.named.living import LIVING
 from tests.simulation.mutants.named.naming import NAMING
 from tests.simulation.mutants.named.ordering import ORDERING
 from tests.simulation.mutants.named.pulling import PULLING
@@ -15,5 +16,5 @@ from tests.simulation.mutants.named.skipping import SKIPPING
 
 NAMED = (
     *(*RELEASING, *ASKING, *NAMING, *DELIVERING, *CALLING_BACK, *COMPLETING, *PULLING),
-    *(*REGULATING, *ORDERING, *LASTING, *LEAVING, *SKIPPING),
+    *(*REGULATING, *ORDERING, *LASTING, *LEAVING, *SKIPPING, *LIVING),
 )

@@ -9,7 +9,7 @@ from clockwork.domain.instants import to_text
 from clockwork.edge.http.answer import AnswerBody, Instant, either_of, one_of
 from clockwork.edge.http.problems import Problem
 from clockwork.edge.responses.executions import Execution
-from clockwork.edge.responses.named_jobs import ShownNamedJob, WrittenJob
+from clockwork.edge.responses.named_jobs import FormerJob, ShownNamedJob, WrittenJob
 from clockwork.edge.responses.targets import (
     Record,
     ShownCompletion,
@@ -123,7 +123,7 @@ class Created:
 class Job:
     """A job and where it stands."""
 
-    either = (AnonymousJob, ShownNamedJob)
+    either = (AnonymousJob, ShownNamedJob, FormerJob)
 
 
 class Health(AnswerBody):
