@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.named.overlaps import Turnstile
+from clockwork.domain.named_jobs import Turnstile
 from clockwork.ports import Turnstiles
 from tests.contract.examples import DUE
 from tests.contract.races import at_once

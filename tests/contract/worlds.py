@@ -19,7 +19,7 @@ from clockwork.aws.repeats import Backoff
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.checkpoints import AwsCheckpoints
 from clockwork.aws.stores.clients import AwsClients
-from clockwork.aws.stores.executions import AwsExecutions
+from clockwork.aws.stores.executions import AwsExecutions, AwsTurnstiles
 from clockwork.aws.stores.jobs import AwsJobs
 from clockwork.aws.stores.key_rows import AwsKeyRows
 from clockwork.aws.stores.pools import AwsPools
@@ -29,7 +29,6 @@ from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
 from clockwork.aws.stores.ticket_keys import AwsTicketKeys
 from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.aws.stores.trail import AwsTrail
-from clockwork.aws.stores.turnstiles import AwsTurnstiles
 from clockwork.aws.stores.workers import AwsWorkers
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.named_jobs import NamedJob

@@ -13,7 +13,7 @@ from clockwork.aws.queues.release_queue import AwsReleaseQueue
 from clockwork.aws.stores.checkpoints import PREFIX as CHECKPOINTS
 from clockwork.aws.stores.checkpoints import AwsCheckpoints
 from clockwork.aws.stores.clients import AwsClients, CachedClients
-from clockwork.aws.stores.executions import AwsExecutions
+from clockwork.aws.stores.executions import AwsExecutions, AwsTurnstiles
 from clockwork.aws.stores.jobs import AwsJobs
 from clockwork.aws.stores.key_rows import PREFIX, AwsKeyRows
 from clockwork.aws.stores.pools import AwsPools, CachedPools
@@ -23,7 +23,6 @@ from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
 from clockwork.aws.stores.ticket_keys import AwsTicketKeys
 from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.aws.stores.trail import AwsTrail
-from clockwork.aws.stores.turnstiles import AwsTurnstiles
 from clockwork.aws.stores.workers import PREFIX as SEEN
 from clockwork.aws.stores.workers import AwsWorkers
 from clockwork.aws.targets.notices import AwsNotices

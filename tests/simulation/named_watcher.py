@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.ids import ONLY_RUN, ExecutionId, NamedJobId, decode_execution, decode_job
@@ -236,6 +237,30 @@ class NamedWatcher:
         rows = life.in_force(execution.job_id, since)
         return self.client_pauses.skip_objection(place.client_id, execution.due_at, rows)
 
+    def lateness_objection(self, after: Execution) -> str | None:
+        """Why the lateness of a fire's first attempt, which has just ended, is not the truth; None if it is.
+
+        It counts from the due instant, or from the create or change that asked for it if that came later: a pause of
+        its job is a wait as any other.
+        """
+        execution = decode_execution(after.execution_id)
+        place = decode_job(after.job_id)
+        is_first = len(after.attempts) == 1 and after.attempts[0].number == 1
+        if not isinstance(place, NamedJobId) or execution.run != ONLY_RUN or not is_first:
+            return None
+        if after.execution_id in self.redriven:
+            return None
+        rows = [row for row in self.lives[place.client_id, place.job_key].truths if row.job_id == after.job_id]
+        asked = {rows[0].created_at}
+        for row, following in pairwise(rows):
+            is_same = _timing_of(row) == _timing_of(following)
+            asked |= set() if is_same else {following.boundary_at}
+        (first,) = after.attempts
+        since = first.started_at - first.lateness_ms
+        if since in {max(after.due_at, at) for at in asked}:
+            return None
+        return f"it is late from {since} on, not from its due instant {after.due_at}, nor from any of {sorted(asked)}"
+
     def _wants(self, life: Life, index: int, execution: ExecutionId, execution_id: str) -> bool:
         row = life.truths[index]
         if row.job_id != execution.job_id or not row.is_alive:
@@ -345,6 +370,12 @@ class NamedWatcher:
 def _execution_of(job: NamedJob) -> str:
     """The id of the one execution of a job that fires once."""
     return str(ExecutionId(job.job_id, job.definition.at or 0, ONLY_RUN))
+
+
+def _timing_of(job: NamedJob) -> tuple[object, ...]:
+    """What decides when a job fires, and where it lies."""
+    wanted = job.definition
+    return wanted.at, wanted.recurrence, wanted.ordering_key, wanted.sequence, job.partition_id
 
 
 def _is_retimed(life: Life, since: int) -> bool:

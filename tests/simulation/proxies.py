@@ -14,7 +14,7 @@ from clockwork.domain.errors import NewerFormat, Unavailable, Unreadable
 from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.lifecycle.tokens import claimant_of
 from clockwork.domain.messages.alignment import Aligned
-from clockwork.domain.named.overlaps import Turnstile
+from clockwork.domain.named_jobs import Turnstile
 from clockwork.domain.pools.checkpoint import Checkpoint
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.releases import Release

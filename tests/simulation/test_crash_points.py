@@ -13,7 +13,7 @@ FAILING = {
     "retimed": ("api", "poller"),
     "missed": ("api", "deliverer"),
     "held_back": ("api",),
-    "skipping": ("api", "deliverer"),
+    "skipping": ("api",),
 }
 
 

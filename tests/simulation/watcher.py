@@ -339,11 +339,17 @@ class Watcher:
             self.require(objection is None, "I9", str(objection), about)
         objection = self.departures.end_objection(after, self._promised_at(about))
         self.require(objection is None, "I5", str(objection), about)
-        objection = self.named.skip_objection(before, after)
-        self.require(objection is None, "I1", str(objection), about)
+        self._check_fire(before, after)
         self.require(not _is_short_of_attempts(before, after), "P3", "it is DEAD for attempts that do not count", about)
         if after.state in FINAL:
             self.require(bool(after.reason) or after.state is State.SUCCEEDED, "I1", "an end without a reason", about)
+
+    def _check_fire(self, before: Execution | None, after: Execution) -> None:
+        if before is None or len(before.attempts) < len(after.attempts):
+            objection = self.named.lateness_objection(after)
+            self.require(objection is None, "I3", str(objection), after.job_id)
+        objection = self.named.skip_objection(before, after)
+        self.require(objection is None, "I1", str(objection), after.job_id)
 
     def _check_receiver(self, before: Execution | None, after: Execution, actor: Actor | None) -> None:
         """Requires that a receiver's report changes the record of its own claim alone, and that no deadline moves."""

@@ -12,8 +12,8 @@ from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.fires.chains import release_at, run_of
 from clockwork.domain.ids import ExecutionId
-from clockwork.domain.named.overlaps import NOT_KNOWN, UNDER_WAY, WAITS, Turnstile, turned
-from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.named.overlaps import NOT_KNOWN, UNDER_WAY, WAITS, turned
+from clockwork.domain.named_jobs import NamedJob, Turnstile
 from clockwork.domain.releases import Release
 from clockwork.flows.overlaps import FIRST_READ, MOST_READ, may_be_let_through, note_ended, why_not_through
 from tests.support.named import Named, execution_of

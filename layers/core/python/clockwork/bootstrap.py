@@ -105,7 +105,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     from clockwork.aws.session import Aws
     from clockwork.aws.stores.checkpoints import AwsCheckpoints
     from clockwork.aws.stores.clients import AwsClients, CachedClients
-    from clockwork.aws.stores.executions import AwsExecutions
+    from clockwork.aws.stores.executions import AwsExecutions, AwsTurnstiles
     from clockwork.aws.stores.jobs import AwsJobs
     from clockwork.aws.stores.key_rows import AwsKeyRows
     from clockwork.aws.stores.pools import AwsPools, CachedPools
@@ -115,7 +115,6 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     from clockwork.aws.stores.ticket_keys import AwsTicketKeys, CachedTicketKeys
     from clockwork.aws.stores.timeline import AwsTimeline
     from clockwork.aws.stores.trail import AwsTrail
-    from clockwork.aws.stores.turnstiles import AwsTurnstiles
     from clockwork.aws.stores.workers import AwsWorkers
     from clockwork.aws.targets.notices import AwsNotices
 

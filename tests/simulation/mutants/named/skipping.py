@@ -31,10 +31,10 @@ SKIPPING = (
     ),
     Mutant(
         "how far back all have ended is told past what waits",
-        "domain/named/overlaps.py",
+        "flows/overlaps.py",
         (
             (
-                "    stays = (one.execution_id for one in found if is_under_way(one, now, is_ordered=is_ordered))\n",
+                "    stays = (one.execution_id for one in found if _is_under_way(one, now, is_ordered=is_ordered))\n",
                 "    stays = (one.execution_id for one in found if is_claimed(one, now))\n",
             ),
         ),
@@ -50,7 +50,7 @@ SKIPPING = (
     ),
     Mutant(
         "what waits for others holds others back",
-        "domain/named/overlaps.py",
+        "flows/overlaps.py",
         ((" and not is_ordered and not waits_for_others(other)\n", " and not is_ordered\n"),),
         "I4",
         tests=_LOOKS,
@@ -71,7 +71,7 @@ SKIPPING = (
     ),
     Mutant(
         "what runs and is due later is in nobody's way",
-        "domain/named/overlaps.py",
+        "flows/overlaps.py",
         (
             (
                 "    return other.execution_id < execution_id or is_claimed(other, now)\n",

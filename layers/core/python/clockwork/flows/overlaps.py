@@ -14,19 +14,10 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from clockwork.domain.errors import Undecodable, readable
-from clockwork.domain.executions import Execution
-from clockwork.domain.named.overlaps import (
-    NOT_KNOWN,
-    UNDER_WAY,
-    Turnstile,
-    begun_by,
-    ended_before,
-    is_in_the_way,
-    is_under_way,
-    stretch_of,
-    turned,
-)
-from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.executions import WAITING, Execution
+from clockwork.domain.lifecycle.attempts import is_claimed
+from clockwork.domain.named.overlaps import NOT_KNOWN, UNDER_WAY, begun_by, stretch_of, turned, waits_for_others
+from clockwork.domain.named_jobs import NamedJob, Turnstile
 from clockwork.domain.releases import Release
 from clockwork.flows.outages import tolerated
 from clockwork.flows.world import World
@@ -91,7 +82,7 @@ def note_ended(world: World, job: NamedJob, under_way: Sequence[Execution]) -> N
             return
         now, is_ordered = world.clock.now(), job.definition.ordering_key is not None
         oldest = sorted(under_way, key=lambda one: one.execution_id)
-        ended = ended_before(oldest, "", begun_by(job), now, is_ordered=is_ordered)
+        ended = _ended_before(oldest, "", begun_by(job), now, is_ordered=is_ordered)
         world.turnstiles.put(found, turned(job, stile, ended, _expires_at(world)))
 
 
@@ -109,7 +100,7 @@ def _look(world: World, release: Release, job: NamedJob, stile: Turnstile | None
     def read(first: str, limit: int) -> Sequence[Execution]:
         nonlocal is_met
         page = world.executions.between(job.job_id, first, stretch.last, limit)
-        is_met = is_met or any(is_in_the_way(one, own_id, now, is_ordered=is_ordered) for one in page)
+        is_met = is_met or any(_is_in_the_way(one, own_id, now, is_ordered=is_ordered) for one in page)
         return page
 
     found = [] if stretch.is_empty else list(read(stretch.first, FIRST_READ))
@@ -119,7 +110,7 @@ def _look(world: World, release: Release, job: NamedJob, stile: Turnstile | None
         rest = read(found[-1].execution_id, MOST_READ)
         found, more, is_long = [*found, *rest], len(rest) == MOST_READ, True
     otherwise = found[-1].execution_id if more else max(stretch.first, stretch.last)
-    ended = ended_before(found, own_id, otherwise, now, is_ordered=is_ordered)
+    ended = _ended_before(found, own_id, otherwise, now, is_ordered=is_ordered)
     why_not = UNDER_WAY if is_met else NOT_KNOWN if more else None
     return _Seen(why_not, ended, is_long)
 
@@ -133,7 +124,33 @@ def _is_last_under_way(
     # One that is due later is not: it was started out of order, by hand or in a backfill.
     named = next((one for one in found if one.execution_id == stile.last), None)
     named = named or _found(world, release.job_id, stile.last)
-    return named is not None and is_under_way(named, now, is_ordered=release.occurrence.ordering_key is not None)
+    return named is not None and _is_under_way(named, now, is_ordered=release.occurrence.ordering_key is not None)
+
+
+def _is_under_way(other: Execution, now: int, *, is_ordered: bool) -> bool:
+    """Whether an execution is claimed, or waits.
+
+    One that waits for others was not let through, so nobody has to wait for it. Whatever waits of an ordered job lies
+    behind the head of their order: if that waited for it in turn, neither would ever go.
+    """
+    waits = other.state in WAITING and not is_ordered and not waits_for_others(other)
+    return is_claimed(other, now) or waits
+
+
+def _is_in_the_way(other: Execution, execution_id: str, now: int, *, is_ordered: bool) -> bool:
+    """Whether an execution is not let through because of the other one.
+
+    Of two that both wait, the one that is due first goes: or neither would.
+    """
+    if other.execution_id == execution_id or not _is_under_way(other, now, is_ordered=is_ordered):
+        return False
+    return other.execution_id < execution_id or is_claimed(other, now)
+
+
+def _ended_before(found: Sequence[Execution], own_id: str, otherwise: str, now: int, *, is_ordered: bool) -> str:
+    """Before which executionId nothing is under way but `own_id`, given what was found, oldest first."""
+    stays = (one.execution_id for one in found if _is_under_way(one, now, is_ordered=is_ordered))
+    return next((execution_id for execution_id in stays if execution_id != own_id), otherwise)
 
 
 def _found(world: World, job_id: str, execution_id: str) -> Execution | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import DeadPage, Execution
-from clockwork.domain.named.overlaps import Turnstile
+from clockwork.domain.named_jobs import Turnstile
 from clockwork.domain.pools.checkpoint import Checkpoint
 from clockwork.domain.pools.presence import Present
 from clockwork.ports import Saved

@@ -35,8 +35,8 @@ from clockwork.ports.tables import (
     Shards,
     Timeline,
     Trail,
-    Turnstiles,
 )
+from clockwork.ports.turnstiles import Turnstiles
 
 __all__ = [
     "Backlog",

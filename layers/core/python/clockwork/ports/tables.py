@@ -13,7 +13,6 @@ from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.limits.slots import Reach, Reserved
-from clockwork.domain.named.overlaps import Turnstile
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.requests.create import KeyRow
 from clockwork.domain.requests.trail import Entry, TrailPage
@@ -132,22 +131,6 @@ class Executions(Protocol):
         This alone is no strongly consistent read: an execution that changed in the last moments may be missing. The
         adapter reads each listed record as it is now, and leaves it out if it needs no attention any more, or cannot be
         read. So a page may be short and yet not the last.
-        """
-
-
-class Turnstiles(Protocol):
-    """The turnstiles of named jobs, changed only by compare-and-set."""
-
-    def get(self, job_id: str) -> tuple[Turnstile | None, object]:
-        """The turnstile of a job, and what `put` has to find there: None if there is nothing.
-
-        A turnstile that this version cannot read is told in the log, and None: the caller makes another one.
-        """
-
-    def put(self, found: object, after: Turnstile) -> bool:
-        """Replace what `get` has found. False if something else is stored by now, which stays.
-
-        One that is stored as it is to be counts as replaced.
         """
 
 

@@ -291,11 +291,8 @@ def _expressions(values: Mapping[str, Any], **expressions: str) -> dict[str, Any
 
 
 def _written(value: str | int | bytes | frozenset[int] | Mapping[str, Any]) -> Mapping[str, Any]:
-    """The value as DynamoDB writes it. A mapping is written so already."""
+    if isinstance(value, frozenset):
+        return {"NS": [str(number) for number in sorted(value)]}
     if isinstance(value, Mapping):
-        return value
-    if isinstance(value, str):
-        return {"S": value}
-    if isinstance(value, int):
-        return {"N": str(value)}
-    return {"B": value} if isinstance(value, bytes) else {"NS": [str(number) for number in sorted(value)]}
+        return value  # as DynamoDB writes it
+    return {"S": value} if isinstance(value, str) else {"B": value} if isinstance(value, bytes) else {"N": str(value)}

@@ -44,6 +44,7 @@ def changed(job: NamedJob, boundary_at: int, now: int, change: Change, home: Hom
         changed_at=now,
         boundary_at=boundary_at,
         asked_at=job.asked_since,
+        begun_at=job.begun_since,
         series=job.pointed_by,
         paused_at=paused_since(job),
         version_until=boundary_at + RELEASED_AHEAD_MS if job.is_of_0_1_0 else job.version_until,
@@ -60,6 +61,9 @@ def replaced(definition: Definition, as_sent: bytes) -> Change:
         if kind is Retiming.SAME and partition_id == job.partition_id:
             return after
         after = msgspec.structs.replace(after, partition_id=partition_id, asked_at=boundary_at)
+        # The fires of the same beat that a pause holds back were asked for before.
+        is_held_on = kind not in (Retiming.MOVE, Retiming.BEAT) and job.paused_at is not None
+        after = after if is_held_on else msgspec.structs.replace(after, begun_at=boundary_at)
         if kind is Retiming.MOVE:
             return with_series(_moved(after))
         if kind is Retiming.BEAT:

@@ -8,13 +8,10 @@ bounded number of them, oldest first, and the turnstile keeps how far it came.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 
-from clockwork.domain.executions import WAITING, Execution, State
-from clockwork.domain.lifecycle.attempts import is_claimed
-from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.executions import Execution, State
+from clockwork.domain.named_jobs import NamedJob, Turnstile
 from clockwork.domain.releases import Release
 
 #: The reason in the record of a backfilled fire that waits for another execution of its job to end.
@@ -22,23 +19,6 @@ WAITS = "it waits until no other execution of its job is under way"
 #: Why an execution is not let through.
 UNDER_WAY = "another execution of its job has not ended"
 NOT_KNOWN = "it is not known yet whether an older execution of its job has not ended"
-
-
-class Turnstile(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What is kept of a job's executions while it is `overlap: skip`, changed by compare-and-set.
-
-    `last`: the executionId that was let through last. `ended_before`: what lies before this executionId is not under
-    way; empty: nothing is known. That counts while `skips_from` is the revision with which the job became `skip`.
-    """
-
-    job_id: str
-    last: str | None = None
-    ended_before: str = ""
-    skips_from: int = 0
-    #: How many times it was written: no two of them are the same.
-    revision: int = 1
-    #: When TTL may delete it (ms). Without it the records tell what is under way.
-    expires_at: int = 0
 
 
 class Stretch(msgspec.Struct, frozen=True):
@@ -67,32 +47,6 @@ def stretch_of(execution_id: str, job: NamedJob, stile: Turnstile | None, *, is_
 def begun_by(job: NamedJob) -> str:
     """A key behind all executions that had begun before the job became `overlap: skip`; the least if it was made so."""
     return f"{job.job_id}.{job.skips_from_at:013d}.~"
-
-
-def is_under_way(other: Execution, now: int, *, is_ordered: bool) -> bool:
-    """Whether an execution is claimed, or waits.
-
-    One that waits for others was not let through, so nobody has to wait for it. Whatever waits of an ordered job lies
-    behind the head of their order: if that waited for it in turn, neither would ever go.
-    """
-    waits = other.state in WAITING and not is_ordered and not waits_for_others(other)
-    return is_claimed(other, now) or waits
-
-
-def is_in_the_way(other: Execution, execution_id: str, now: int, *, is_ordered: bool) -> bool:
-    """Whether an execution is not let through because of the other one.
-
-    Of two that both wait, the one that is due first goes: or neither would.
-    """
-    if other.execution_id == execution_id or not is_under_way(other, now, is_ordered=is_ordered):
-        return False
-    return other.execution_id < execution_id or is_claimed(other, now)
-
-
-def ended_before(found: Sequence[Execution], own_id: str, otherwise: str, now: int, *, is_ordered: bool) -> str:
-    """Before which executionId nothing is under way but `own_id`, given what was found, oldest first."""
-    stays = (one.execution_id for one in found if is_under_way(one, now, is_ordered=is_ordered))
-    return next((execution_id for execution_id in stays if execution_id != own_id), otherwise)
 
 
 def turned(

@@ -18,8 +18,7 @@ from clockwork.domain.clients import Client
 from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.jobs import Occurrence, PoolTarget
-from clockwork.domain.named.overlaps import Turnstile
-from clockwork.domain.named_jobs import NamedJob, Pointer
+from clockwork.domain.named_jobs import NamedJob, Pointer, Turnstile
 from clockwork.domain.pools.checkpoint import Checkpoint
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.pools.presence import Present

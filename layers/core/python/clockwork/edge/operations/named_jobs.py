@@ -28,6 +28,7 @@ from clockwork.edge.requests.changes import BackfillBody, EmptyBody, PauseBody, 
 from clockwork.edge.requests.jobs import DefinitionBody, as_sent
 from clockwork.edge.responses import named_jobs as answers
 from clockwork.edge.responses.executions import Outcomes
+from clockwork.edge.responses.jobs import FormerJob
 from clockwork.edge.responses.targets import shown_payload
 from clockwork.flows import access
 from clockwork.flows.access import FormerLife, find_life, get_named
@@ -156,7 +157,7 @@ class NamedApi(Operations):
         job = find_life(self.world, caller, job_id)
         if isinstance(job, FormerLife):
             newest = self.world.executions.list(job_id, 1, None)
-            return HTTPStatus.OK, answers.FormerJob.of(job_id, job.job_ref, job.successor, newest)
+            return HTTPStatus.OK, FormerJob.of(job_id, job.job_ref, job.successor, newest)
         with suppress(TooMuchWork):  # The audit checks it, once a day.
             check_chain(self.world, job, Work(CHECK_WORK))
         now = self.world.clock.now()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from msgspec import Meta
 
@@ -15,7 +15,6 @@ from clockwork.domain import executions
 from clockwork.domain.cron.description import description
 from clockwork.domain.cron.zones import offset_at, zone_named
 from clockwork.domain.fires.chains import fire_after, first_due_after
-from clockwork.domain.ids import NamedJobId
 from clockwork.domain.instants import to_text
 from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.named.changes import paused_since
@@ -190,31 +189,6 @@ class ShownNamedJob(JobSummary, kw_only=True):
             next_fires=NextFire.all_of(fires, job.definition.recurrence),
             last_execution=Execution.of(newest[0]) if newest else None,
             outcomes=outcomes,
-        )
-
-
-class FormerJob(AnswerBody):
-    """A deleted job whose key another job has by now. Nothing is left of it but its executions."""
-
-    job_id: str
-    client_id: str
-    job_key: str
-    state: Literal["CANCELLED"]
-    reason: str
-    replaced_by: Annotated[str, Meta(description="the jobId under which its key was used again last")]
-    last_execution: Execution | None = None
-
-    @classmethod
-    def of(cls, job_id: str, job_ref: NamedJobId, successor: NamedJob, newest: Sequence[executions.Execution]) -> Self:
-        """What is known of it, with the newest of its executions."""
-        return cls(
-            job_id,
-            job_ref.client_id,
-            job_ref.job_key,
-            "CANCELLED",
-            "it was deleted, and its key was used again",
-            successor.job_id,
-            Execution.of(newest[0]) if newest else None,
         )
 
 

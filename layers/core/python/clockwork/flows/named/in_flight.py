@@ -114,7 +114,9 @@ def _again_at(job: NamedJob, parked: Execution, at: int) -> Release:
     """The release of what was parked, for an instant (ms) or its own if that is later: it is parked a moment before."""
     fresh = release_at(job, parked.due_at)
     run_at = max(at, fresh.run_at, parked.next_attempt_at or 0)
-    return msgspec.structs.replace(fresh, attempt=parked.attempt + 1, run_at=run_at)
+    # What an attempt before this one waited for is in the record.
+    waited = fresh.waited if parked.attempt == 0 else None
+    return msgspec.structs.replace(fresh, attempt=parked.attempt + 1, run_at=run_at, waited=waited)
 
 
 def _is_shut(world: World, job: NamedJob) -> bool:
