@@ -208,6 +208,9 @@ def test_a_page_of_records_is_as_long_as_it_was_asked_for(aws_world: AwsWorld) -
     assert of_records(aws_world.executions.list(record("0").job_id, 2, None)) == ["2", "0"]
     assert of_records(aws_world.executions.list(record("0").job_id, 1, record("2").execution_id)) == ["0"]
     assert of_records(aws_world.executions.list(record("0").job_id, 3, None)) == ["2", "0"]
+    ends = (record("0").execution_id, record("2").execution_id)
+    assert of_records(aws_world.executions.between(record("0").job_id, *ends, 2)) == ["0", "2"]
+    assert of_records(aws_world.executions.between(record("0").job_id, *ends, 3)) == ["0", "2"]
 
 
 def test_a_shard_whose_row_cannot_be_read_is_polled_and_one_that_is_none_is_not(aws_world: AwsWorld) -> None:

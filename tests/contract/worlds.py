@@ -19,7 +19,7 @@ from clockwork.aws.repeats import Backoff
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.checkpoints import AwsCheckpoints
 from clockwork.aws.stores.clients import AwsClients
-from clockwork.aws.stores.executions import AwsExecutions
+from clockwork.aws.stores.executions import AwsExecutions, AwsTurnstiles
 from clockwork.aws.stores.jobs import AwsJobs
 from clockwork.aws.stores.key_rows import AwsKeyRows
 from clockwork.aws.stores.pools import AwsPools
@@ -36,7 +36,7 @@ from clockwork.domain.pools.pool import PRIORITIES
 from clockwork.domain.storage.codec import decode
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows, MemoryPools, MemoryTicketKeys
 from clockwork.memory.clock import MemoryClock
-from clockwork.memory.executions import MemoryCheckpoints, MemoryExecutions, MemoryWorkers
+from clockwork.memory.executions import MemoryCheckpoints, MemoryExecutions, MemoryTurnstiles, MemoryWorkers
 from clockwork.memory.jobs import MemoryJobs
 from clockwork.memory.regulation import MemoryRegulation
 from clockwork.memory.release_queue import MemoryPoolQueues, MemoryReleaseQueue
@@ -60,6 +60,7 @@ from clockwork.ports import (
     TicketKeys,
     Timeline,
     Trail,
+    Turnstiles,
     Workers,
 )
 from tests.contract.schema import create_table
@@ -92,6 +93,9 @@ class World(Protocol):
 
     @property
     def checkpoints(self) -> Checkpoints: ...
+
+    @property
+    def turnstiles(self) -> Turnstiles: ...
 
     @property
     def workers(self) -> Workers: ...
@@ -151,6 +155,7 @@ class MemoryWorld:
         self.clients = MemoryClients()
         self.pools = MemoryPools()
         self.checkpoints = MemoryCheckpoints()
+        self.turnstiles = MemoryTurnstiles()
         self.workers = MemoryWorkers()
         self.key_rows = MemoryKeyRows()
         self.regulation = MemoryRegulation()
@@ -245,6 +250,10 @@ class AwsWorld:
     @cached_property
     def checkpoints(self) -> Checkpoints:
         return AwsCheckpoints(self.aws, self.table("executions"))
+
+    @cached_property
+    def turnstiles(self) -> Turnstiles:
+        return AwsTurnstiles(self.aws, self.table("executions"))
 
     @cached_property
     def workers(self) -> Workers:

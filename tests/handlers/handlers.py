@@ -30,6 +30,7 @@ READS = frozenset(
         "pools": ("get",),
         "pool_queues": ("waiting",),
         "checkpoints": ("get",),
+        "turnstiles": ("get",),
         "workers": ("list",),
         "regulation": ("circuits", "created"),
         "jobs": ("get", "list"),

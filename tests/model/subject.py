@@ -128,6 +128,7 @@ class Subject:
                 clients=stores.clients,
                 pools=rest.pools,
                 checkpoints=rest.checkpoints,
+                turnstiles=rest.turnstiles,
                 workers=rest.workers,
                 key_rows=stores.key_rows,
                 regulation=stores.regulation,

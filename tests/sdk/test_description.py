@@ -182,7 +182,7 @@ CALLS: dict[str, Call] = {
 #: Class -> the schemas that it reads.
 ANSWERS: dict[type[Answer], set[str]] = {
     results.Job: {
-        *("AnonymousJob", "ShownNamedJob", "CreatedJob", "WrittenJob", "ChangedJob", "JobSummary"),
+        *("AnonymousJob", "ShownNamedJob", "CreatedJob", "WrittenJob", "ChangedJob", "JobSummary", "FormerJob"),
         *("CreatedElement", "WrittenElement"),
     },
     results.Execution: {"Execution", "CancelledExecution"},

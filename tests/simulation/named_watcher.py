@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
-from clockwork.domain.executions import Execution, State
+from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.ids import ONLY_RUN, ExecutionId, NamedJobId, decode_execution, decode_job
 from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.releases import Delivery
@@ -22,6 +23,8 @@ Place = tuple[str, str]
 #: The simulator draws no exclusions, which keeps this oracle simple: fires are anchor + n * interval, plus a jitter.
 MOST_FIRES = 10_000
 FOREVER_MS = 10**12
+#: No clock is further off than this (ms).
+MOST_SKEW_MS = 1_500
 
 
 @dataclass
@@ -95,6 +98,8 @@ class NamedWatcher:
         self.accepted: set[str] = set()
         #: Executions of which an attempt has begun.
         self.started: set[str] = set()
+        #: The attempts that have begun.
+        self._begun: set[tuple[str, int]] = set()
         #: Redriven executions: these may start whatever has become of their job's schedule since.
         self.redriven: set[str] = set()
         #: Executions that may have been redriven as their records have them: whatever has become of their jobs.
@@ -160,8 +165,13 @@ class NamedWatcher:
         rows = [i for i in range(least, len(life.truths)) if self._wants(life, i, execution, delivery.execution_id)]
         was_started = delivery.execution_id in self.started
         self.started.add(delivery.execution_id)
+        self._begun.add((delivery.execution_id, delivery.attempt))
         if delivery.execution_id in self.as_it_was & self.redriven:
             return None
+        if rows and all(life.truths[index].definition.overlap == "skip" for index in rows):
+            beside = self._beside(delivery)
+            if beside is not None:
+                return f"it begins although its job is `overlap: skip`, beside {beside}"
         if not rows:
             return f"no row from {least} on wants it (of {len(life.truths)}; started before: {was_started})"
         payload = delivery.occurrence.payload.body
@@ -169,6 +179,26 @@ class NamedWatcher:
             return f"it is delivered by a definition of before row {least}"
         is_first = not was_started and execution.run == ONLY_RUN and delivery.execution_id not in self.redriven
         return self._held_back(life, execution, place.client_id) if is_first else None
+
+    def _beside(self, delivery: Delivery) -> str | None:
+        """What else of a job is under way as an attempt of it begins, and which execution that is; None if nothing is.
+
+        Another attempt is under way while its claim lives, and an execution that is due earlier while it is tried
+        again. One that was redriven has to be let through anew.
+        """
+        now = self._scheduler.now
+        is_ordered = delivery.occurrence.ordering_key is not None
+        for other in self.executions.list(delivery.job_id, MOST_FIRES, None):
+            is_own = other.execution_id == delivery.execution_id
+            if is_own or other.is_final or other.execution_id not in self.started:
+                continue
+            has_begun = (other.execution_id, other.attempt) in self._begun
+            if other.state is State.RUNNING and has_begun and (other.claim_until or 0) > now + 2 * MOST_SKEW_MS:
+                return f"{other.execution_id}, which runs"
+            is_tried_again = other.state in WAITING and other.execution_id not in self.redriven
+            if is_tried_again and not is_ordered and other.execution_id < delivery.execution_id:
+                return f"{other.execution_id}, which waits"
+        return None
 
     def _held_back(self, life: Life, execution: ExecutionId, client_id: str) -> str | None:
         """Why a pause of its client, which has ended, keeps a fire from its first start; None if it does not."""
@@ -206,6 +236,30 @@ class NamedWatcher:
         since = self.client_pauses.ended_at(place.client_id, execution.due_at)
         rows = life.in_force(execution.job_id, since)
         return self.client_pauses.skip_objection(place.client_id, execution.due_at, rows)
+
+    def lateness_objection(self, after: Execution) -> str | None:
+        """Why the lateness of a fire's first attempt, which has just ended, is not the truth; None if it is.
+
+        It counts from the due instant, or from the create or change that asked for it if that came later: a pause of
+        its job is a wait as any other.
+        """
+        execution = decode_execution(after.execution_id)
+        place = decode_job(after.job_id)
+        is_first = len(after.attempts) == 1 and after.attempts[0].number == 1
+        if not isinstance(place, NamedJobId) or execution.run != ONLY_RUN or not is_first:
+            return None
+        if after.execution_id in self.redriven:
+            return None
+        rows = [row for row in self.lives[place.client_id, place.job_key].truths if row.job_id == after.job_id]
+        asked = {rows[0].created_at}
+        for row, following in pairwise(rows):
+            is_same = _timing_of(row) == _timing_of(following)
+            asked |= set() if is_same else {following.boundary_at}
+        (first,) = after.attempts
+        since = first.started_at - first.lateness_ms
+        if since in {max(after.due_at, at) for at in asked}:
+            return None
+        return f"it is late from {since} on, not from its due instant {after.due_at}, nor from any of {sorted(asked)}"
 
     def _wants(self, life: Life, index: int, execution: ExecutionId, execution_id: str) -> bool:
         row = life.truths[index]
@@ -316,6 +370,12 @@ class NamedWatcher:
 def _execution_of(job: NamedJob) -> str:
     """The id of the one execution of a job that fires once."""
     return str(ExecutionId(job.job_id, job.definition.at or 0, ONLY_RUN))
+
+
+def _timing_of(job: NamedJob) -> tuple[object, ...]:
+    """What decides when a job fires, and where it lies."""
+    wanted = job.definition
+    return wanted.at, wanted.recurrence, wanted.ordering_key, wanted.sequence, job.partition_id
 
 
 def _is_retimed(life: Life, since: int) -> bool:

@@ -14,7 +14,7 @@ from clockwork.domain.errors import NewerFormat, Unavailable, Unreadable
 from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.lifecycle.tokens import claimant_of
 from clockwork.domain.messages.alignment import Aligned
-from clockwork.domain.named.overlaps import LAST_THROUGH
+from clockwork.domain.named_jobs import Turnstile
 from clockwork.domain.pools.checkpoint import Checkpoint
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.releases import Release
@@ -27,7 +27,7 @@ from tests.simulation.scheduler import Actor, Scheduler
 R = TypeVar("R")
 #: Calls that change nothing. Every other call counts as a write, which more faults may strike.
 READS = frozenset(
-    {"list", "all", "get", "find", "read", "scan", "of_principal", "receive", "dead", "parked", "circuits"}
+    {"list", "all", "get", "find", "read", "scan", "of_principal", "receive", "dead", "parked", "circuits", "between"}
 )
 
 
@@ -135,7 +135,7 @@ class GatedExecutions(GatedPort):
     def _overtake(self, change: tuple[Execution | None, Execution]) -> None:
         """Renews a record that waits, as whoever has a copy of its message may do."""
         after = change[1]
-        stored = None if after.execution_id == LAST_THROUGH else self._inner.find(after.job_id, after.execution_id)
+        stored = self._inner.find(after.job_id, after.execution_id)
         if stored is not None and stored.state in WAITING:
             self._inner.save([(stored, stored.changed())])
 
@@ -263,6 +263,25 @@ class GatedCheckpoints(GatedPort):
             self._inner.put(stored, msgspec.structs.replace(stored, revision=stored.revision + 1))
 
 
+class GatedTurnstiles(GatedPort):
+    """`ports.Turnstiles`: of two that put one turnstile at the same time, one comes second."""
+
+    def __init__(self, inner: ports.Turnstiles, gate: Gate) -> None:
+        super().__init__("turnstiles", inner, gate)
+        self._inner: ports.Turnstiles = inner
+
+    def put(self, found: object, after: Turnstile) -> bool:
+        def effect(some: Sequence[Turnstile]) -> Sequence[bool]:
+            return [self._inner.put(found, one) for one in some]
+
+        return _require(self._gate.each("turnstiles.put", [after], effect, after, overtake=self._overtake))[0]
+
+    def _overtake(self, after: Turnstile) -> None:
+        stored, found = self._inner.get(after.job_id)
+        if stored is not None:
+            self._inner.put(found, msgspec.structs.replace(stored, revision=stored.revision + 1))
+
+
 #: Ports of which one call does several things.
 OF_THEIR_OWN: dict[str, Callable[[Any, Gate], object]] = {
     "timeline": GatedTimeline,
@@ -272,6 +291,7 @@ OF_THEIR_OWN: dict[str, Callable[[Any, Gate], object]] = {
     "clients": GatedClients,
     "pools": GatedPools,
     "checkpoints": GatedCheckpoints,
+    "turnstiles": GatedTurnstiles,
 }
 
 

@@ -229,6 +229,22 @@ def held_back() -> Steps:
     ]
 
 
+def skipping() -> Steps:
+    """A beat that becomes `overlap: skip`, twice, while two of its fires wait for their retries and many succeeded."""
+    every = Recurrence(every=Every(4_000, BEGAN_AT + 8_000), max_fires=20)
+    once = RetryPolicy(max_attempts=2, backoff="fixed", initial_seconds=70, jitter="none")
+    beat = {"recurrence": every, "retry_policy": once}
+    allows = definition_of(payload=Payload(b"allows"), overlap="allow", **beat)
+    skips = definition_of(payload=Payload(b"skips"), overlap="skip", **beat)
+    return [
+        (1_000, create_key("skipping", payload=Payload(FAILS_ONCE + b"skipping"), **beat)),
+        (15_000, change_key("skipping", changes.replaced(allows, b"allows"))),
+        (58_000, change_key("skipping", changes.replaced(skips, b"skips"))),
+        (62_000, change_key("skipping", changes.replaced(allows, b"allows"))),
+        (65_000, change_key("skipping", changes.replaced(skips, b"skips"))),
+    ]
+
+
 SCENES: dict[str, Callable[[], Steps]] = {
     scene.__name__: scene
     for scene in (
@@ -238,7 +254,7 @@ SCENES: dict[str, Callable[[], Steps]] = {
 }
 #: Scenes that make no call to AWS which the others do not make; they are played in memory alone.
 FURTHER_SCENES: dict[str, Callable[[], Steps]] = {
-    scene.__name__: scene for scene in (stopped, unsendable, retimed, missed, held_back)
+    scene.__name__: scene for scene in (stopped, unsendable, retimed, missed, held_back, skipping)
 }
 
 

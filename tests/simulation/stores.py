@@ -12,7 +12,6 @@ from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.limits.slots import Reach, Reserved
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.messages.tickets import is_ticket
-from clockwork.domain.named.overlaps import LAST_THROUGH
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
@@ -111,8 +110,7 @@ class WatchedExecutions(MemoryExecutions):
             saves += super().save([(before, after)])
             now_stored = self.find(after.job_id, after.execution_id)
             if now_stored is not stored and now_stored is not None:
-                # One record of a job is no execution: it names the one that was let through last, and may be made anew.
-                if stored is None and after.execution_id != LAST_THROUGH:
+                if stored is None:
                     promise = self._watcher.promises.get(after.job_id)
                     expired = self.ever.find(after.job_id, after.execution_id)
                     # A job that was never promised tells its level by its record: at level `none` nobody claimed it.

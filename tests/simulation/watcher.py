@@ -17,7 +17,6 @@ from clockwork.domain.ids import AnonymousJob, decode_job, is_named, only_execut
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.retries import FORGIVEN_LOST_WORKERS
 from clockwork.domain.limits.slots import Reserved
-from clockwork.domain.named.overlaps import LAST_THROUGH
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.storage.codec import decode_row
 from clockwork.domain.timeline import Row, Shard
@@ -314,11 +313,6 @@ class Watcher:
 
     def execution_changed(self, before: Execution | None, after: Execution, actor: Actor | None) -> None:
         """Checks a record that was stored in place of another."""
-        # One record of a job is no execution: it names the one that was let through last.
-        if after.execution_id != LAST_THROUGH:
-            self._check_change(before, after, actor)
-
-    def _check_change(self, before: Execution | None, after: Execution, actor: Actor | None) -> None:
         about = after.job_id
         self.require(after.revision == (before.revision if before else 0) + 1, "I4", "a revision was skipped", about)
         self._check_transition(before, after)
@@ -350,11 +344,17 @@ class Watcher:
             self.require(objection is None, "I9", str(objection), about)
         objection = self.departures.end_objection(after, self._promised_at(about))
         self.require(objection is None, "I5", str(objection), about)
-        objection = self.named.skip_objection(before, after)
-        self.require(objection is None, "I1", str(objection), about)
+        self._check_fire(before, after)
         self.require(not _is_short_of_attempts(before, after), "P3", "it is DEAD for attempts that do not count", about)
         if after.state in FINAL:
             self.require(bool(after.reason) or after.state is State.SUCCEEDED, "I1", "an end without a reason", about)
+
+    def _check_fire(self, before: Execution | None, after: Execution) -> None:
+        if before is None or len(before.attempts) < len(after.attempts):
+            objection = self.named.lateness_objection(after)
+            self.require(objection is None, "I3", str(objection), after.job_id)
+        objection = self.named.skip_objection(before, after)
+        self.require(objection is None, "I1", str(objection), after.job_id)
 
     def _check_receiver(self, before: Execution | None, after: Execution, actor: Actor | None) -> None:
         """Requires that a receiver's report changes the record of its own claim alone, and that no deadline moves."""

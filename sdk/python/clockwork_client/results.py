@@ -217,6 +217,7 @@ class Job(Answer):
     ended_count: int | None
     released: tuple[ReleasedFire, ...] | None
     released_count: int | None
+    replaced_by: str | None
 
 
 class Cancellation(Answer):

@@ -22,7 +22,7 @@ class Mutant:
 
     `invariant` is the one that the edit breaks; the checker may notice a violation of another one first. `scene`: the
     scene whose points of failure show it, for an edit that takes a certain call to fail at a certain time. Without one
-    the drawn runs have to show it.
+    the drawn runs have to show it. `tests`: the file of unit tests that show it, for what no run in virtual time does.
     """
 
     name: str
@@ -30,6 +30,7 @@ class Mutant:
     edits: Sequence[tuple[str, str]]
     invariant: str = ""
     scene: str = ""
+    tests: str = ""
 
     def of(self, source: str) -> str:
         """The source with the edit in it. Raises Rotten unless each text to replace occurs exactly once."""

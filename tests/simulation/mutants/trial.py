@@ -93,7 +93,9 @@ def some_tests_notice(tree: Tree, tests: Sequence[str], by: str) -> Noticed | No
 
 
 def named_is_noticed(tree: Tree, mutant: Mutant, seeds: int) -> Noticed | None:
-    """The violation that a named mutant's scene shows, or within `seeds` seeds the simulator. Raises Void."""
+    """What a named mutant's own tests or its scene show, or within `seeds` seeds the simulator. Raises Void."""
+    if mutant.tests:
+        return some_tests_notice(tree, [mutant.tests], "its unit tests")
     if mutant.scene:
         return some_tests_notice(tree, [RARE_MOMENTS, CRASH_POINTS, "-k", mutant.scene], f"scene {mutant.scene}")
     return simulator_notices(tree, seeds)

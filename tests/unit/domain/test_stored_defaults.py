@@ -64,6 +64,8 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "chain_ordinal": 0,
         "series": "",
         "boundary_at": 0,
+        "skips_from": 0,
+        "skips_from_at": 0,
         "skips_until": 0,
         "expires_at": 0,
     },
@@ -102,6 +104,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
     },
     "SnsTarget": {},
     "SqsTarget": {},
+    "Turnstile": {"ended_before": "", "skips_from": 0, "revision": 1, "expires_at": 0},
     "Waited": {"cap": 0, "permit": 0, "pause": 0, "circuit": 0, "ordered": 0},
 }
 

@@ -1,18 +1,21 @@
-"""`overlap: skip`: how far back it looks for an execution that is still under way."""
+"""`overlap: skip`: which executions a look finds under way, and how much it reads."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 import msgspec
 import pytest
 
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.fires.chains import release_at, run_of
 from clockwork.domain.ids import ExecutionId
-from clockwork.domain.named.overlaps import WAITS, last_through_ref
+from clockwork.domain.named.overlaps import NOT_KNOWN, UNDER_WAY, WAITS, turned
+from clockwork.domain.named_jobs import NamedJob, Turnstile
 from clockwork.domain.releases import Release
-from clockwork.flows.overlaps import EARLIER, MORE_EARLIER, MOST_EARLIER, is_let_through, may_be_let_through
+from clockwork.flows.overlaps import FIRST_READ, MOST_READ, may_be_let_through, note_ended, why_not_through
 from tests.support.named import Named, execution_of
 
 
@@ -28,24 +31,53 @@ def record(named: Named, second: int, state: State, run: str = "0", reason: str 
     return stored
 
 
+def end(named: Named, stored: Execution) -> None:
+    assert named.clockwork.executions.save([(stored, stored.changed(state=State.SUCCEEDED))])[0].ok
+
+
 def fire(named: Named, second: int) -> Release:
     return release_at(named.job, named.start + second * 1_000)
 
 
-def goes(named: Named, release: Release) -> bool:
+def why_not(named: Named, release: Release, job: NamedJob | None = None) -> str | None:
+    return why_not_through(named.clockwork.world, release, job or named.job, _replans())
+
+
+def goes(named: Named, release: Release, job: NamedJob | None = None) -> bool:
     """Whether it is let through; asked twice, since asking without a claim says the same."""
-    world = named.clockwork.world
-    may = may_be_let_through(world, release)
-    assert is_let_through(world, release, _no_replans()) is may
+    may = may_be_let_through(named.clockwork.world, release, job or named.job)
+    assert (why_not(named, release, job) is None) is may
     return may
 
 
-def _no_replans() -> Iterator[int]:
-    return iter(range(1))
+def _replans() -> Iterator[int]:
+    yield 1
+    raise Unavailable("it keeps changing")
+
+
+def stile(named: Named) -> Turnstile | None:
+    return named.clockwork.turnstiles.stored.get(named.job.job_id)
 
 
 def overlapping() -> Named:
     return Named(overlap="skip")
+
+
+def since(named: Named, second: int) -> NamedJob:
+    """The job as one that became `overlap: skip` at that second."""
+    return msgspec.structs.replace(named.job, skips_from=2, skips_from_at=named.start + second * 1_000)
+
+
+def reads_of(named: Named, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    asked: list[int] = []
+    between = named.clockwork.executions.between
+
+    def counting(job_id: str, first: str, last: str, limit: int) -> object:
+        asked.append(limit)
+        return between(job_id, first, last, limit)
+
+    monkeypatch.setattr(named.clockwork.executions, "between", counting)
+    return asked
 
 
 @pytest.mark.parametrize(
@@ -75,6 +107,7 @@ def test_a_claim_whose_time_is_long_over_holds_nobody_back() -> None:
 
 def test_a_fire_that_was_let_through_is_let_through_again_when_its_message_comes_back() -> None:
     named = overlapping()
+    record(named, 20, State.RUNNING)
     assert goes(named, fire(named, 20))
     record(named, 10, State.RUNNING)
     assert goes(named, fire(named, 20))
@@ -87,43 +120,151 @@ def test_the_one_that_was_let_through_last_holds_back_also_those_that_are_due_be
     assert goes(named, by_hand)
     running = record(named, 50, State.RUNNING, "r1")
     assert not goes(named, fire(named, 20))
-    ended = running.changed(state=State.SUCCEEDED)
-    assert named.clockwork.executions.save([(running, ended)])[0].ok
+    end(named, running)
     assert goes(named, fire(named, 20))
-    named_now = named.clockwork.executions.find(*last_through_ref(named.job.job_id))
+    named_now = stile(named)
     assert named_now is not None
-    assert named_now.reason == fire(named, 20).execution_id
+    assert named_now.last == fire(named, 20).execution_id
 
 
-@pytest.mark.parametrize("hidden_by", [1, EARLIER - 1, EARLIER, EARLIER + MORE_EARLIER - 1, EARLIER + MORE_EARLIER])
-@pytest.mark.parametrize(("state", "reason"), [(State.SKIPPED, None), (State.PENDING, WAITS)])
-def test_what_runs_is_found_behind_those_that_were_skipped_or_wait_because_of_it(
-    hidden_by: int, state: State, reason: str | None
-) -> None:
+@pytest.mark.parametrize("hidden_by", [1, FIRST_READ - 1, FIRST_READ, 150, MOST_READ + FIRST_READ + 5])
+@pytest.mark.parametrize(
+    ("state", "reason"), [(State.SKIPPED, None), (State.PENDING, WAITS), (State.SUCCEEDED, None), (State.DEAD, None)]
+)
+def test_what_runs_is_found_behind_whatever_came_since(hidden_by: int, state: State, reason: str | None) -> None:
     named = overlapping()
-    record(named, 10, State.RUNNING)
+    running = record(named, 10, State.RUNNING)
     for number in range(hidden_by):
         record(named, 20 + number, state, reason=reason)
-    assert not goes(named, fire(named, 20 + hidden_by))
+    last = fire(named, 20 + hidden_by)
+    assert not goes(named, last)
+    end(named, running)
+    looks = 0
+    while why_not(named, last) is not None:
+        looks += 1
+    assert looks == hidden_by // MOST_READ
+    assert goes(named, last)
 
 
-def test_the_look_back_ends_at_executions_that_nothing_hides_behind_and_at_so_many() -> None:
+@pytest.mark.parametrize("waiting", [1, FIRST_READ, 150])
+def test_nobody_waits_for_those_that_wait_for_others(waiting: int) -> None:
     named = overlapping()
-    record(named, 0, State.RUNNING)
-    for number in range(EARLIER):
-        record(named, 1 + number, State.SUCCEEDED)
-    asked: list[int] = []
-    listed = named.clockwork.executions.list
+    for number in range(waiting):
+        record(named, number, State.PENDING, "b1", WAITS)
+    assert goes(named, fire(named, 200))
 
-    def counting(job_id: str, limit: int, before: str | None) -> object:
-        asked.append(limit)
-        return listed(job_id, limit, before)
 
-    named.clockwork.executions.list = counting  # type: ignore[method-assign, assignment]
-    assert may_be_let_through(named.clockwork.world, fire(named, 20))
-    assert asked == [EARLIER]
-    for number in range(MOST_EARLIER + MORE_EARLIER):
-        record(named, 100 + number, State.SKIPPED)
+def test_of_an_ordered_job_what_waits_lies_behind_and_what_is_claimed_counts() -> None:
+    named = Named(overlap="skip", ordering_key="k", sequence=1)
+    record(named, 10, State.FAILED)
+    assert goes(named, fire(named, 20))
+    record(named, 5, State.RUNNING)
+    named.clockwork.turnstiles.stored.clear()
+    assert not goes(named, fire(named, 30))
+
+
+def test_a_look_reads_many_records_once_and_the_next_one_goes_on_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = overlapping()
+    for number in range(2 * MOST_READ + 500):
+        record(named, number, State.SUCCEEDED)
+    asked = reads_of(named, monkeypatch)
+    last = fire(named, 5_000)
+    assert [why_not(named, last) for _ in range(3)] == [NOT_KNOWN, NOT_KNOWN, None]
+    assert asked == [FIRST_READ, MOST_READ] * 3
+    record(named, 5_000, State.SUCCEEDED)
     asked.clear()
-    assert may_be_let_through(named.clockwork.world, fire(named, 5_000))
-    assert asked == [EARLIER, *[MORE_EARLIER] * (MOST_EARLIER // MORE_EARLIER)]
+    assert why_not(named, fire(named, 5_001)) is None
+    assert asked == [FIRST_READ]
+
+
+def test_to_ask_without_a_claim_gets_on_as_well() -> None:
+    named = overlapping()
+    for number in range(MOST_READ + 500):
+        record(named, number, State.SUCCEEDED)
+    last = fire(named, 5_000)
+    assert [may_be_let_through(named.clockwork.world, last, named.job) for _ in range(2)] == [False, True]
+
+
+@pytest.mark.parametrize("is_noted", [True, False], ids=["the change noted it", "the change died before"])
+def test_what_had_begun_before_its_job_became_skip_holds_back_all_that_begins_since(is_noted: bool) -> None:
+    named = overlapping()
+    old = record(named, 10, State.FAILED)
+    for number in range(30):
+        record(named, 20 + number, State.SUCCEEDED)
+    later = record(named, 55, State.RUNNING)
+    job = since(named, 60)
+    # It was `overlap: skip` before, and let others through.
+    named.clockwork.turnstiles.put(None, turned(named.job, None, later.execution_id, 0, through=old.execution_id))
+    if is_noted:
+        note_ended(named.clockwork.world, job, [later, old])
+        noted = stile(named)
+        assert noted is not None
+        assert (noted.ended_before, noted.skips_from, noted.last) == (old.execution_id, 2, old.execution_id)
+    backfilled = run_of(job, named.start + 5_000, named.start + 70_000, "b1")
+    assert [why_not(named, one, job) for one in (fire(named, 70), backfilled)] == [UNDER_WAY] * 2
+    end(named, old)
+    assert [why_not(named, one, job) for one in (fire(named, 70), backfilled)] == [UNDER_WAY] * 2
+    end(named, later)
+    assert goes(named, fire(named, 70), job)
+
+
+def test_of_two_that_wait_for_their_retries_the_one_that_is_due_first_goes() -> None:
+    named = overlapping()
+    record(named, 10, State.FAILED)
+    record(named, 20, State.FAILED)
+    job = since(named, 25)
+    assert why_not(named, fire(named, 20), job) == UNDER_WAY
+    assert goes(named, fire(named, 10), job)
+
+
+def test_what_is_noted_once_is_not_noted_again() -> None:
+    named, job = overlapping(), since(overlapping(), 60)
+    note_ended(named.clockwork.world, job, [])
+    noted = stile(named)
+    note_ended(named.clockwork.world, job, [record(named, 10, State.FAILED)])
+    assert stile(named) is noted
+    assert noted is not None
+    assert goes(named, fire(named, 70), job)
+
+
+def test_an_outage_of_the_table_leaves_it_to_the_looks(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    named = overlapping()
+    old = record(named, 10, State.FAILED)
+    job = since(named, 60)
+
+    def unavailable(_: str) -> object:
+        raise Unavailable("no answer")
+
+    with monkeypatch.context() as out, caplog.at_level(logging.WARNING):
+        out.setattr(named.clockwork.turnstiles, "get", unavailable)
+        note_ended(named.clockwork.world, job, [old])
+    assert "left to the looks" in caplog.text
+    assert why_not(named, fire(named, 70), job) == UNDER_WAY
+
+
+def test_a_turnstile_that_cannot_be_read_is_made_anew_of_all_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = overlapping()
+    running = record(named, 50, State.RUNNING)
+    monkeypatch.setattr(named.clockwork.turnstiles, "get", lambda _: (None, None if stile(named) is None else "odd"))
+    monkeypatch.setitem(named.clockwork.turnstiles.stored, named.job.job_id, Turnstile(job_id="damaged"))
+    monkeypatch.setattr(named.clockwork.turnstiles, "put", lambda found, after: found == "odd")
+    # It may have named what is due later and runs, so that counts.
+    assert why_not(named, fire(named, 20)) == UNDER_WAY
+    end(named, running)
+    assert why_not(named, fire(named, 20)) is None
+
+
+def test_of_two_that_look_at_once_one_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = overlapping()
+    put = named.clockwork.turnstiles.put
+    other = record(named, 20, State.RUNNING)
+
+    def overtaken(found: object, after: Turnstile) -> bool:
+        monkeypatch.undo()
+        assert put(found, turned(named.job, None, "", 0, through=other.execution_id))
+        return put(found, after)
+
+    monkeypatch.setattr(named.clockwork.turnstiles, "put", overtaken)
+    assert why_not(named, fire(named, 10)) == UNDER_WAY

@@ -249,14 +249,14 @@ def test_a_record_that_cannot_be_read_where_overlaps_are_looked_for_fails_its_me
     clockwork = named.clockwork
     clockwork.poll_all()
     clockwork.clock.advance(10_000)
-    listed = clockwork.executions.list
+    between = clockwork.executions.between
 
-    def list_some(job_id: str, limit: int, before: str | None) -> Any:
+    def read_some(job_id: str, *stretch: Any) -> Any:
         if job_id == named.job.job_id:
             raise Undecodable("damaged")
-        return listed(job_id, limit, before)
+        return between(job_id, *stretch)
 
-    monkeypatch.setattr(clockwork.executions, "list", list_some)
+    monkeypatch.setattr(clockwork.executions, "between", read_some)
     assert len(clockwork.deliver_visible().failed_messages) == 1
     assert {delivery.job_id for delivery in clockwork.targets.delivered} <= {other.job_id}
 

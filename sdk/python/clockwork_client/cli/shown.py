@@ -43,5 +43,6 @@ def show_job(state: State, found: results.Job) -> None:
             ("goes on", found.goes_on_count),
             ("ended", found.ended_count),
             ("released", found.released_count),
+            ("key used by", found.replaced_by),
         ]
     )

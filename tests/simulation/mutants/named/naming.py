@@ -49,6 +49,44 @@ _LOOKS = (
 
 NAMING = (
     Mutant(
+        "what a pause of its job held back is late from the resume on",
+        "domain/releases.py",
+        (
+            (
+                "        return started_at - self.occurrence.late_since\n",
+                "        return started_at - self.occurrence.due_since\n",
+            ),
+        ),
+        "I3",
+        scene="held_back",
+    ),
+    Mutant(
+        "the wait for a pause of its job is not told",
+        "domain/fires/chains.py",
+        (("        waited=None if held_from is None else Waited(pause=job.asked_at - held_from),\n", ""),),
+        "I3",
+        tests="tests/unit/flows/named/test_lateness_of_fires.py",
+    ),
+    Mutant(
+        "a redrive is late from the pause on that held its first fire back",
+        "domain/lifecycle/redrives.py",
+        (("created_at=now, held_from=None, record", "created_at=now, record"),),
+        "I3",
+        tests="tests/unit/flows/named/test_lateness_of_fires.py",
+    ),
+    Mutant(
+        "a change of bounds in a pause makes what the pause holds back begin anew",
+        "domain/named/changes.py",
+        (
+            (
+                "        is_held_on = kind not in (Retiming.MOVE, Retiming.BEAT) and job.paused_at is not None\n",
+                "        is_held_on = False\n",
+            ),
+        ),
+        "I3",
+        tests="tests/unit/flows/named/test_lateness_of_fires.py",
+    ),
+    Mutant(
         "the deliverer looks first and claims then",
         "flows/deliver/deliver.py",
         ((_LOOK, _LOOKED), (_CLAIM, _LOOKS)),

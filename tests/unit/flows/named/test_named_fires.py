@@ -19,7 +19,7 @@ from clockwork.domain.ids import ExecutionId
 from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.keys import END, edge_key
 from clockwork.domain.named.changes import paused, resumed
-from clockwork.domain.named.overlaps import last_through, last_through_ref
+from clockwork.domain.named.overlaps import turned
 from clockwork.domain.named_jobs import JobState, Pointer, occurrence_of
 from clockwork.domain.recurrence import Fire, Recurrence
 from clockwork.domain.releases import Delivery, Release
@@ -141,12 +141,14 @@ def test_to_look_for_an_overlap_takes_two_reads_of_each_fire(monkeypatch: pytest
         reads.append(name)
         return read(*args)
 
-    for name in ("find", "list", "get"):
+    turnstiles = named.clockwork.turnstiles
+    for name in ("find", "list", "get", "between"):
         monkeypatch.setattr(executions, name, partial(counted, name, getattr(executions, name)))
+    monkeypatch.setattr(turnstiles, "get", partial(counted, "turnstile", turnstiles.get))
     named.run(5)
     for fire in range(1, 5):
         assert named.run(10) == [10.0 * fire]
-        assert Counter(reads) == {"find": fire, "list": fire}
+        assert Counter(reads) == {"turnstile": fire, "between": fire}
 
 
 def test_two_fires_that_start_out_of_order_do_not_overlap() -> None:
@@ -177,11 +179,11 @@ def test_what_was_let_through_and_whose_deliverer_died_finds_its_own_name() -> N
     execution_id = str(ExecutionId(job_id, named.start + 10_000, "0"))
     (release,) = [one for m in named.clockwork.queue.messages.values() for one in decode_message(m.body)]
     assert release.execution_id == execution_id
-    named.clockwork.executions.save([(None, last_through(release, None, named.start * 2))])
+    named.clockwork.turnstiles.put(None, turned(named.job, None, "", named.start * 2, through=execution_id))
     assert named.run(20) == [10.0]
 
 
-@pytest.mark.parametrize(("skipped", "looks"), [(9, 1), (15, 2), (130, 3)])
+@pytest.mark.parametrize(("skipped", "looks"), [(9, 1), (15, 1), (130, 1)])
 def test_an_execution_is_found_under_way_however_many_were_skipped_for_it(
     monkeypatch: pytest.MonkeyPatch, skipped: int, looks: int
 ) -> None:
@@ -192,16 +194,16 @@ def test_an_execution_is_found_under_way_however_many_were_skipped_for_it(
     named.clockwork.targets._answer = lambda d: next(answers, None) or succeed(d)
     named.run(10 * skipped + 5)
     # It was let through before its job became `overlap: skip`, so nothing names it.
-    assert named.clockwork.executions._records.pop(last_through_ref(named.job.job_id))
+    assert named.clockwork.turnstiles.stored.pop(named.job.job_id)
     pages: list[object] = []
-    look = named.clockwork.executions.list
+    look = named.clockwork.executions.between
 
     def counting(*asked: Any) -> object:
         pages.append(asked)
         return look(*asked)
 
     with monkeypatch.context() as counted:
-        counted.setattr(named.clockwork.executions, "list", counting)
+        counted.setattr(named.clockwork.executions, "between", counting)
         named.run(10)
     assert len(pages) == looks
     named.run(10)

@@ -145,6 +145,8 @@ class Occurrence(msgspec.Struct, frozen=True, tag="once", rename="camel", omit_d
     on_failure: Target | None = None
     #: Its attempts end by callback; None: with the target's answer.
     completion: Completion | None = None
+    #: Since when (ms) a pause of its job held it back, which ended at `created_at`. It was late from then on.
+    held_from: int | None = None
     #: It has no payload, and of an HTTP target the host alone: the row of its named job has the rest.
     is_hint: bool = False
 
@@ -158,6 +160,11 @@ class Occurrence(msgspec.Struct, frozen=True, tag="once", rename="camel", omit_d
     def due_since(self) -> int:
         """The earliest instant (ms) at which it could be delivered: a client may ask for an instant in the past."""
         return max(self.due_at, self.created_at)
+
+    @property
+    def late_since(self) -> int:
+        """From when on (ms) it is late: its due instant, or when it was asked for if that came later."""
+        return self.due_since if self.held_from is None else self.held_from
 
     @property
     def is_reported(self) -> bool:

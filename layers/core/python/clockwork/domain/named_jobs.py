@@ -75,6 +75,8 @@ class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     #: When its schedule last began or was resumed (ms). Age and relevancy window of a fire count from there at least,
     #: and every fire of the chain that is due by then is delivered, however late it is read.
     asked_at: int
+    #: When its schedule as it is now was asked for (ms), pauses aside: lateness counts from there at least. None: then.
+    begun_at: int | None = None
     #: The latest boundary of its changes (ms), which divides what is due before a change from what is due after it.
     #: Boundaries never go back, though the clocks of two callers differ.
     boundary_at: int = 0
@@ -83,6 +85,10 @@ class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     #: Fires of the chain that are due before this (ms) were missed in a pause, and stay undelivered.
     skips_until: int = 0
     closings: tuple[Closing, ...] = ()
+    #: The revision with which the job became `overlap: skip`, and its boundary (ms): what began before is not named by
+    #: its turnstile. 0: it was created so, or never was.
+    skips_from: int = 0
+    skips_from_at: int = 0
     reason: str | None = None
     #: Of a client that was deleted: when (ms) TTL may delete the tombstone. 0: never.
     expires_at: int = 0
@@ -96,6 +102,16 @@ class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     def stamp(self) -> str:
         """The text by which a store tells this row from every other one of the key."""
         return f"{self.incarnation}.{self.revision}"
+
+    @property
+    def begun_since(self) -> int:
+        """When its schedule as it is now was asked for (ms), pauses aside."""
+        return self.asked_at if self.begun_at is None else self.begun_at
+
+    def held_from(self, due_at: int) -> int | None:
+        """Since when (ms) a pause that has ended held back the fire that is due at `due_at`; None if none did."""
+        since = max(due_at, self.begun_since)
+        return since if since < self.asked_at else None
 
     @property
     def is_alive(self) -> bool:
@@ -157,12 +173,30 @@ class Pointer(msgspec.Struct, frozen=True, tag="pointer", rename="camel", omit_d
         return own == (JobState.ACTIVE, self.series, partition_id)
 
 
+class Turnstile(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What is kept of a job's executions while it is `overlap: skip`, changed by compare-and-set.
+
+    `last`: the executionId that was let through last. `ended_before`: what lies before this executionId is not under
+    way; empty: nothing is known. That counts while `skips_from` is the revision with which the job became `skip`.
+    """
+
+    job_id: str
+    last: str | None = None
+    ended_before: str = ""
+    skips_from: int = 0
+    #: How many times it was written: no two of them are the same.
+    revision: int = 1
+    #: When TTL may delete it (ms). Without it the records tell what is under way.
+    expires_at: int = 0
+
+
 def occurrence_of(job: NamedJob, due_at: int, asked_at: int | None = None) -> Occurrence:
     """The occurrence of the job that is due at `due_at` (ms), with all that its delivery needs. It is recorded.
 
     `asked_at`: when it was asked for (ms), if not with the schedule.
     """
     definition = job.definition
+    held_from = job.held_from(due_at) if asked_at is None else None
     return Occurrence(
         client_id=job.client_id,
         due_at=due_at,
@@ -179,4 +213,5 @@ def occurrence_of(job: NamedJob, due_at: int, asked_at: int | None = None) -> Oc
         sequence=definition.sequence or 0,
         on_failure=definition.on_failure,
         completion=definition.completion,
+        held_from=held_from,
     )

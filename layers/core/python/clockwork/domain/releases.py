@@ -103,7 +103,7 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
 
     def lateness_ms(self, started_at: int) -> int:
         """How late a first attempt began (ms): after its due instant, or its create or redrive if that came later."""
-        return started_at - self.occurrence.due_since
+        return started_at - self.occurrence.late_since
 
     def put_off(self, cause: Cause, now: int, run_at: int, **more: Any) -> Release:
         """The release for `run_at` (ms) or its own if that is later, for a cause that is met at `now`.

@@ -23,7 +23,7 @@ from clockwork.domain.errors import (
     readable,
 )
 from clockwork.domain.executions import Execution
-from clockwork.domain.ids import AnonymousJob, InvalidId, JobId
+from clockwork.domain.ids import AnonymousJob, InvalidId, JobId, NamedJobId
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.ownership import is_of_client_since
 from clockwork.domain.named_jobs import NamedJob
@@ -148,14 +148,35 @@ def get_jobs(world: World, job_refs: Iterable[tuple[str, str]]) -> Jobs:
 
 def get_named(world: World, caller: Caller, job_id: str) -> NamedJob:
     """The named job with this id, tombstones included. Raises JobNotFound, or NotNamed for an anonymous job's id."""
+    job = find_life(world, caller, job_id)
+    if isinstance(job, FormerLife):
+        raise JobNotFound(job_id)
+    return job
+
+
+class FormerLife(msgspec.Struct, frozen=True):
+    """A deleted job whose key is another job's by now, so that its records alone tell of it.
+
+    `successor`: the job that has the key now, or a tombstone of it.
+    """
+
+    job_ref: NamedJobId
+    successor: NamedJob
+
+
+def find_life(world: World, caller: Caller, job_id: str) -> NamedJob | FormerLife:
+    """The life of a key that has this id, also after the key was used again. Raises JobNotFound and NotNamed."""
     job_ref = _decode(job_id)
     if isinstance(job_ref, AnonymousJob):
         get_kept_job(world, caller, job_id)
         raise NotNamed("an anonymous job is its instant: cancel it and create another")
     job = get_by_key(world, job_ref.client_id, job_ref.job_key)
-    if job is None or job.incarnation != job_ref.incarnation or not caller.may_act_for(job.client_id):
+    if job is None or job.incarnation < job_ref.incarnation or not caller.may_act_for(job.client_id):
         raise JobNotFound(job_id)
-    if job.created_at < _since(world, caller, job.client_id):
+    since_at = _since(world, caller, job.client_id)
+    if job.incarnation > job_ref.incarnation > since_at:
+        return FormerLife(job_ref, job)
+    if job.incarnation != job_ref.incarnation or job.created_at < since_at:
         raise JobNotFound(job_id)
     return job
 

@@ -74,6 +74,10 @@ class HardenedExecutions:
         """As the port says."""
         return self._inner.list(job_id, limit, before)
 
+    def between(self, job_id: str, first: str, last: str, limit: int) -> Sequence[Execution]:
+        """As the port says."""
+        return self._inner.between(job_id, first, last, limit)
+
     def dead(self, client_id: str, limit: int, behind: str | None, *, oldest_first: bool = False) -> DeadPage:
         """As the port says."""
         return self._inner.dead(client_id, limit, behind, oldest_first=oldest_first)

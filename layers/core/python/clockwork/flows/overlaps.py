@@ -1,77 +1,156 @@
-"""`overlap: skip`: whether an execution of a job is let through, as no other one of it is under way."""
+"""`overlap: skip`: whether an execution of a job is let through, as no other one of it is under way.
+
+How it fails. Whoever dies behind the turnstile finds its own name when its message comes back. Of two that look at
+once, one replaces the turnstile and the other one looks anew. If the change that made the job `overlap: skip` dies
+before it tells how far back all have ended, the looks find out, a bounded number of records each: until then what is
+not known counts as under way. The same holds for a turnstile that was damaged or has expired.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 
-from clockwork.domain.errors import Unavailable, Undecodable, readable
-from clockwork.domain.executions import WAITING, Execution, State
+import msgspec
+
+from clockwork.domain.errors import Undecodable, readable
+from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.lifecycle.attempts import is_claimed
-from clockwork.domain.named.overlaps import last_through, last_through_ref, waits_for_others
+from clockwork.domain.named.overlaps import NOT_KNOWN, UNDER_WAY, begun_by, stretch_of, turned, waits_for_others
+from clockwork.domain.named_jobs import NamedJob, Turnstile
 from clockwork.domain.releases import Release
+from clockwork.flows.outages import tolerated
 from clockwork.flows.world import World
 
-#: So many executions before one's own are read to tell whether one is still under way: at first, each time after that,
-#: and at most.
-EARLIER = 10
-MORE_EARLIER = 100
-MOST_EARLIER = 1_000
+log = logging.getLogger(__name__)
+
+#: So many executions a look reads at first, and so many more if it finds none under way among these.
+FIRST_READ = 10
+MOST_READ = 1_000
 
 
-def is_let_through(world: World, release: Release, replans: Iterator[int]) -> bool:
-    """Whether no other execution of the release's job is under way; if so, the release is let through, and named.
+class _Seen(msgspec.Struct, frozen=True):
+    """What a look has found: why the execution is not let through, if so, and before what all have ended.
 
-    One record names the execution that was let through last, replaced by compare-and-set: so of two that start at once,
-    or out of order, one goes. It is never unlocked. If the deliverer dies behind it, its next message finds its own
-    name. `replans`: the replans that are left. Raises Unavailable, and NewerFormat. An execution that no version wrote
-    is not under way.
+    `is_long`: it read many records, so that the next look is to go on from there.
+    """
+
+    why_not: str | None
+    ended_before: str
+    is_long: bool = False
+
+
+def why_not_through(world: World, release: Release, job: NamedJob, replans: Iterator[int]) -> str | None:
+    """Why the release is not let through; None if it is: no other execution of its job is under way, and it is named.
+
+    `replans`: the replans that are left. Raises Unavailable, and NewerFormat. An execution that no version wrote is not
+    under way.
     """
     while True:
-        last = world.executions.find(*last_through_ref(release.job_id))
-        if last is not None and last.reason == release.execution_id:
-            return True
-        if _is_another_under_way(world, release, last):
-            return False
-        through = last_through(release, last, world.execution_expires_at(world.clock.now()))
-        saved = world.executions.save([(last, through)])[0]
-        if saved.unavailable is not None:
-            raise Unavailable(saved.unavailable)
-        if saved.ok:
-            return True
+        stile, found = world.turnstiles.get(job.job_id)
+        if stile is not None and stile.last == release.execution_id:
+            return None
+        seen = _look(world, release, job, stile, is_lost=stile is None and found is not None)
+        if seen.why_not is not None:
+            _keep(world, job, stile, found, seen)
+            return seen.why_not
+        if world.turnstiles.put(found, turned(job, stile, seen.ended_before, _expires_at(world), release.execution_id)):
+            return None
         next(replans)
 
 
-def may_be_let_through(world: World, release: Release) -> bool:
-    """Whether `is_let_through` would say yes now. It costs two reads, and names nothing."""
-    last = world.executions.find(*last_through_ref(release.job_id))
-    if last is not None and last.reason == release.execution_id:
+def may_be_let_through(world: World, release: Release, job: NamedJob) -> bool:
+    """Whether `why_not_through` would find nothing now. It names nobody."""
+    stile, found = world.turnstiles.get(job.job_id)
+    if stile is not None and stile.last == release.execution_id:
         return True
-    return not _is_another_under_way(world, release, last)
+    seen = _look(world, release, job, stile, is_lost=stile is None and found is not None)
+    if seen.why_not is not None:
+        _keep(world, job, stile, found, seen)
+    return seen.why_not is None
 
 
-def _is_another_under_way(world: World, release: Release, last: Execution | None) -> bool:
-    earlier = world.executions.list(release.job_id, EARLIER, release.execution_id)
-    return _is_last_under_way(world, release, last, earlier) or _is_earlier_under_way(world, release, earlier)
+def note_ended(world: World, job: NamedJob, under_way: Sequence[Execution]) -> None:
+    """Tell the turnstile how far back all have ended, given everything of the job that has not.
 
-
-def _is_under_way(world: World, release: Release, other: Execution) -> bool:
-    """Whether another execution stands in the way of the release: it is claimed, or waits.
-
-    Whatever waits of an ordered job comes behind the release, which is the head of their order. If that waited for it
-    in turn, neither would ever go.
+    Call this after the row of a job was written that became `overlap: skip`. Whatever had begun before has its record
+    by then. An outage leaves it to the looks.
     """
-    is_behind = release.occurrence.ordering_key is not None
-    return is_claimed(other, world.clock.now()) or (other.state in WAITING and not is_behind)
+    with tolerated(world, log, "left to the looks: %s", {"action": "overlap_not_noted", "jobId": job.job_id}):
+        stile, found = world.turnstiles.get(job.job_id)
+        if stile is not None and stile.skips_from == job.skips_from:
+            return
+        now, is_ordered = world.clock.now(), job.definition.ordering_key is not None
+        oldest = sorted(under_way, key=lambda one: one.execution_id)
+        ended = _ended_before(oldest, "", begun_by(job), now, is_ordered=is_ordered)
+        world.turnstiles.put(found, turned(job, stile, ended, _expires_at(world)))
 
 
-def _is_last_under_way(world: World, release: Release, last: Execution | None, earlier: Sequence[Execution]) -> bool:
-    """Whether the execution that was let through last has not ended. It is mostly among the `earlier` ones."""
-    if last is None or last.reason is None:
+def _keep(world: World, job: NamedJob, stile: Turnstile | None, found: object, seen: _Seen) -> None:
+    """Keep how far a look came that read much. Whoever loses to another look has read in vain."""
+    if seen.is_long:
+        world.turnstiles.put(found, turned(job, stile, seen.ended_before, _expires_at(world)))
+
+
+def _look(world: World, release: Release, job: NamedJob, stile: Turnstile | None, *, is_lost: bool) -> _Seen:
+    own_id, now, is_ordered = release.execution_id, world.clock.now(), release.occurrence.ordering_key is not None
+    stretch = stretch_of(own_id, job, stile, is_lost=is_lost)
+    is_met = False
+
+    def read(first: str, limit: int) -> Sequence[Execution]:
+        nonlocal is_met
+        page = world.executions.between(job.job_id, first, stretch.last, limit)
+        is_met = is_met or any(_is_in_the_way(one, own_id, now, is_ordered=is_ordered) for one in page)
+        return page
+
+    found = [] if stretch.is_empty else list(read(stretch.first, FIRST_READ))
+    is_met = is_met or _is_last_under_way(world, release, stile, found, now)
+    more, is_long = len(found) == FIRST_READ, False
+    if more and not is_met:
+        rest = read(found[-1].execution_id, MOST_READ)
+        found, more, is_long = [*found, *rest], len(rest) == MOST_READ, True
+    otherwise = found[-1].execution_id if more else max(stretch.first, stretch.last)
+    ended = _ended_before(found, own_id, otherwise, now, is_ordered=is_ordered)
+    why_not = UNDER_WAY if is_met else NOT_KNOWN if more else None
+    return _Seen(why_not, ended, is_long)
+
+
+def _is_last_under_way(
+    world: World, release: Release, stile: Turnstile | None, found: Sequence[Execution], now: int
+) -> bool:
+    """Whether the execution that was let through last has not ended. It is mostly among those that were `found`."""
+    if stile is None or stile.last is None:
         return False
-    named = next((one for one in earlier if one.execution_id == last.reason), None)
     # One that is due later is not: it was started out of order, by hand or in a backfill.
-    named = named or _found(world, release.job_id, last.reason)
-    return named is not None and _is_under_way(world, release, named)
+    named = next((one for one in found if one.execution_id == stile.last), None)
+    named = named or _found(world, release.job_id, stile.last)
+    return named is not None and _is_under_way(named, now, is_ordered=release.occurrence.ordering_key is not None)
+
+
+def _is_under_way(other: Execution, now: int, *, is_ordered: bool) -> bool:
+    """Whether an execution is claimed, or waits.
+
+    One that waits for others was not let through, so nobody has to wait for it. Whatever waits of an ordered job lies
+    behind the head of their order: if that waited for it in turn, neither would ever go.
+    """
+    waits = other.state in WAITING and not is_ordered and not waits_for_others(other)
+    return is_claimed(other, now) or waits
+
+
+def _is_in_the_way(other: Execution, execution_id: str, now: int, *, is_ordered: bool) -> bool:
+    """Whether an execution is not let through because of the other one.
+
+    Of two that both wait, the one that is due first goes: or neither would.
+    """
+    if other.execution_id == execution_id or not _is_under_way(other, now, is_ordered=is_ordered):
+        return False
+    return other.execution_id < execution_id or is_claimed(other, now)
+
+
+def _ended_before(found: Sequence[Execution], own_id: str, otherwise: str, now: int, *, is_ordered: bool) -> str:
+    """Before which executionId nothing is under way but `own_id`, given what was found, oldest first."""
+    stays = (one.execution_id for one in found if _is_under_way(one, now, is_ordered=is_ordered))
+    return next((execution_id for execution_id in stays if execution_id != own_id), otherwise)
 
 
 def _found(world: World, job_id: str, execution_id: str) -> Execution | None:
@@ -80,18 +159,5 @@ def _found(world: World, job_id: str, execution_id: str) -> Execution | None:
     return None if isinstance(stored, Undecodable) else readable(stored)
 
 
-def _is_earlier_under_way(world: World, release: Release, earlier: Sequence[Execution]) -> bool:
-    """Whether an earlier execution has not ended: one that was let through before the job became `overlap: skip`."""
-    at_once = looked_at = EARLIER
-    while not any(_is_under_way(world, release, one) and not waits_for_others(one) for one in earlier):
-        if len(earlier) < at_once or not _may_hide_one(earlier[-1]) or looked_at >= MOST_EARLIER:
-            return False
-        # Executions that were skipped since then, or wait, may hide the running one because of which they do.
-        at_once = MORE_EARLIER
-        earlier = world.executions.list(release.job_id, at_once, earlier[-1].execution_id)
-        looked_at += at_once
-    return True
-
-
-def _may_hide_one(execution: Execution) -> bool:
-    return execution.state is State.SKIPPED or waits_for_others(execution)
+def _expires_at(world: World) -> int:
+    return world.execution_expires_at(world.clock.now())

@@ -70,6 +70,7 @@ class World:
     clients: ports.Clients
     pools: ports.Pools
     checkpoints: ports.Checkpoints
+    turnstiles: ports.Turnstiles
     workers: ports.Workers
     key_rows: ports.KeyRows
     regulation: ports.Regulation

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import DeadPage, Execution
+from clockwork.domain.named_jobs import Turnstile
 from clockwork.domain.pools.checkpoint import Checkpoint
 from clockwork.domain.pools.presence import Present
 from clockwork.ports import Saved
@@ -39,6 +40,10 @@ class MemoryExecutions:
         ids = sorted((e for j, e in self._records if j == job_id and (before is None or e < before)), reverse=True)
         return [self._records[job_id, execution_id] for execution_id in ids[:limit]]
 
+    def between(self, job_id: str, first: str, last: str, limit: int) -> Sequence[Execution]:
+        ids = sorted(e for j, e in self._records if j == job_id and first <= e <= last)
+        return [self._records[job_id, execution_id] for execution_id in ids[:limit]]
+
     def dead(self, client_id: str, limit: int, behind: str | None, *, oldest_first: bool = False) -> DeadPage:
         dead = {one.attention_key: one for one in self.all() if one.client_id == client_id and one.needs_attention}
         ordered = sorted(dead, reverse=not oldest_first)
@@ -50,6 +55,24 @@ class MemoryExecutions:
     def all(self) -> Sequence[Execution]:
         """Every record, for tests and audits."""
         return list(self._records.values())
+
+
+class MemoryTurnstiles:
+    """`ports.Turnstiles` in plain Python."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, Turnstile] = {}
+
+    def get(self, job_id: str) -> tuple[Turnstile | None, object]:
+        stored = self.stored.get(job_id)
+        return stored, stored
+
+    def put(self, found: object, after: Turnstile) -> bool:
+        stored = self.stored.get(after.job_id)
+        if stored not in (found, after):
+            return False
+        self.stored[after.job_id] = after
+        return True
 
 
 class MemoryCheckpoints:

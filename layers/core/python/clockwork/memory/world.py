@@ -20,7 +20,7 @@ from clockwork.flows.timeline.shards import all_shards
 from clockwork.flows.world import World
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows, MemoryPools, MemoryTicketKeys
 from clockwork.memory.clock import MemoryClock, SeededRandom
-from clockwork.memory.executions import MemoryCheckpoints, MemoryExecutions, MemoryWorkers
+from clockwork.memory.executions import MemoryCheckpoints, MemoryExecutions, MemoryTurnstiles, MemoryWorkers
 from clockwork.memory.jobs import MemoryJobs
 from clockwork.memory.ordered_queue import MemoryOrderedQueue
 from clockwork.memory.outboxes import MemoryDeadLetters, MemoryNotices
@@ -66,6 +66,7 @@ class MemoryClockwork:
         self.clients = MemoryClients()
         self.pools = MemoryPools()
         self.checkpoints = MemoryCheckpoints()
+        self.turnstiles = MemoryTurnstiles()
         self.workers = MemoryWorkers()
         self.notices = MemoryNotices()
         self.regulation = MemoryRegulation()
@@ -92,6 +93,7 @@ class MemoryClockwork:
                 clients=self.clients,
                 pools=self.pools,
                 checkpoints=self.checkpoints,
+                turnstiles=self.turnstiles,
                 workers=self.workers,
                 key_rows=MemoryKeyRows(),
                 regulation=self.regulation,

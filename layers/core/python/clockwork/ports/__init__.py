@@ -36,6 +36,7 @@ from clockwork.ports.tables import (
     Timeline,
     Trail,
 )
+from clockwork.ports.turnstiles import Turnstiles
 
 __all__ = [
     "Backlog",
@@ -67,5 +68,6 @@ __all__ = [
     "TicketKeys",
     "Timeline",
     "Trail",
+    "Turnstiles",
     "Workers",
 ]

@@ -117,6 +117,12 @@ class Executions(Protocol):
         NewerFormat.
         """
 
+    def between(self, job_id: str, first: str, last: str, limit: int) -> Sequence[Execution]:
+        """A job's executions between two executionIds, both included, oldest first (ascending), at most `limit`.
+
+        Fewer than `limit` are all. A record that no version wrote is left out, and told in the log. Raises NewerFormat.
+        """
+
     def dead(self, client_id: str, limit: int, behind: str | None, *, oldest_first: bool = False) -> DeadPage:
         """A client's executions that need attention, by `attention_key`, those behind `behind` if given.
 

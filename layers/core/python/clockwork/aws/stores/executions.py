@@ -1,21 +1,28 @@
-"""The executions table in DynamoDB: one item per record, replaced whole by compare-and-set on its revision."""
+"""The executions table in DynamoDB: one item per record, replaced whole by compare-and-set on its revision.
+
+The turnstiles of named jobs lie there as well, each in a partition of its own, which no list of executions reads.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
 
-from clockwork.aws.errors import ConditionFailed, answer_of
+from clockwork.aws.errors import ConditionFailed, answer_of, held
 from clockwork.aws.plane.plane import Outcome
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, seconds, written
 from clockwork.domain.errors import NewerFormat, Unavailable, Unreadable
 from clockwork.domain.executions import DeadPage, Execution
+from clockwork.domain.named_jobs import Turnstile
 from clockwork.domain.storage.codec import decode, encode
 from clockwork.domain.timeline import NEVER
 from clockwork.ports import Saved
 
 log = logging.getLogger(__name__)
+
+#: Prefix of the partition of a job's turnstile, in place of a jobId. No jobId holds a slash, so no record lies there.
+TURNSTILES = "turnstile/"
 
 #: The sparse index of the executions that need attention.
 ATTENTION = "attention"
@@ -67,6 +74,18 @@ class AwsExecutions:
                 return found
             wanted, before = limit - len(found), items[-1]["executionId"]["S"]
 
+    def between(self, job_id: str, first: str, last: str, limit: int) -> Sequence[Execution]:
+        found: list[Execution] = []
+        wanted = limit
+        while True:
+            items = self._table.query_all(job_id, wanted, between=(first, last)) if first <= last else []
+            records = [self._table.apart(_from_item, item) for item in items]
+            found += [record for record in map(_known, records) if record is not None]
+            if len(items) < wanted or len(found) >= limit:
+                return found
+            # No executionId lies between this key and the one with a space behind it.
+            wanted, first = limit - len(found), items[-1]["executionId"]["S"] + " "
+
     def dead(self, client_id: str, limit: int, behind: str | None, *, oldest_first: bool = False) -> DeadPage:
         """The keys come from the index; the records under these keys are then read from the table."""
         index_key = ("attentionClientId", "attentionKey")
@@ -76,6 +95,38 @@ class AwsExecutions:
         found = self._table.readable(_from_item, (items[key] for key in keys if key in items))
         following = places[-1]["attentionKey"]["S"] if len(places) == limit else None
         return DeadPage([execution for execution in found if execution.needs_attention], following)
+
+
+class AwsTurnstiles:
+    """`ports.Turnstiles` on a table with the key `jobId` / `executionId` and TTL on `expiresAt`.
+
+    An item is replaced if its attribute `turnstile` is what was read, whatever that holds: so one that is damaged is
+    replaced as every other one, and by one of two that find it.
+    """
+
+    def __init__(self, aws: Aws, table: str) -> None:
+        self._table = Table(aws, table, "jobId", "executionId")
+
+    def get(self, job_id: str) -> tuple[Turnstile | None, object]:
+        item = self._table.get(TURNSTILES + job_id, "last")
+        if item is None:
+            return None, None
+        stile = self._table.apart(_turnstile, item)
+        return None if isinstance(stile, Unreadable) else stile, item
+
+    def put(self, found: object, after: Turnstile) -> bool:
+        item = written(
+            jobId=TURNSTILES + after.job_id,
+            executionId="last",
+            turnstile=encode(after),
+            expiresAt=seconds(after.expires_at),
+        )
+        before = found.get("turnstile") if isinstance(found, dict) else None
+        if before is None:
+            done = held(self._table.put, item, "attribute_not_exists(#turnstile)")
+        else:
+            done = held(self._table.put, item, "#turnstile = :before", before=before)
+        return done or self.get(after.job_id)[0] == after
 
 
 def _item_or_fault(execution: Execution) -> Item | Exception:
@@ -138,3 +189,7 @@ def _known(record: Execution | Unreadable) -> Execution | None:
 
 def _from_item(item: Item) -> Execution:
     return decode(item["record"]["B"], Execution)
+
+
+def _turnstile(item: Item) -> Turnstile:
+    return decode(item["turnstile"]["B"], Turnstile)

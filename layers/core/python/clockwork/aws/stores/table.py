@@ -32,7 +32,7 @@ _TELL_WHAT_IS_STORED = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
 _ALIAS = re.compile(r"#(\w+)")
 
 
-def written(**values: str | int | bytes | frozenset[int]) -> Item:
+def written(**values: str | int | bytes | frozenset[int] | Mapping[str, Any]) -> Item:
     """The item with these attributes, as DynamoDB writes it."""
     return {name: _written(value) for name, value in values.items()}
 
@@ -290,9 +290,9 @@ def _expressions(values: Mapping[str, Any], **expressions: str) -> dict[str, Any
     return request
 
 
-def _written(value: str | int | bytes | frozenset[int]) -> Mapping[str, Any]:
-    if isinstance(value, str):
-        return {"S": value}
-    if isinstance(value, int):
-        return {"N": str(value)}
-    return {"B": value} if isinstance(value, bytes) else {"NS": [str(number) for number in sorted(value)]}
+def _written(value: str | int | bytes | frozenset[int] | Mapping[str, Any]) -> Mapping[str, Any]:
+    if isinstance(value, frozenset):
+        return {"NS": [str(number) for number in sorted(value)]}
+    if isinstance(value, Mapping):
+        return value  # as DynamoDB writes it
+    return {"S": value} if isinstance(value, str) else {"B": value} if isinstance(value, bytes) else {"N": str(value)}

@@ -17,6 +17,7 @@ from clockwork.domain.fires.timings import Timing
 from clockwork.domain.named_jobs import Backfill, NamedJob, Pointer, occurrence_of
 from clockwork.domain.recurrence import Fire, Work, next_occurrence
 from clockwork.domain.releases import Release
+from clockwork.domain.waits import Waited
 
 #: So many missed fires are worked out one by one. The end of a longer stretch is found by halves, and its fires are
 #: counted by the day: an interval of a second has millions of them in a month.
@@ -109,10 +110,12 @@ def release_of(job: NamedJob, fire: Fire) -> Release:
 
 
 def release_at(job: NamedJob, due_at: int) -> Release:
-    """The release of the fire of the schedule that is due at `due_at` (ms)."""
+    """The release of the fire of the schedule that is due at `due_at` (ms). It tells the pause that held it back."""
+    held_from = job.held_from(due_at)
     return Release(
         job_id=job.job_id,
         occurrence=hint_of(occurrence_of(job, due_at)),
+        waited=None if held_from is None else Waited(pause=job.asked_at - held_from),
         run_at=due_at,
         revision=job.revision,
         partition_id=job.partition_id,

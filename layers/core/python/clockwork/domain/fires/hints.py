@@ -29,7 +29,8 @@ def completed(hint: Occurrence, job: NamedJob) -> Occurrence:
     """
     whole = occurrence_of(job, hint.due_at, hint.created_at)
     ordering_key = hint.ordering_key if not whole.is_reported else None
-    return msgspec.structs.replace(whole, ordering_key=ordering_key, sequence=hint.sequence, record=hint.record)
+    kept = {"sequence": hint.sequence, "record": hint.record, "held_from": hint.held_from}
+    return msgspec.structs.replace(whole, ordering_key=ordering_key, **kept)
 
 
 def _shadow(target: Target) -> Target:

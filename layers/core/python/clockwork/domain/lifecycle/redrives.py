@@ -62,7 +62,7 @@ def plan_redrive(
         return RedrivePlan(
             "it waits already", release=_release(stored, stored.occurrence, partition_id, revision, as_it_was)
         )
-    occurrence = msgspec.structs.replace(stored.occurrence, created_at=now, record="full")
+    occurrence = msgspec.structs.replace(stored.occurrence, created_at=now, held_from=None, record="full")
     waiting = stored.changed(
         state=State.PENDING,
         budget_from=stored.attempt,

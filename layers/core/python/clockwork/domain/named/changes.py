@@ -41,6 +41,7 @@ def changed(job: NamedJob, boundary_at: int, now: int, change: Change, home: Hom
         revision=job.revision + 1,
         changed_at=now,
         boundary_at=boundary_at,
+        begun_at=job.begun_since,
     )
     return change(known, boundary_at, home)
 
@@ -49,11 +50,14 @@ def replaced(definition: Definition, as_sent: bytes) -> Change:
     """The change to another definition, or to a shard that is not given up."""
 
     def make(job: NamedJob, boundary_at: int, home: Home) -> NamedJob:
-        after = msgspec.structs.replace(job, definition=definition, as_sent=as_sent)
+        after = _turned_to_skip(msgspec.structs.replace(job, definition=definition, as_sent=as_sent), job, boundary_at)
         kind, partition_id = retiming(job.definition, definition), home(definition)
         if kind is Retiming.SAME and partition_id == job.partition_id:
             return after
         after = msgspec.structs.replace(after, partition_id=partition_id, asked_at=boundary_at)
+        # The fires of the same beat that a pause holds back were asked for before.
+        is_held_on = kind not in (Retiming.MOVE, Retiming.BEAT) and job.paused_at is not None
+        after = after if is_held_on else msgspec.structs.replace(after, begun_at=boundary_at)
         if kind is Retiming.MOVE:
             return with_series(_moved(after))
         if kind is Retiming.BEAT:
@@ -61,6 +65,13 @@ def replaced(definition: Definition, as_sent: bytes) -> Change:
         return with_series(_bounded_anew(job, after, boundary_at))
 
     return make
+
+
+def _turned_to_skip(after: NamedJob, before: NamedJob, boundary_at: int) -> NamedJob:
+    """The job with the revision and boundary with which it became `overlap: skip`, if this change makes it so."""
+    if after.definition.overlap != "skip" or before.definition.overlap == "skip":
+        return after
+    return msgspec.structs.replace(after, skips_from=after.revision, skips_from_at=boundary_at)
 
 
 def _moved(after: NamedJob) -> NamedJob:

@@ -1,38 +1,66 @@
-"""`overlap: skip`: the record that names the execution of a job that was let through last.
+"""`overlap: skip`: the executions of a job are let through one at a time, each if no other one is under way.
 
-It lies beside the job's executions, under a jobId that no job has, so no list of executions shows it.
+A job's *turnstile* is what is kept of that: the execution that was let through last, and how far back all have ended.
+Whoever is let through is named there first. So what has begun since the job became `overlap: skip` is found by its
+name; what had begun before is found among the records from `ended_before` on. These may be many. So each look reads a
+bounded number of them, oldest first, and the turnstile keeps how far it came.
 """
 
 from __future__ import annotations
 
+import msgspec
+
 from clockwork.domain.executions import Execution, State
+from clockwork.domain.named_jobs import NamedJob, Turnstile
 from clockwork.domain.releases import Release
 
 #: The reason in the record of a backfilled fire that waits for another execution of its job to end.
 WAITS = "it waits until no other execution of its job is under way"
-#: The executionId of the record. No execution has one without a dot.
-LAST_THROUGH = "overlap"
+#: Why an execution is not let through.
+UNDER_WAY = "another execution of its job has not ended"
+NOT_KNOWN = "it is not known yet whether an older execution of its job has not ended"
 
 
-def last_through_ref(job_id: str) -> tuple[str, str]:
-    """Where the record of a job is."""
-    return f"{job_id}.{LAST_THROUGH}", LAST_THROUGH
+class Stretch(msgspec.Struct, frozen=True):
+    """The executionIds, both included, between which a look reads what it does not know to have ended."""
+
+    first: str
+    last: str
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to read."""
+        return self.first > self.last
 
 
-def last_through(release: Release, before: Execution | None, expires_at: int) -> Execution:
-    """The record once the release was let through, in place of the one `before`; its `reason` is the executionId."""
-    if before is not None:
-        return before.changed(reason=release.execution_id, due_at=release.occurrence.due_at, expires_at=expires_at)
-    job_id, execution_id = last_through_ref(release.job_id)
-    return Execution(
-        job_id=job_id,
-        execution_id=execution_id,
-        client_id=release.occurrence.client_id,
-        due_at=release.occurrence.due_at,
-        state=State.SUCCEEDED,
-        revision=1,
+def stretch_of(execution_id: str, job: NamedJob, stile: Turnstile | None, *, is_lost: bool) -> Stretch:
+    """What a look of an execution reads: what is due before it, and what may have begun before the job became `skip`.
+
+    `is_lost`: the turnstile cannot be read, so what is due later may have been let through, too.
+    """
+    is_of_now = stile is not None and stile.skips_from == job.skips_from
+    first = stile.ended_before if stile is not None and is_of_now else ""
+    last = f"{job.job_id}.~" if is_lost else max(execution_id, begun_by(job))
+    return Stretch(first or f"{job.job_id}.", last)
+
+
+def begun_by(job: NamedJob) -> str:
+    """A key behind all executions that had begun before the job became `overlap: skip`; the least if it was made so."""
+    return f"{job.job_id}.{job.skips_from_at:013d}.~"
+
+
+def turned(
+    job: NamedJob, stile: Turnstile | None, ended: str, expires_at: int, through: str | None = None
+) -> Turnstile:
+    """The turnstile in place of the one before (None: there is none). `through`: who is let through, if anybody is."""
+    before = Turnstile(job_id=job.job_id, revision=0) if stile is None else stile
+    return msgspec.structs.replace(
+        before,
+        last=through or before.last,
+        ended_before=ended,
+        skips_from=job.skips_from,
+        revision=before.revision + 1,
         expires_at=expires_at,
-        reason=release.execution_id,
     )
 
 

@@ -17,7 +17,7 @@ from clockwork.domain.clients import Client
 from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.executions import Execution
 from clockwork.domain.jobs import Occurrence
-from clockwork.domain.named_jobs import NamedJob, Pointer
+from clockwork.domain.named_jobs import NamedJob, Pointer, Turnstile
 from clockwork.domain.pools.checkpoint import Checkpoint
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.pools.presence import Present
@@ -32,7 +32,7 @@ MOST_PRESSED_BYTES = 4 * 1024 * 1024
 Element = Occurrence | Release | Pointer
 Decoded = TypeVar("Decoded")
 #: The values that have a blob of their own.
-Stored = TypeVar("Stored", Execution, Client, NamedJob, Entry, Pool, Checkpoint, Present)
+Stored = TypeVar("Stored", Execution, Client, NamedJob, Entry, Pool, Checkpoint, Turnstile, Present)
 
 _VERSION = bytes([FORMAT])
 #: The first byte of MessagePack's maps of up to 15 fields: of a packed row, and of nothing else that a row can be.
@@ -42,7 +42,8 @@ _row_decoder = msgspec.msgpack.Decoder(list[Element] | Packed | bytes)
 _pressed_decoder = msgspec.msgpack.Decoder(list[Element])
 _releases_decoder = msgspec.msgpack.Decoder(list[Release])
 _decoders = {
-    kind: msgspec.msgpack.Decoder[Any](kind) for kind in (Execution, Client, NamedJob, Entry, Pool, Checkpoint, Present)
+    kind: msgspec.msgpack.Decoder[Any](kind)
+    for kind in (Execution, Client, NamedJob, Entry, Pool, Checkpoint, Turnstile, Present)
 }
 
 
@@ -110,13 +111,13 @@ def decode_message(body: str) -> list[Release]:
     return _decode(_releases_decoder, blob)
 
 
-def encode(value: Execution | Client | NamedJob | Entry | Pool | Checkpoint | Present) -> bytes:
+def encode(value: Execution | Client | NamedJob | Entry | Pool | Checkpoint | Turnstile | Present) -> bytes:
     """The blob of an execution's record, of a client's definition, of a named job or of an entry of a trail."""
     return _VERSION + _encoder.encode(value)
 
 
 def decode(blob: bytes, kind: type[Stored]) -> Stored:
-    """What a blob holds: an execution, client, named job, entry, pool, checkpoint or worker, as `kind` says.
+    """What a blob holds: an execution, client, named job, entry, pool, checkpoint, turnstile or worker, as `kind` says.
 
     Raises NewerFormat or Undecodable.
     """

@@ -28,9 +28,10 @@ from clockwork.edge.requests.changes import BackfillBody, EmptyBody, PauseBody, 
 from clockwork.edge.requests.jobs import DefinitionBody, as_sent
 from clockwork.edge.responses import named_jobs as answers
 from clockwork.edge.responses.executions import Outcomes
+from clockwork.edge.responses.jobs import FormerJob
 from clockwork.edge.responses.targets import shown_payload
 from clockwork.flows import access
-from clockwork.flows.access import get_named
+from clockwork.flows.access import FormerLife, find_life, get_named
 from clockwork.flows.named import trigger, write
 from clockwork.flows.named.repair import check_chain
 from clockwork.flows.requests.read import MOST_READ, list_jobs
@@ -148,7 +149,10 @@ class NamedApi(Operations):
             raise InvalidRequest([Problem("/schedule/exclude", str(fault))]) from None
 
     def _show_named(self, caller: access.Caller, job_id: str) -> Answer:
-        job = get_named(self.world, caller, job_id)
+        job = find_life(self.world, caller, job_id)
+        if isinstance(job, FormerLife):
+            newest = self.world.executions.list(job_id, 1, None)
+            return HTTPStatus.OK, FormerJob.of(job_id, job.job_ref, job.successor, newest)
         with suppress(TooMuchWork):  # The audit checks it, once a day.
             check_chain(self.world, job, Work(CHECK_WORK))
         now = self.world.clock.now()

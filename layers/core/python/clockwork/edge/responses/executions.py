@@ -29,7 +29,7 @@ class Attempt(AnswerBody):
     ended_at: Instant | None = None
     lateness_ms: Annotated[
         int | None,
-        Meta(description="of the first: from the due instant, or from its create or redrive if later"),
+        Meta(description="of the first: from the due instant, or from its create, move or redrive if later"),
     ] = None
     status_code: int | None = None
     error: str | None = None
@@ -41,7 +41,7 @@ class Waits(AnswerBody):
 
     cap: Annotated[int, Meta(description="for the client's rate limit")] = 0
     permit: Annotated[int, Meta(description="for the concurrency limit, or for a share of the deployment's")] = 0
-    pause: Annotated[int, Meta(description="until its client was resumed")] = 0
+    pause: Annotated[int, Meta(description="until its job, or its client, was resumed")] = 0
     circuit: Annotated[int, Meta(description="until the circuit of its target let it through")] = 0
     ordered: Annotated[int, Meta(description="for the jobs ahead of it under its orderingKey")] = 0
 

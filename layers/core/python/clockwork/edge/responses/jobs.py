@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
+from msgspec import Meta
+
+from clockwork.domain import executions
 from clockwork.domain.executions import State
+from clockwork.domain.ids import NamedJobId
 from clockwork.domain.instants import to_text
+from clockwork.domain.named_jobs import NamedJob
 from clockwork.edge.http.answer import AnswerBody, Instant, either_of, one_of
 from clockwork.edge.http.problems import Problem
 from clockwork.edge.responses.executions import Execution
@@ -114,6 +120,31 @@ class AnonymousJob(AnswerBody):
         )
 
 
+class FormerJob(AnswerBody):
+    """A deleted job whose key another job has by now. Nothing is left of it but its executions."""
+
+    job_id: str
+    client_id: str
+    job_key: str
+    state: Literal["CANCELLED"]
+    reason: str
+    replaced_by: Annotated[str, Meta(description="the jobId under which its key was used again last")]
+    last_execution: Execution | None = None
+
+    @classmethod
+    def of(cls, job_id: str, job_ref: NamedJobId, successor: NamedJob, newest: Sequence[executions.Execution]) -> Self:
+        """What is known of it, with the newest of its executions."""
+        return cls(
+            job_id,
+            job_ref.client_id,
+            job_ref.job_key,
+            "CANCELLED",
+            "it was deleted, and its key was used again",
+            successor.job_id,
+            Execution.of(newest[0]) if newest else None,
+        )
+
+
 class Created:
     """The accepted job: with a `revision` if it is named."""
 
@@ -123,7 +154,7 @@ class Created:
 class Job:
     """A job and where it stands."""
 
-    either = (AnonymousJob, ShownNamedJob)
+    either = (AnonymousJob, ShownNamedJob, FormerJob)
 
 
 class Health(AnswerBody):

@@ -224,7 +224,7 @@ def _is_private(target: Target) -> bool:
 def _still_waits(world: World, release: Release, job: NamedJob) -> bool:
     """Whether a backfilled fire that waits for others of its job has to wait on. So it claims nothing in vain."""
     is_waiting = release.waits > 0 and is_backfilled(release) and job.definition.overlap == "skip"
-    return is_waiting and not may_be_let_through(world, release)
+    return is_waiting and not may_be_let_through(world, release, job)
 
 
 def wait_for_others(batch: Batch, item: Item) -> None:

@@ -26,7 +26,7 @@ from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import end_unclaimed
 from clockwork.flows.deliver.inform import LOST_CLAIM, redirected, ref_of, wait_for_others
 from clockwork.flows.deliver.items import Item, is_left_to_its_watch, is_still_ours
-from clockwork.flows.overlaps import is_let_through
+from clockwork.flows.overlaps import why_not_through
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
 
@@ -105,11 +105,13 @@ def _is_wanted(batch: Batch, item: Item, job_ref: NamedJobId, job: NamedJob | No
         return False
     if job is None or item.release.as_it_was:
         return True
-    if job.definition.overlap == "skip" and not is_let_through(batch.world, item.release, item.replans):
+    is_skipping = job.definition.overlap == "skip"
+    why_not = why_not_through(batch.world, item.release, job, item.replans) if is_skipping else None
+    if why_not is not None:
         if is_backfilled(item.release):
             wait_for_others(batch, item)
         else:
-            _drop(batch, item, Objection(State.SKIPPED, "another execution of its job has not ended"))
+            _drop(batch, item, Objection(State.SKIPPED, why_not))
         return False
     return not redirected(batch, item, job)
 

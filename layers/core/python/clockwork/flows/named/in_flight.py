@@ -25,6 +25,7 @@ from clockwork.flows.containment import contained
 from clockwork.flows.graces import watch_graces
 from clockwork.flows.named.unended import mark, unended
 from clockwork.flows.outages import tolerated
+from clockwork.flows.overlaps import note_ended
 from clockwork.flows.records import MOST_REPLANS
 from clockwork.flows.world import World
 
@@ -61,6 +62,8 @@ def see_to_older(world: World, job: NamedJob, *, is_repeat: bool = False) -> Und
     _watch(world, seen.found, stands)
     if all_ended:
         mark(world, job, seen)
+    if job.skips_from and job.definition.overlap == "skip" and seen.is_whole:
+        note_ended(world, job, stands)
     running, waiting, ended = [], [], []
     for after in stands:
         if after.state is State.RUNNING:
@@ -111,7 +114,9 @@ def _again_at(job: NamedJob, parked: Execution, at: int) -> Release:
     """The release of what was parked, for an instant (ms) or its own if that is later: it is parked a moment before."""
     fresh = release_at(job, parked.due_at)
     run_at = max(at, fresh.run_at, parked.next_attempt_at or 0)
-    return msgspec.structs.replace(fresh, attempt=parked.attempt + 1, run_at=run_at)
+    # What an attempt before this one waited for is in the record.
+    waited = fresh.waited if parked.attempt == 0 else None
+    return msgspec.structs.replace(fresh, attempt=parked.attempt + 1, run_at=run_at, waited=waited)
 
 
 def _is_shut(world: World, job: NamedJob) -> bool:

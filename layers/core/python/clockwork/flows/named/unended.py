@@ -42,7 +42,8 @@ class Unended(msgspec.Struct, frozen=True):
 
     `all_seen`: this call and those before it have read all of them. `mark_at`: so they have those that are due after
     this instant (ms), and none of these runs, but for the newest, which each call reads. None: they got no further.
-    `newest_to`: the newest reach down to this instant (ms). `marks`: how many marks there are.
+    `newest_to`: the newest reach down to this instant (ms). `marks`: how many marks there are. `is_whole`: this call
+    alone has read all of them.
     """
 
     found: Sequence[Execution]
@@ -50,6 +51,7 @@ class Unended(msgspec.Struct, frozen=True):
     mark_at: int | None = None
     newest_to: int = 0
     marks: int = 0
+    is_whole: bool = False
 
 
 class _Mark(msgspec.Struct, frozen=True):
@@ -73,7 +75,7 @@ def unended(world: World, job: NamedJob, *, is_repeat: bool) -> Unended:
         page = world.executions.list(job.job_id, PAGE, before)
         found += [one for one in page if not one.is_final]
         if len(page) < PAGE:
-            return Unended(found, all_seen=True)
+            return Unended(found, all_seen=True, is_whole=last is None)
         before, lowest_at = page[-1].execution_id, page[-1].due_at
         older_pages += lowest_at < oldest_at
         if number == 0:

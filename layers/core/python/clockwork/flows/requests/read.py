@@ -15,7 +15,7 @@ from clockwork.domain.errors import ExecutionNotFound, Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.ids import only_execution
 from clockwork.domain.named_jobs import NamedJob
-from clockwork.flows.access import Caller, KeptJob, decode_anonymous, find_execution, get_kept_job, get_named, may_see
+from clockwork.flows.access import Caller, KeptJob, decode_anonymous, find_execution, find_life, get_kept_job, may_see
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
@@ -49,9 +49,12 @@ class ExecutionPage(msgspec.Struct, frozen=True):
 
 
 def list_executions(world: World, caller: Caller, job_id: str, limit: int, before: str | None = None) -> ExecutionPage:
-    """A job's executions, newest first. Raises JobNotFound, also where neither a row nor a record is left."""
+    """A job's executions, newest first, also those of a deleted job whose key was used again.
+
+    Raises JobNotFound, also where neither a row nor a record is left.
+    """
     if ids.is_named(job_id):
-        get_named(world, caller, job_id)
+        find_life(world, caller, job_id)
         return _page(world.executions.list(job_id, limit + 1, before), limit)
     decode_anonymous(job_id)
     found = world.executions.list(job_id, limit + 1, before)
