@@ -177,12 +177,6 @@ REGULATING = (
         "L1",
     ),
     Mutant(
-        "a retry that comes straight from its backoff probes a circuit",
-        "domain/limits/circuits.py",
-        (("    return release.attempt == 1 or release.held is not None\n", "    return True\n"),),
-        "I8",
-    ),
-    Mutant(
         "what comes too late is delivered all the same",
         "domain/lifecycle/expiry.py",
         (("return until is not None and at > until", "return False"),),
