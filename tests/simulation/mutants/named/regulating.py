@@ -94,17 +94,6 @@ REGULATING = (
         "I8",
     ),
     Mutant(
-        "whose turn is far away reaches as far as whose turn comes",
-        "domain/limits/slots.py",
-        (
-            (
-                "    if turn_ms > TURN_MS:\n",
-                "    if TURN_MS < turn_ms < math.inf:\n        return TURN_MS\n    if turn_ms > TURN_MS:\n",
-            ),
-        ),
-        "I8",
-    ),
-    Mutant(
         "what stands in line has a slot",
         "flows/deliver/slots.py",
         (("line=Line(place, line.since))", "line=Line(place, line.since), paced=True)"),),
