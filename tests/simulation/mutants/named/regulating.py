@@ -94,17 +94,6 @@ REGULATING = (
         "I8",
     ),
     Mutant(
-        "whose turn is far away reaches as far as whose turn comes",
-        "domain/limits/slots.py",
-        (
-            (
-                "    if turn_ms > TURN_MS:\n",
-                "    if TURN_MS < turn_ms < math.inf:\n        return TURN_MS\n    if turn_ms > TURN_MS:\n",
-            ),
-        ),
-        "I8",
-    ),
-    Mutant(
         "what stands in line has a slot",
         "flows/deliver/slots.py",
         (("line=Line(place, line.since))", "line=Line(place, line.since), paced=True)"),),
@@ -175,12 +164,6 @@ REGULATING = (
         "domain/limits/circuits.py",
         (("if not may_probe or (now < circuit.probe_at and not (has_slot and circuit.waits)):", "if True:"),),
         "L1",
-    ),
-    Mutant(
-        "a retry that comes straight from its backoff probes a circuit",
-        "domain/limits/circuits.py",
-        (("    return release.attempt == 1 or release.held is not None\n", "    return True\n"),),
-        "I8",
     ),
     Mutant(
         "what comes too late is delivered all the same",
