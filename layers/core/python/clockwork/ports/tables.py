@@ -132,13 +132,17 @@ class Clients(Protocol):
     """The clients and their principals."""
 
     def get(self, client_id: str, *, fresh: bool = False) -> Client | None:
-        """The client, or None. It may be as old as the adapter's stated cache time, unless it is to be `fresh`."""
+        """The client, or None. It may be as old as the adapter's stated cache time, unless it is to be `fresh`.
+
+        Raises ClientUnreadable for a row that this version cannot read.
+        """
 
     def put(self, client: Client, *, replaces: int | None = None) -> bool:
         """Create or replace the client, and the answers of `of_principal` for its principals.
 
         `replaces`: only the client at this revision is replaced, and at 0 there may also be none. False: the stored one
-        is at another revision, and stays. A client that is stored as it is to be counts as replaced.
+        is at another revision, and stays. A client that is stored as it is to be counts as replaced. Of a row that
+        cannot be read the standing is compared.
         """
 
     def list(self, limit: int, behind: str | None) -> Sequence[tuple[str, Client | Unreadable]]:
