@@ -1,4 +1,4 @@
-"""Damage to stored rows: parked rows and clients that nobody can read, and records that are gone, as after a restore."""
+"""Damage: parked rows and clients that nobody can read, and records that are gone, as after a restore of a table."""
 
 from __future__ import annotations
 

@@ -60,6 +60,12 @@ class Shards(Protocol):
     def register(self, partition_id: str, status: ShardStatus = ShardStatus.USED) -> None:
         """Make the shard's row unless it exists."""
 
+    def ordered_count(self, first: int) -> int:
+        """The number of ordered shards that the stack was made with: it is written once, as `first` if it is not yet.
+
+        A number that cannot be read is told in the log, and replaced by `first`.
+        """
+
     def change(self, shard: Shard, status: ShardStatus) -> bool:
         """Compare-and-set: write the status, `changes` + 1; False if it was written since the shard was read."""
 
