@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from email.utils import format_datetime
+from functools import partial
 
 import pytest
 from standardwebhooks import Webhook
@@ -18,6 +19,7 @@ from clockwork.aws.targets.secrets import SecretUnreadable
 from clockwork.aws.targets.wire.pool import IDLE_SECONDS, MOST_IDLE
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import HttpTarget, Payload
+from clockwork.domain.targets.addresses import check_own
 from clockwork.domain.targets.urls import check_url, parse
 from tests.contract.authority import Authority
 from tests.contract.receiver import Exchange, Receiver, Script, WallClock, answer, answering, delivery_to
@@ -401,6 +403,33 @@ def test_outside_of_a_network_a_private_target_fails_at_once_and_may_be_tried_ag
     target = HttpTarget(url="http://mixed.example.com:8080/", private=True)
     assert transport._addresses(parse(target.url), target) == ["93.184.215.14"]
     transport.close()
+
+
+OWN = [
+    *("127.0.0.1", "127.8.9.1", "0.0.0.0", "0.1.2.3", "169.254.169.254", "169.254.100.1"),
+    *("::1", "::", "fe80::1", "febf::1", "fe80::1%eth0", "fd00:ec2::254"),
+    *("::127.0.0.1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "::ffff:0:127.0.0.1"),
+    *("64:ff9b::127.0.0.1", "64:ff9b::169.254.169.254", "64:ff9b:1::127.0.0.1", "2002:7f00:1::", "2002:a9fe:a9fe::1"),
+]
+
+
+@pytest.mark.parametrize("ip", [*OWN, "10.99.0.1", "::ffff:10.99.0.1"])
+def test_a_private_target_is_never_the_machine_itself_whatever_its_name_resolves_to(ip: str) -> None:
+    asked = [["10.0.0.7"], ["10.0.0.7", ip]]
+    refuses = partial(check_own, runtime="10.99.0.1:9001")
+    transport = HttpTransport(WallClock(), NamedSecrets(), refuses=refuses, resolver=lambda *_: asked.pop(0))
+    target = HttpTarget(url="http://rebinding.internal:8080/", private=True)
+    assert transport._addresses(parse(target.url), target) == ["10.0.0.7"]
+    outcome = transport.deliver(delivery_to(target))
+    assert (outcome.state, outcome.permanent) == (State.FAILED, True)
+    assert (outcome.error or "").startswith(f"rebinding.internal must not be connected to: {ip} ")
+    transport.close()
+
+
+def test_a_private_target_on_another_machine_is_reached() -> None:
+    refuses = partial(check_own, runtime="169.254.100.1:9001")
+    for ip in ("10.0.0.7", "192.168.1.1", "fd00::7", "::ffff:10.0.0.7", "64:ff9b::10.0.0.7", "2002:a00:7::", "1.1.1.1"):
+        assert refuses(ip) is None
 
 
 def test_an_http_url_that_was_never_allowed_is_refused(transport: HttpTransport) -> None:

@@ -72,7 +72,8 @@ def resolve(host: str, port: int) -> Sequence[str]:
 class HttpTransport:
     """Delivers to HttpTargets; safe for many threads.
 
-    `reaches_private`: it is in a network in which private targets are, or on the same machine.
+    `reaches_private`: it is in a network in which private targets are, or on the same machine. `refuses`: says of an
+    address why it must not be connected to, whatever the client lists.
     """
 
     def __init__(
@@ -81,10 +82,12 @@ class HttpTransport:
         secrets: SecretSource,
         *,
         reaches_private: bool = True,
+        refuses: Callable[[str], str | None] | None = None,
         resolver: Resolver = resolve,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._reaches_private = reaches_private
+        self._refuses = refuses or (lambda _: None)
         self._clock = clock
         self._secrets = secrets
         self._resolve = resolver
@@ -121,13 +124,15 @@ class HttpTransport:
     def _addresses(self, endpoint: Endpoint, target: HttpTarget) -> Sequence[str]:
         """The addresses of the host at this moment; raises Forbidden.
 
-        Unless the target is private, every address is checked, since the transport may connect to any of them. Outside
+        Every address is checked, since the transport may connect to any of them: one of a target that is not private
+        has to be public, and one of any other must not be the machine's own. Outside
         of a network a private target is tried at its public addresses: waiting for others would be in vain.
         """
         if endpoint.scheme != "https" and not target.private:
             raise Forbidden("the URL must start with https://")
         addresses = self._resolve(endpoint.host, endpoint.port)
-        reasons = [] if target.private else [reason for ip in addresses if (reason := check_address(ip))]
+        check = self._refuses if target.private else check_address
+        reasons = [reason for ip in addresses if (reason := check(ip))]
         if reasons:
             raise Forbidden(f"{endpoint.host} must not be connected to: {reasons[0]}")
         if not self._reaches_private:
