@@ -8,6 +8,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from email.utils import format_datetime
 from functools import partial
 
@@ -16,6 +17,7 @@ from standardwebhooks import Webhook
 
 from clockwork.aws.targets.http import HttpTransport
 from clockwork.aws.targets.secrets import SecretUnreadable
+from clockwork.aws.targets.wire.lookups import Lookups, LookupTooSlow
 from clockwork.aws.targets.wire.pool import IDLE_SECONDS, MOST_IDLE
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import HttpTarget, Payload
@@ -312,21 +314,93 @@ def test_a_connection_that_the_receiver_closes_is_not_used_again(transport: Http
             assert (outcomes, receiver.connections) == ([State.SUCCEEDED] * 3, 3)
 
 
-def test_an_interim_answer_is_a_failure_and_what_follows_it_answers_no_other_delivery(transport: HttpTransport) -> None:
-    follow_up = threading.Event()
-
+@pytest.mark.parametrize("interim", ["100 Continue", "101 Switching Protocols", "102 Processing", "103 Early Hints"])
+@pytest.mark.parametrize(("final", "state"), [(OK, State.SUCCEEDED), (answer("500 Oops"), State.FAILED)])
+def test_what_follows_an_interim_answer_is_the_answer(
+    transport: HttpTransport, interim: str, final: bytes, state: State
+) -> None:
     def hinting(exchange: Exchange) -> None:
         while exchange.read_request() is not None:
-            exchange.send(b"HTTP/1.1 103 Early Hints\r\n\r\n")
-            follow_up.wait(5)
-            exchange.send(OK)
+            exchange.send(f"HTTP/1.1 {interim}\r\nlink: </x>\r\n\r\n".encode() * 3)
+            exchange.send(final)
 
     with Receiver(hinting) as receiver:
-        first = transport.deliver(delivery_to(to(receiver)))
-        second = transport.deliver(delivery_to(to(receiver)))
-        follow_up.set()
-        assert [first.status_code, second.status_code] == [103, 103]
-        assert (first.state, first.permanent, receiver.connections) == (State.FAILED, False, 2)
+        outcomes = [transport.deliver(delivery_to(to(receiver))).state for _ in range(3)]
+        assert (outcomes, receiver.connections) == ([state] * 3, 1)
+
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
+
+
+@pytest.mark.parametrize("sent", [HEAD[:end] for end in (8, 12, 13, 15, 16, 17, 20, 35, 36, -1)])
+@pytest.mark.parametrize("before", [b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"])
+def test_a_head_that_ends_early_is_no_answer_and_may_be_tried_again(
+    transport: HttpTransport, sent: bytes, before: bytes
+) -> None:
+    def cut_short(exchange: Exchange) -> None:
+        exchange.read_request()
+        exchange.send(before + sent)
+
+    with Receiver(cut_short) as receiver:
+        outcome = transport.deliver(delivery_to(to(receiver)))
+        assert (outcome.state, outcome.permanent, outcome.status_code) == (State.FAILED, False, None)
+        assert outcome.error == f"127.0.0.1:{receiver.port} closed the connection within the head of its answer"
+
+
+@pytest.mark.parametrize("start", [HEAD.replace(b"0", b"9", 1), b"HTTP/1.1 200 OK\r\nx: " + b"y" * 70_000])
+def test_a_body_that_is_cut_short_or_a_head_without_end_is_as_before(transport: HttpTransport, start: bytes) -> None:
+    def cut_short(exchange: Exchange) -> None:
+        exchange.read_request()
+        exchange.send(start)
+
+    with Receiver(cut_short) as receiver:
+        outcome = transport.deliver(delivery_to(to(receiver)))
+        assert outcome.state is (State.FAILED if len(start) > 100 or start[:8] != b"HTTP/1.1" else State.SUCCEEDED)
+
+
+def test_a_slow_lookup_ends_as_a_failure_that_may_be_tried_again_and_holds_up_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("clockwork.aws.targets.http.LOOKUP_SECONDS", 0.3)
+    answered, asked = threading.Event(), list[str]()
+
+    def resolver(host: str, _: int) -> Sequence[str]:
+        asked.append(host)
+        if host == "slow.example.com":
+            answered.wait(10)
+        return ["127.0.0.1"]
+
+    transport = HttpTransport(WallClock(), NamedSecrets(), resolver=resolver)
+    slow = HttpTarget(url="http://slow.example.com:1/", private=True)
+    try:
+        with Receiver(answering(OK)) as receiver, ThreadPoolExecutor() as threads:
+            waiting = [threads.submit(transport.deliver, delivery_to(slow)) for _ in range(20)]
+            quick = HttpTarget(url=f"http://quick.example.com:{receiver.port}/", private=True)
+            outcome, _ = timed(transport, quick, 0.25)
+            assert outcome.state is State.SUCCEEDED
+            ended = [one.result(5) for one in waiting]
+        assert {(one.state, one.permanent) for one in ended} == {(State.FAILED, False)}
+        assert ended[0].error == "slow.example.com was not resolved in time: DNS gave no answer within 0.3 s"
+        assert asked.count("slow.example.com") == 1, "one thread for one name"
+    finally:
+        answered.set()
+        transport.close()
+
+
+def test_so_many_lookups_at_once_and_no_more() -> None:
+    answered = threading.Event()
+    lookups = Lookups(lambda host, _: [host] if host == "x" or answered.wait(10) else [], most=2)
+    for name in ("a", "b"):
+        with pytest.raises(LookupTooSlow):
+            lookups.find(name, 1, 0.01)
+    with pytest.raises(LookupTooSlow):
+        lookups.find("x", 1, 5)
+    answered.set()
+    assert lookups.find("a", 1, 5) == ["a"]
+    while lookups._under_way:
+        time.sleep(0.01)
+    assert lookups.find("x", 1, 5) == ["x"]
+    lookups.close()
 
 
 def test_a_connection_that_idled_for_long_is_not_used_again(

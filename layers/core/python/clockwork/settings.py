@@ -75,9 +75,9 @@ class Settings:
     max_receive_count: int = 100
     #: The same of the ordered queue: a head that fails is received again and again, since it is never sent anew.
     ordered_max_receive_count: int = 1_000
-    #: The most deliverer environments. Clients without a concurrency limit that crowd others share three quarters of it.
+    #: The most deliverer environments. Clients without a concurrency limit who crowd others share 3 of 4.
     deliverer_concurrency: int = 100
-    #: So many attempts at a target, half of them failing, open a circuit in an environment. Failed retries do not count.
+    #: So many attempts at a target, half of them failing, open a circuit in an environment. Retries do not count.
     circuit_least_outcomes: int = 20
     #: How long an open circuit keeps all deliveries from a target before the first probe; it doubles up to ten minutes.
     circuit_cooldown_seconds: int = 30
