@@ -8,6 +8,7 @@ much as possible of each other.
 from __future__ import annotations
 
 import base64
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -48,6 +49,9 @@ Element = Occurrence | Release | Pointer
 Decoded = TypeVar("Decoded")
 #: The values that have a blob of their own.
 Stored = TypeVar("Stored", Execution, Client, NamedJob, Entry, Pool, Checkpoint, Present)
+
+#: The place in a message of msgspec: names of fields, which are ours, and brackets.
+_PLACE = re.compile(r" - at `(\$[\w.\[\]]*)`\Z", re.ASCII)
 
 _encoder = msgspec.msgpack.Encoder()
 _row_decoder = msgspec.msgpack.Decoder(list[Element])
@@ -102,7 +106,7 @@ def decode_row(blob: bytes) -> dict[int, Element]:
     try:
         return {**unpack(_decode(_packed_decoder, blob, MANY_COMPLETING))}
     except ValueError as error:
-        raise Undecodable(str(error)) from None
+        raise Undecodable(_told(error)) from None
 
 
 def _unpressed(pressed: bytes) -> bytes:
@@ -111,7 +115,7 @@ def _unpressed(pressed: bytes) -> bytes:
     try:
         found = press.decompress(pressed, MOST_PRESSED_BYTES)
     except zlib.error as error:
-        raise Undecodable(str(error)) from None
+        raise Undecodable(_told(error)) from None
     if not press.eof:
         raise Undecodable("the compressed list has no end")
     return found
@@ -139,7 +143,7 @@ def decode_message(body: str) -> list[Release]:
     try:
         blob = base64.b64decode(body, validate=True)
     except ValueError as error:
-        raise Undecodable(f"not base64: {error}") from None
+        raise Undecodable(f"not base64: {_told(error)}") from None
     if blob[:1] in (bytes([MANY]), bytes([HINTS]), bytes([COMPLETING])):
         return _decode(_releases_decoder, blob, COMPLETING)
     return [_decode(_release_decoder, blob, COMPLETING)]
@@ -180,4 +184,10 @@ def _decode(decoder: msgspec.msgpack.Decoder[Decoded], blob: bytes, newest: int 
     try:
         return decoder.decode(blob[1:])
     except (msgspec.DecodeError, ValueError) as error:
-        raise Undecodable(str(error)) from None
+        raise Undecodable(_told(error)) from None
+
+
+def _told(error: Exception) -> str:
+    """What is wrong, by its kind and place: a library's own words may quote what is stored, and end in a log."""
+    place = _PLACE.search(str(error))
+    return type(error).__name__ + (f" at {place[1]}" if place is not None else "")
