@@ -105,7 +105,7 @@ def damaged(clockwork: MotoClockwork, on_moto: Services) -> Iterator[MotoClockwo
     yield clockwork
 
 
-CALLS = [
+CALLS: list[tuple[str, str, dict[str, Any] | None]] = [
     ("GET", "/v1/clients/acme", None),
     ("GET", "/v1/clients/acme/usage", None),
     ("GET", "/v1/audit?clientId=acme", None),
@@ -113,7 +113,7 @@ CALLS = [
     ("POST", "/v1/jobs", {"clientId": "acme", "delaySeconds": 60, "payload": 1, "target": {}}),
     ("GET", "/v1/jobs?clientId=acme", None),
 ]
-FOR_ADMINS = [
+FOR_ADMINS: list[tuple[str, str, dict[str, Any] | None]] = [
     ("POST", "/v1/clients/acme/pause", {}),
     ("POST", "/v1/clients/acme/resume", {}),
     ("DELETE", "/v1/clients/acme", None),

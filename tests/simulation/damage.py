@@ -7,7 +7,6 @@ from functools import partial
 import msgspec
 
 from clockwork.domain.clients import Client
-from clockwork.domain.errors import ClockworkError
 from clockwork.domain.executions import State
 from clockwork.domain.ids import is_named
 from clockwork.domain.keys import row_key
@@ -15,6 +14,7 @@ from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import FORMAT, encode_row
 from clockwork.domain.timeline import NEVER, Row
+from clockwork.edge.requests.clients import ClientBody
 from clockwork.flows.requests.clients import change_client
 from clockwork.flows.world import World
 from tests.simulation.cloud import ApiEnvironment, Cloud
@@ -54,7 +54,7 @@ REPAIRED_AFTER_MS, TRIED_EVERY_MS = (20_000, 400_000), 10_000
 
 def damage_client(cloud: Cloud, adversary: Adversary) -> None:
     """Lets nobody read the row of a client until an admin has replaced it."""
-    client = adversary.rng.choice(CLIENTS)
+    client = adversary.rng.choice((*CLIENTS, REGULATED, REGULATED))
     if adversary.strikes(Fault.DAMAGED_CLIENT, 1.0):
         cloud.stores.clients.damage(client.client_id)
         cloud.scheduler.after(adversary.rng.randrange(*REPAIRED_AFTER_MS), partial(_repair, cloud, client))
@@ -62,13 +62,12 @@ def damage_client(cloud: Cloud, adversary: Adversary) -> None:
 
 def _repair(cloud: Cloud, client: Client) -> None:
     def replaced(left: Client) -> Client:
-        return msgspec.structs.replace(client, revision=left.revision)
+        asked = {name: getattr(client, name) for name in ClientBody.model_fields}
+        return msgspec.structs.replace(left, **asked)
 
     def work(world: World, _: ApiEnvironment) -> Client:
         return change_client(world, client.client_id, None, replaced, repairs=True)
 
-    try:
-        cloud.stores.clients.get(client.client_id)
-    except ClockworkError:
+    if cloud.stores.clients.is_damaged(client.client_id):
         cloud.call_api("api<repair", work)
         cloud.scheduler.after(TRIED_EVERY_MS, partial(_repair, cloud, client))

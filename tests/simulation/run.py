@@ -222,7 +222,7 @@ class Run:
         for incident in (self._garbage_row, self._newer_row, self._garbage_message, *[self._lost_pointer] * 2):
             if self.rng.random() < self.profile.rows:
                 scheduler.after(self.rng.randrange(BUSY_MS), incident)
-        if self.rng.random() < self.profile.rows / 2:
+        if self.rng.random() < self.profile.rows:
             damaging = partial(damage_client, self.stage.cloud, self.adversary)
             scheduler.after(self.rng.randrange(BUSY_MS), damaging)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -107,7 +109,7 @@ def test_a_session_of_a_role_counts_as_the_role_and_a_user_as_itself() -> None:
 
 
 def test_the_standing_of_a_client_is_all_that_no_request_sets_and_its_principals() -> None:
-    odd = {
+    odd: dict[str, Any] = {
         name: (name,) if isinstance(default, tuple) else name
         for name, default in zip(Client.__struct_fields__[1:], Client.__struct_defaults__, strict=True)
     }

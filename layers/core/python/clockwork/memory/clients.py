@@ -23,6 +23,10 @@ class MemoryClients:
         self._clients[client_id] = standing_of(self._clients[client_id])
         self._damaged.add(client_id)
 
+    def is_damaged(self, client_id: str) -> bool:
+        """Whether nobody can read the client's row."""
+        return client_id in self._damaged
+
     def get(self, client_id: str, *, fresh: bool = False) -> Client | None:  # noqa: ARG002 - always fresh
         if client_id in self._damaged:
             raise ClientUnreadable(client_id, "damaged", self._clients[client_id])
