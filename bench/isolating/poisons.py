@@ -13,6 +13,8 @@ from unittest import mock
 
 import msgspec
 
+from clockwork.aws.stores.table import written
+from clockwork.domain.clients import Client
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.keys import row_key
 from clockwork.domain.lifecycle import attempts
@@ -22,6 +24,7 @@ from clockwork.domain.storage.codec import FORMAT
 from clockwork.domain.timeline import NEVER, Row
 from clockwork.flows.deliver import claim
 from clockwork.flows.world import World
+from clockwork.memory.clients import MemoryClients
 from clockwork.ports import Saved, Targets
 
 #: The client whose work is poison.
@@ -71,6 +74,18 @@ def raising_port(world: World) -> Iterator[None]:
 
     with _saves(world, objection):
         yield
+
+
+@contextmanager
+def damaged_client(world: World) -> Iterator[None]:
+    """The odd client's row cannot be decoded."""
+    world.clients.put(Client(client_id=ODD))
+    store: Any = getattr(world.clients, "_inner", world.clients)
+    if isinstance(store, MemoryClients):
+        store.damage(ODD)
+    else:
+        store._table.store(written(clientId=ODD, item="client", definition=GARBAGE_ROW))
+    yield
 
 
 @contextmanager
@@ -146,6 +161,7 @@ POISONS = {
     "undecodableRow": Poison(says="rows and messages that cannot be decoded", garbage=True),
     "decision": Poison(says="an exception in a decision", acting=raising_decision),
     "port": Poison(says="an exception in a port", acting=raising_port),
+    "damaged_client": Poison(says="a client whose row cannot be decoded", acting=damaged_client),
     "oversizedRecord": Poison(says="a record larger than the table takes", acting=limited_records, targets=LongAnswers),
 }
 

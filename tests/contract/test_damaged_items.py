@@ -273,3 +273,14 @@ def test_a_place_among_parked_rows_that_cannot_be_read_is_the_beginning(
     aws_world.aws.client("dynamodb").put_item(TableName=aws_world.table("clients"), Item={**item, "lookedTo": place})
     (read,) = aws_world.regulation.parked()
     assert read.looked_to == BEGINNING
+
+
+@pytest.mark.parametrize("made", [{}, {"madeWith": {"S": "16"}}, {"madeWith": {"N": "1.5"}}, {"madeWith": {"N": "-1"}}])
+def test_a_number_of_ordered_shards_that_cannot_be_read_is_written_again(
+    aws_world: AwsWorld, made: dict[str, Any]
+) -> None:
+    dynamodb, table = aws_world.aws.client("dynamodb"), aws_world.table("shards")
+    assert aws_world.shards.ordered_count(16) == 16
+    dynamodb.put_item(TableName=table, Item={"partitionId": {"S": "ordered"}, **made})
+    assert aws_world.shards.ordered_count(4) == 4
+    assert aws_world.shards.ordered_count(16) == 4

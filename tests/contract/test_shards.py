@@ -302,3 +302,10 @@ def test_a_row_from_before_shards_could_leave_is_of_a_shard_in_use(aws_world: Aw
     aws_world.aws.client("dynamodb").put_item(TableName=aws_world.table("shards"), Item=item)
     assert list(aws_world.shards.list()) == ["p000"]
     assert stored(aws_world.shards) == Shard("p000", status=ShardStatus.USED)
+
+
+def test_the_number_of_ordered_shards_is_written_once(world: World) -> None:
+    assert world.shards.ordered_count(16) == 16
+    assert world.shards.ordered_count(5) == 16
+    assert world.shards.all() == []
+    assert world.shards.list() == []

@@ -8,16 +8,20 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from email.utils import format_datetime
+from functools import partial
 
 import pytest
 from standardwebhooks import Webhook
 
 from clockwork.aws.targets.http import HttpTransport
 from clockwork.aws.targets.secrets import SecretUnreadable
+from clockwork.aws.targets.wire.lookups import Lookups, LookupTooSlow
 from clockwork.aws.targets.wire.pool import IDLE_SECONDS, MOST_IDLE
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import HttpTarget, Payload
+from clockwork.domain.targets.addresses import check_own
 from clockwork.domain.targets.urls import check_url, parse
 from tests.contract.authority import Authority
 from tests.contract.receiver import Exchange, Receiver, Script, WallClock, answer, answering, delivery_to
@@ -310,21 +314,93 @@ def test_a_connection_that_the_receiver_closes_is_not_used_again(transport: Http
             assert (outcomes, receiver.connections) == ([State.SUCCEEDED] * 3, 3)
 
 
-def test_an_interim_answer_is_a_failure_and_what_follows_it_answers_no_other_delivery(transport: HttpTransport) -> None:
-    follow_up = threading.Event()
-
+@pytest.mark.parametrize("interim", ["100 Continue", "101 Switching Protocols", "102 Processing", "103 Early Hints"])
+@pytest.mark.parametrize(("final", "state"), [(OK, State.SUCCEEDED), (answer("500 Oops"), State.FAILED)])
+def test_what_follows_an_interim_answer_is_the_answer(
+    transport: HttpTransport, interim: str, final: bytes, state: State
+) -> None:
     def hinting(exchange: Exchange) -> None:
         while exchange.read_request() is not None:
-            exchange.send(b"HTTP/1.1 103 Early Hints\r\n\r\n")
-            follow_up.wait(5)
-            exchange.send(OK)
+            exchange.send(f"HTTP/1.1 {interim}\r\nlink: </x>\r\n\r\n".encode() * 3)
+            exchange.send(final)
 
     with Receiver(hinting) as receiver:
-        first = transport.deliver(delivery_to(to(receiver)))
-        second = transport.deliver(delivery_to(to(receiver)))
-        follow_up.set()
-        assert [first.status_code, second.status_code] == [103, 103]
-        assert (first.state, first.permanent, receiver.connections) == (State.FAILED, False, 2)
+        outcomes = [transport.deliver(delivery_to(to(receiver))).state for _ in range(3)]
+        assert (outcomes, receiver.connections) == ([state] * 3, 1)
+
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
+
+
+@pytest.mark.parametrize("sent", [HEAD[:end] for end in (8, 12, 13, 15, 16, 17, 20, 35, 36, -1)])
+@pytest.mark.parametrize("before", [b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"])
+def test_a_head_that_ends_early_is_no_answer_and_may_be_tried_again(
+    transport: HttpTransport, sent: bytes, before: bytes
+) -> None:
+    def cut_short(exchange: Exchange) -> None:
+        exchange.read_request()
+        exchange.send(before + sent)
+
+    with Receiver(cut_short) as receiver:
+        outcome = transport.deliver(delivery_to(to(receiver)))
+        assert (outcome.state, outcome.permanent, outcome.status_code) == (State.FAILED, False, None)
+        assert outcome.error == f"127.0.0.1:{receiver.port} closed the connection within the head of its answer"
+
+
+@pytest.mark.parametrize("start", [HEAD.replace(b"0", b"9", 1), b"HTTP/1.1 200 OK\r\nx: " + b"y" * 70_000])
+def test_a_body_that_is_cut_short_or_a_head_without_end_is_as_before(transport: HttpTransport, start: bytes) -> None:
+    def cut_short(exchange: Exchange) -> None:
+        exchange.read_request()
+        exchange.send(start)
+
+    with Receiver(cut_short) as receiver:
+        outcome = transport.deliver(delivery_to(to(receiver)))
+        assert outcome.state is (State.FAILED if len(start) > 100 or start[:8] != b"HTTP/1.1" else State.SUCCEEDED)
+
+
+def test_a_slow_lookup_ends_as_a_failure_that_may_be_tried_again_and_holds_up_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("clockwork.aws.targets.http.LOOKUP_SECONDS", 0.3)
+    answered, asked = threading.Event(), list[str]()
+
+    def resolver(host: str, _: int) -> Sequence[str]:
+        asked.append(host)
+        if host == "slow.example.com":
+            answered.wait(10)
+        return ["127.0.0.1"]
+
+    transport = HttpTransport(WallClock(), NamedSecrets(), resolver=resolver)
+    slow = HttpTarget(url="http://slow.example.com:1/", private=True)
+    try:
+        with Receiver(answering(OK)) as receiver, ThreadPoolExecutor() as threads:
+            waiting = [threads.submit(transport.deliver, delivery_to(slow)) for _ in range(20)]
+            quick = HttpTarget(url=f"http://quick.example.com:{receiver.port}/", private=True)
+            outcome, _ = timed(transport, quick, 0.25)
+            assert outcome.state is State.SUCCEEDED
+            ended = [one.result(5) for one in waiting]
+        assert {(one.state, one.permanent) for one in ended} == {(State.FAILED, False)}
+        assert ended[0].error == "slow.example.com was not resolved in time: DNS gave no answer within 0.3 s"
+        assert asked.count("slow.example.com") == 1, "one thread for one name"
+    finally:
+        answered.set()
+        transport.close()
+
+
+def test_so_many_lookups_at_once_and_no_more() -> None:
+    answered = threading.Event()
+    lookups = Lookups(lambda host, _: [host] if host == "x" or answered.wait(10) else [], most=2)
+    for name in ("a", "b"):
+        with pytest.raises(LookupTooSlow):
+            lookups.find(name, 1, 0.01)
+    with pytest.raises(LookupTooSlow):
+        lookups.find("x", 1, 5)
+    answered.set()
+    assert lookups.find("a", 1, 5) == ["a"]
+    while lookups._under_way:
+        time.sleep(0.01)
+    assert lookups.find("x", 1, 5) == ["x"]
+    lookups.close()
 
 
 def test_a_connection_that_idled_for_long_is_not_used_again(
@@ -401,6 +477,33 @@ def test_outside_of_a_network_a_private_target_fails_at_once_and_may_be_tried_ag
     target = HttpTarget(url="http://mixed.example.com:8080/", private=True)
     assert transport._addresses(parse(target.url), target) == ["93.184.215.14"]
     transport.close()
+
+
+OWN = [
+    *("127.0.0.1", "127.8.9.1", "0.0.0.0", "0.1.2.3", "169.254.169.254", "169.254.100.1"),
+    *("::1", "::", "fe80::1", "febf::1", "fe80::1%eth0", "fd00:ec2::254"),
+    *("::127.0.0.1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "::ffff:0:127.0.0.1"),
+    *("64:ff9b::127.0.0.1", "64:ff9b::169.254.169.254", "64:ff9b:1::127.0.0.1", "2002:7f00:1::", "2002:a9fe:a9fe::1"),
+]
+
+
+@pytest.mark.parametrize("ip", [*OWN, "10.99.0.1", "::ffff:10.99.0.1"])
+def test_a_private_target_is_never_the_machine_itself_whatever_its_name_resolves_to(ip: str) -> None:
+    asked = [["10.0.0.7"], ["10.0.0.7", ip]]
+    refuses = partial(check_own, runtime="10.99.0.1:9001")
+    transport = HttpTransport(WallClock(), NamedSecrets(), refuses=refuses, resolver=lambda *_: asked.pop(0))
+    target = HttpTarget(url="http://rebinding.internal:8080/", private=True)
+    assert transport._addresses(parse(target.url), target) == ["10.0.0.7"]
+    outcome = transport.deliver(delivery_to(target))
+    assert (outcome.state, outcome.permanent) == (State.FAILED, True)
+    assert (outcome.error or "").startswith(f"rebinding.internal must not be connected to: {ip} ")
+    transport.close()
+
+
+def test_a_private_target_on_another_machine_is_reached() -> None:
+    refuses = partial(check_own, runtime="169.254.100.1:9001")
+    for ip in ("10.0.0.7", "192.168.1.1", "fd00::7", "::ffff:10.0.0.7", "64:ff9b::10.0.0.7", "2002:a00:7::", "1.1.1.1"):
+        assert refuses(ip) is None
 
 
 def test_an_http_url_that_was_never_allowed_is_refused(transport: HttpTransport) -> None:

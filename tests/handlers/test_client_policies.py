@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.handlers.handlers import Api, job_body
-from tests.support.examples import ADMIN, ALICE
+from tests.support.examples import ACME, ADMIN, ALICE
 
 POLICY = {"maxAttempts": 2, "backoff": "fixed", "initialSeconds": 7, "retryStatusCodes": [404]}
 
@@ -267,3 +268,24 @@ def test_an_identical_put_takes_up_what_its_clients_defaults_are_by_now() -> Non
     assert api.call("PUT", "/v1/clients/acme", {"principals": [ALICE]}, caller=ADMIN).status == 200
     assert api.call("PATCH", path, {}).body["changed"] is True
     assert "relevancyWindowSeconds" not in api.call("GET", path).body
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("127.0.0.1", "127.8.9.1", "0.0.0.0", "169.254.169.254", "localhost", "a.localhost", "10.99.0.1"),
+        *("[::1]", "[::]", "[fe80::1]", "[fd00:ec2::254]", "[::ffff:7f00:1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]"),
+    ],
+)
+@pytest.mark.parametrize("has_network", [True, False])
+def test_in_an_account_no_target_is_the_machine_that_delivers(host: str, has_network: bool) -> None:
+    api = Api(stage="account", has_network=has_network, runtime_api="10.99.0.1:9001")
+    target = f"{host}:8080"
+    answer = api.call("PUT", "/v1/clients/acme", {"allowedPrivateTargets": [target]}, caller=ADMIN)
+    assert (answer.status, answer.pointers, api.writes) == (422, ["/allowedPrivateTargets/0"], [])
+    assert "cannot be a target: " in answer.details[0]
+    # Nor where the client lists it from another stage.
+    api.clockwork.clients.put(msgspec.structs.replace(ACME, allowed_private_targets=(target,)))
+    answer = api.create(target={"type": "http", "url": f"http://{target}/hook"})
+    assert (answer.status, answer.pointers, api.writes) == (422, ["/target/url"], [])
+    assert "cannot be delivered to: " in answer.details[0]

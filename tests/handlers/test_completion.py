@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from clockwork.domain.lifecycle.tokens import InvalidToken, decode_token
 from clockwork.ports import Refused
 from tests.handlers.handlers import Answer, Api
-from tests.support.examples import ACME
+from tests.support.examples import ACME, ADMIN
 
 ALICE = "arn:aws:iam::123456789012:user/alice"
 CALLBACK = {"mode": "callback", "heartbeatSeconds": 60, "timeoutSeconds": 600}
@@ -252,3 +253,33 @@ def test_the_largest_reports_are_taken(api: Api) -> None:
     largest = "x" * (32 * 1024 - 2)
     assert api.call("POST", f"{path}/complete", {"token": token, "result": largest}, caller=ALICE).status == 200
     assert api.call("GET", path, caller=ALICE).body["report"]["result"] == largest
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_the_executions_of_a_deleted_client_take_no_reports(api: Api, is_gone: bool) -> None:
+    path, token = at_work(api)
+    stored = api.clockwork.clients.get("acme")
+    assert stored is not None
+    now = api.clockwork.clock.at
+    anew = {"since_at": now + 1} if is_gone else {"deleting_at": now}
+    api.clockwork.clients.put(msgspec.structs.replace(stored, **anew))
+    for verb, body in (("complete", {}), ("fail", {"error": "x"}), ("cancelled", {}), ("heartbeat", {})):
+        answer = api.call("POST", f"{path}/{verb}", {"token": token, **body}, caller=ADMIN)
+        assert (answer.status, answer.body["detail"]) == (404, "there is no such execution"), verb
+        assert api.writes == []
+    api.clockwork.clients.put(stored)
+    api.clockwork.clients.damage("acme")
+    answer = api.call("POST", f"{path}/complete", {"token": token}, caller=ADMIN)
+    assert answer.status == 200, "a damaged client was not deleted"
+
+
+@pytest.mark.parametrize("attempt", ["01", "001", "+1", " 1", "1 ", "\u0661", "1_0", "0", ""])
+def test_a_token_has_one_spelling(api: Api, attempt: str) -> None:
+    path, token = at_work(api)
+    odd = f".{attempt}.".join(token.rsplit(".1.", 1))
+    assert odd != token
+    answer = api.call("POST", f"{path}/complete", {"token": odd}, caller=ALICE)
+    assert (answer.status, api.writes) == (409, [])
+    with pytest.raises(InvalidToken):
+        decode_token(odd)
+    assert api.call("POST", f"{path}/complete", {"token": token}, caller=ALICE).status == 200

@@ -301,7 +301,8 @@ def test_a_schedule_that_recurs_needs_a_name() -> None:
 def test_a_key_is_printable_and_bounded(key: str) -> None:
     answer = create(Api(), key=key)
     assert (answer.status, answer.pointers) == (422, ["/jobKey"])
-    assert answer.details == ["must be 1-255 bytes of UTF-8, of visible characters and plain spaces alone"]
+    hidden = next((f"; it holds U+{ord(one):04X}" for one in key if not one.isprintable()), "")
+    assert answer.details == ["must be 1-255 bytes of UTF-8, of visible characters and plain spaces alone" + hidden]
 
 
 def test_a_key_may_have_plain_spaces_and_letters_of_any_script() -> None:

@@ -154,3 +154,14 @@ def test_a_further_key_is_accepted_and_the_first_one_is_used(api: Api) -> None:
 def test_the_token_of_a_worker_never_comes_unsigned() -> None:
     (route,) = [route for route in ROUTES if route.unsigned]
     assert (route.key, route.worker, route.admin) == ("POST /v1/completions/{token}", False, False)
+
+
+@pytest.mark.parametrize("outcome", [ANYTHING, {"outcome": "heartbeat"}])
+def test_the_attempt_of_a_deleted_client_is_unknown(api: Api, outcome: Any) -> None:
+    token = token_of(api)
+    stored = api.clockwork.clients.get("acme")
+    assert stored is not None
+    api.clockwork.clients.put(msgspec.structs.replace(stored, deleting_at=api.clockwork.clock.at))
+    answer = say(api, token, outcome)
+    assert (answer.status, answer.body["detail"]) == (404, UNKNOWN)
+    assert set(api.writes) <= {"ticket_keys.get"}

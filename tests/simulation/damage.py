@@ -1,7 +1,12 @@
-"""Damage to parked work: rows that nobody can read, and records that are gone, as after a restore of one table."""
+"""Damage: parked rows and clients that nobody can read, and records that are gone, as after a restore of a table."""
 
 from __future__ import annotations
 
+from functools import partial
+
+import msgspec
+
+from clockwork.domain.clients import Client
 from clockwork.domain.executions import State
 from clockwork.domain.ids import is_named
 from clockwork.domain.keys import row_key
@@ -9,8 +14,12 @@ from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import FORMAT, encode_row
 from clockwork.domain.timeline import NEVER, Row
+from clockwork.edge.requests.clients import ClientBody
+from clockwork.flows.requests.clients import change_client
+from clockwork.flows.world import World
+from tests.simulation.cloud import ApiEnvironment, Cloud
 from tests.simulation.faults import Adversary, Fault
-from tests.simulation.requests import EVERYBODY, REGULATED
+from tests.simulation.requests import CLIENTS, EVERYBODY, REGULATED
 from tests.simulation.rows import elements_of, every_row
 from tests.simulation.stores import Stores
 
@@ -37,3 +46,28 @@ def lose_parked_record(stores: Stores, adversary: Adversary) -> None:
                 if record is not None and record.state is State.PARKED and adversary.strikes(Fault.RECORD_LOST, 0.5):
                     stores.executions.lose(record)
                     return
+
+
+#: An admin tries to repair a client after so long (ms), and again until that is done.
+REPAIRED_AFTER_MS, TRIED_EVERY_MS = (20_000, 400_000), 10_000
+
+
+def damage_client(cloud: Cloud, adversary: Adversary) -> None:
+    """Lets nobody read the row of a client until an admin has replaced it."""
+    client = adversary.rng.choice((*CLIENTS, REGULATED, REGULATED))
+    if adversary.strikes(Fault.DAMAGED_CLIENT, 1.0):
+        cloud.stores.clients.damage(client.client_id)
+        cloud.scheduler.after(adversary.rng.randrange(*REPAIRED_AFTER_MS), partial(_repair, cloud, client))
+
+
+def _repair(cloud: Cloud, client: Client) -> None:
+    def replaced(left: Client) -> Client:
+        asked = {name: getattr(client, name) for name in ClientBody.model_fields}
+        return msgspec.structs.replace(left, **asked)
+
+    def work(world: World, _: ApiEnvironment) -> Client:
+        return change_client(world, client.client_id, None, replaced, repairs=True)
+
+    if cloud.stores.clients.is_damaged(client.client_id):
+        cloud.call_api("api<repair", work)
+        cloud.scheduler.after(TRIED_EVERY_MS, partial(_repair, cloud, client))

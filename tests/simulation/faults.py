@@ -68,6 +68,7 @@ class Fault(StrEnum):
     UNREADABLE_JOB = "unreadable_job"  # the row of a job that ended earlier cannot be read, for minutes or for good
     RECORD_LOST = "record_lost"  # the record of something that is parked is gone, as after a restore of its table
     GARBAGE_PARKED = "garbage_parked_row"
+    DAMAGED_CLIENT = "damaged_client"  # a client's row cannot be read until an admin replaces it, minutes later
     # Faults of targets.
     TARGET_REFUSES = "target_refuses"
     TARGET_REJECTS = "target_rejects"

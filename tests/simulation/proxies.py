@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from clockwork import ports
-from clockwork.domain.clients import Client
+from clockwork.domain.clients import Client, ClientUnreadable
 from clockwork.domain.errors import NewerFormat, Unavailable, Unreadable
 from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.lifecycle.tokens import claimant_of
@@ -204,7 +204,10 @@ class GatedClients(GatedPort):
         return _require(self._gate.each("clients.put", [client], effect, client, overtake=overtake))[0]
 
     def _overtake(self, client: Client) -> None:
-        stored = self._inner.get(client.client_id, fresh=True)
+        try:
+            stored = self._inner.get(client.client_id, fresh=True)
+        except ClientUnreadable:
+            return  # nobody but the repair changes it
         if stored is not None:
             self._inner.put(msgspec.structs.replace(stored, revision=stored.revision + 1))
 

@@ -13,6 +13,7 @@ from functools import partial
 
 import msgspec
 
+from clockwork.domain.clients import ClientUnreadable
 from clockwork.domain.errors import NotAllowed, StaleToken, Unavailable, UnknownToken
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.lifecycle.reports import Heartbeat
@@ -129,7 +130,7 @@ class Receivers:
                 return None
 
         def on_end(actor: Actor) -> None:
-            if tries > 1 and (actor.killed or isinstance(actor.error, Unavailable)):
+            if tries > 1 and (actor.killed or isinstance(actor.error, Unavailable | ClientUnreadable)):
                 self._scheduler.after(2_000, partial(self._call, token, call, tries - 1))
 
         self._call_api(REPORTING, work).on_end = on_end

@@ -29,6 +29,7 @@ NEEDS: Mapping[str, Needs] = {
     "shards.all": _needs("shards", "Scan"),
     "shards.get": _needs("shards", "GetItem", "BatchGetItem"),
     "shards.register": _needs("shards", "PutItem"),
+    "shards.ordered_count": _needs("shards", "GetItem", "PutItem"),
     "shards.change": _needs("shards", "UpdateItem"),
     "shards.acquire": _needs("shards", "UpdateItem"),
     "shards.commit": _needs("shards", "UpdateItem"),

@@ -20,7 +20,7 @@ from clockwork.memory.jobs import MemoryJobs
 from clockwork.settings import Settings
 from tests.simulation.accounting import check_accounted
 from tests.simulation.clients import Step
-from tests.simulation.damage import damage_parked_rows, lose_parked_record
+from tests.simulation.damage import damage_client, damage_parked_rows, lose_parked_record
 from tests.simulation.decisions import raising
 from tests.simulation.defects import DEFECTIVE, Defects
 from tests.simulation.faults import CALM, CURIOUS, DEFECTS, PROFILES, SHORT_LIVES, Adversary, Fault, Profile
@@ -222,6 +222,9 @@ class Run:
         for incident in (self._garbage_row, self._newer_row, self._garbage_message, *[self._lost_pointer] * 2):
             if self.rng.random() < self.profile.rows:
                 scheduler.after(self.rng.randrange(BUSY_MS), incident)
+        if self.rng.random() < self.profile.rows:
+            damaging = partial(damage_client, self.stage.cloud, self.adversary)
+            scheduler.after(self.rng.randrange(BUSY_MS), damaging)
 
     def _deploy(self) -> None:
         shards = max(1, self.settings.shards + (-1, 1, 2)[self.rng.randrange(3)])

@@ -112,6 +112,8 @@ class Stage:
 
     def _resume(self) -> None:
         for client in (REGULATED, HALTED, DEPARTING):
+            if self.stores.clients.is_damaged(client.client_id):
+                continue  # an admin repairs it first
             stored = self.stores.clients.get(client.client_id)
             if stored is not None and stored.paused and stored.deleting_at is None:
                 self.stores.clients.put(without_pause(stored, self.scheduler.now))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -13,10 +15,12 @@ from clockwork.domain.clients import (
     disowns,
     present,
     principal_of,
+    standing_of,
     succeeds_at,
     with_pause,
     without_pause,
 )
+from clockwork.edge.requests.clients import ClientBody
 from tests.support.examples import ACME, ALICE, NOW
 
 
@@ -102,3 +106,13 @@ def test_a_client_reaches_only_what_is_listed_by_its_name_or_a_prefix() -> None:
 def test_a_session_of_a_role_counts_as_the_role_and_a_user_as_itself() -> None:
     assert principal_of("arn:aws:sts::111111111111:assumed-role/Admin/bob") == "arn:aws:iam::111111111111:role/Admin"
     assert principal_of(ALICE) == ALICE
+
+
+def test_the_standing_of_a_client_is_all_that_no_request_sets_and_its_principals() -> None:
+    odd: dict[str, Any] = {
+        name: (name,) if isinstance(default, tuple) else name
+        for name, default in zip(Client.__struct_fields__[1:], Client.__struct_defaults__, strict=True)
+    }
+    standing = standing_of(Client(client_id="acme", **odd))
+    kept = {name for name, value in odd.items() if getattr(standing, name) == value}
+    assert kept == (set(odd) - set(ClientBody.model_fields)) | {"principals"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,3 +109,44 @@ def test_derived_ids_depend_on_every_part_and_on_where_parts_end() -> None:
     assert ids.derive("a", 1) == ids.derive("a", 1)
     assert len(ids.derive("a")) == 22
     assert ids.digest_of([b"ab", b"c"]) != ids.digest_of([b"a", b"bc"])
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        *("\u200b", "\u200c", "\u200d", "\u2060", "\ufeff", "\u00ad"),  # zero widths and the soft hyphen
+        *("\u202a", "\u202e", "\u2066", "\u2069", "\u200e", "\u200f", "\u061c"),  # controls of direction
+        *("\u00a0", "\u1680", "\u2000", "\u200a", "\u202f", "\u205f", "\u3000", "\u2800"),  # blanks
+        *("\u2028", "\u2029", "\t", "\n", "\x7f", "\x85", "\x00"),  # separators and controls
+        *("\u115f", "\u1160", "\u3164", "\uffa0", "\u17b4", "\u17b5", "\u034f"),  # fillers and what joins
+        *("\ufe00", "\ufe0f", "\u180b", "\u180e", "\u180f", "\U000e0100", "\U000e01ef"),  # selectors
+        *("\U000e0001", "\U000e0041", "\U000e007f", "\U0001d173", "\ufff9"),  # tags, formats of music and of notes
+        *("\ue000", "\ud800", "\U000e0080", "\U0010ffff"),  # of private use, halves, and not assigned
+    ],
+)
+def test_a_name_holds_no_character_that_a_reader_does_not_see(hidden: str) -> None:
+    for text in (hidden, f"a{hidden}", f"{hidden}a", f"a{hidden}b"):
+        assert ids.hidden_in(text) == hidden
+        assert not ids.is_job_key(text)
+
+
+def test_a_name_may_be_of_any_script() -> None:
+    for text in (
+        "a b",
+        "caf\u00e9",
+        "cafe\u0301",
+        "\u65e5\u672c",
+        "\ud55c\uae00",
+        "\u0645\u0631\u062d",
+        "\u0928\u093f",
+        "\U0001f600",
+        "\u1780\u17b6",
+    ):
+        assert ids.hidden_in(text) == ""
+        assert ids.is_job_key(text)
+
+
+def test_all_that_unicode_has_to_ignore_is_hidden() -> None:
+    kinds = ("Cc", "Cf", "Zl", "Zp", "Zs", "Cs", "Co", "Cn")
+    shown = [one for one in map(chr, range(0x110000)) if unicodedata.category(one) in kinds and not ids.hidden_in(one)]
+    assert shown == [" "]

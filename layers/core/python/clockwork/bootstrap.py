@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NoReturn
 
 from clockwork import ports, telemetry
@@ -90,7 +91,8 @@ def _wire(delivers: bool) -> App:
     gc.disable()
     try:
         telemetry.configure_logging()
-        settings = Settings.from_environment(os.environ)
+        runtime_api = os.environ.get("AWS_LAMBDA_RUNTIME_API", "")
+        settings = Settings.from_environment(os.environ).with_(runtime_api=runtime_api)
         world = aws_world(settings, delivers=delivers)
         return App(world, _rejects(settings)) if settings.rejected_queue_url else App(world)
     finally:
@@ -243,10 +245,12 @@ def _aws_targets(aws: Any, settings: Settings, clock: Any) -> ports.Targets:
     from clockwork.aws.targets.sns import SnsTransport
     from clockwork.aws.targets.sqs import SqsTransport
     from clockwork.aws.targets.threads import ThreadedTargets, Transport
+    from clockwork.domain.targets.addresses import check_own
 
     stores = aws.client_later("secretsmanager"), aws.client_later("ssm")
     secrets = Secrets(*stores, clock, prefix=settings.secret_prefix)
-    http = HttpTransport(clock, secrets, reaches_private=settings.reaches_private)
+    refuses = None if settings.stage == "local" else partial(check_own, runtime=settings.runtime_api)
+    http = HttpTransport(clock, secrets, reaches_private=settings.reaches_private, refuses=refuses)
     clients = RoleClients(aws, clock)
     transports: dict[type, Transport] = {
         HttpTarget: http,

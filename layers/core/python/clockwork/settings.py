@@ -75,11 +75,9 @@ class Settings:
     max_receive_count: int = 100
     #: The same of the ordered queue: a head that fails is received again and again, since it is never sent anew.
     ordered_max_receive_count: int = 1_000
-    #: How many deliverer environments Lambda runs at most. Beside others, clients without a concurrency limit of their
-    #: own that crowd share three quarters of them.
+    #: The most deliverer environments. Clients without a concurrency limit who crowd others share 3 of 4.
     deliverer_concurrency: int = 100
-    #: Attempts at a target that one environment must have seen, half of them failing, before its circuit opens. Failed
-    #: retries do not count.
+    #: So many attempts at a target, half of them failing, open a circuit in an environment. Retries do not count.
     circuit_least_outcomes: int = 20
     #: How long an open circuit keeps all deliveries from a target before the first probe; it doubles up to ten minutes.
     circuit_cooldown_seconds: int = 30
@@ -125,6 +123,8 @@ class Settings:
     has_network: bool = False
     #: Whether this Lambda is the deliverer in that network.
     in_network: bool = False
+    #: host:port of Lambda's runtime, where this runs in Lambda: no target may have it.
+    runtime_api: str = field(default="", metadata={"fixed": True})
     poller_function: str = ""
     #: The api alone has it: it starts a sweep when a client is resumed.
     sweeper_function: str = ""

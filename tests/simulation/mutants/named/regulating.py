@@ -6,6 +6,17 @@ from tests.simulation.mutants.mutant import Mutant
 
 REGULATING = (
     Mutant(
+        "a repair of a client that cannot be read resumes it",
+        "flows/requests/clients.py",
+        (
+            (
+                "return fault.standing, True",
+                "return Client(client_id=client_id, revision=fault.standing.revision), True",
+            ),
+        ),
+        "I8",
+    ),
+    Mutant(
         "permits are not asked for",
         "flows/deliver/concurrency.py",
         (("    if blocks is None:\n", "    if True:\n"),),

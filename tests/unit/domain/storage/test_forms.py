@@ -141,3 +141,33 @@ def test_what_completes_by_callback_is_read_back() -> None:
     assert codec.decode_message(alone) == [watch]
     assert codec.decode(codec.encode(running), Execution) == running
     assert codec.decode(codec.encode(job), NamedJob) == job
+
+
+SECRET = "4111-1111"
+
+
+@pytest.mark.parametrize(
+    ("stored", "told"),
+    [
+        ({"clientId": "acme", "record": SECRET}, r"ValidationError at \$.record"),
+        ({"clientId": "acme", "revision": SECRET}, r"ValidationError at \$.revision"),
+        ({"clientId": "acme", "principals": ["x", {SECRET: 1}]}, r"ValidationError at \$.principals\[1\]"),
+        ({SECRET: SECRET}, "ValidationError"),
+        (SECRET, "ValidationError"),
+    ],
+)
+def test_why_bytes_cannot_be_decoded_quotes_nothing_of_them(stored: object, told: str) -> None:
+    with pytest.raises(Undecodable, match=f"^{told}$"):
+        codec.decode(b"\x01" + msgspec.msgpack.encode(stored), Client)
+
+
+def test_nor_do_damaged_bytes_of_any_kind() -> None:
+    blob = bytearray(codec.encode(Client(client_id="acme", pause_reason=f"card {SECRET}", principals=(SECRET,))))
+    for place in range(1, len(blob)):
+        for odd in (0xC1, 0xFF, 0x00, 0xA9):
+            damaged = bytes([*blob[:place], odd, *blob[place + 1 :]])
+            try:
+                codec.decode(damaged, Client)
+            except Undecodable as fault:
+                assert SECRET not in str(fault)
+                assert set(str(fault)) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 $.[]_")

@@ -67,6 +67,40 @@ def test_the_number_stands_from_the_first_ordered_shard_on(monkeypatch: pytest.M
     assert set(ordered_partitions(2)) <= {shard.partition_id for shard in clockwork.shards.all()}
 
 
+def test_a_stray_row_affects_itself_alone_and_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    clockwork = MemoryClockwork()
+    clockwork.clients.put(ACME)
+    clockwork.shards.register("o777")
+    assert not tick(clockwork.world).refused
+    assert {"o000", "o001", "o777"} == {one.partition_id for one in clockwork.shards.all() if "o" in one.partition_id}
+    (told,) = [one for one in caplog.records if getattr(one, "action", "") == "stray_shards"]
+    assert told.shards == ["o777"]  # type: ignore[attr-defined]
+    create_jobs(clockwork.world, request(new_job(delay_ms=5_000, ordering_key="k")), ensure_shards(clockwork.world))
+    clockwork.run_until(NOW + 100_000)
+    assert len(clockwork.targets.delivered) == 1
+
+
+@pytest.mark.parametrize("asked", [1, 2, 5])
+def test_where_the_number_is_gone_the_shards_tell_it(asked: int) -> None:
+    clockwork = MemoryClockwork()
+    clockwork.clients.put(ACME)
+    tick(clockwork.world)
+    clockwork.shards.register("o777")
+    clockwork.shards._ordered_count = None
+    assert tick(with_ordered(clockwork, asked)).refused is (asked != 2)
+    assert clockwork.shards.ordered_count(9) == 2
+
+
+def test_an_odd_number_registers_nothing_and_is_refused_by_name() -> None:
+    clockwork = MemoryClockwork()
+    clockwork.clients.put(ACME)
+    clockwork.shards.ordered_count(777)
+    before = ensure_shards(clockwork.world)
+    assert [one for one in clockwork.shards.all() if one.partition_id not in before] == []
+    with pytest.raises(OrderedShardsChanged, match="this stack was made with 777"):
+        create_jobs(clockwork.world, request(new_job(ordering_key="k")), before)
+
+
 def test_nobody_polls_an_ordered_shard_before_the_first_job_is_put_there() -> None:
     clockwork = MemoryClockwork()
     clockwork.clients.put(ACME)

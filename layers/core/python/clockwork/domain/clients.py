@@ -6,6 +6,7 @@ import re
 
 import msgspec
 
+from clockwork.domain.errors import Unreadable
 from clockwork.domain.jobs import Precision, RecordLevel, RetryPolicy
 
 #: The form of a clientId. No client ever had another.
@@ -92,6 +93,38 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     def allows_pool(self, name: str) -> bool:
         """Whether its `allowed_pools` list this pool. A pool that they do not list is not allowed."""
         return name in self.allowed_pools
+
+
+class ClientUnreadable(Unreadable):
+    """A client's row cannot be read. The message names the repair. `standing`: what is left of the client."""
+
+    def __init__(self, client_id: str, reason: str, standing: Client) -> None:
+        self.standing = standing
+        super().__init__(
+            f"the client {client_id} cannot be read as it is stored ({reason}): an admin repairs it by replacing it, "
+            f"with PUT /v1/clients/{client_id}"
+        )
+
+
+def standing_of(client: Client) -> Client:
+    """What no request sets of the client, with its principals: it is stored once more beside the client.
+
+    So a PUT that replaces a client whose row is damaged neither resumes it nor undoes its delete, and what a client
+    before it left under its id stays that one's.
+    """
+    return Client(
+        client_id=client.client_id,
+        revision=client.revision,
+        principals=client.principals,
+        paused=client.paused,
+        pause_reason=client.pause_reason,
+        paused_at=client.paused_at,
+        pauses=client.pauses,
+        deleting_at=client.deleting_at,
+        gone_at=client.gone_at,
+        ended_to=client.ended_to,
+        since_at=client.since_at,
+    )
 
 
 #: The reason in the records of what a deleted client leaves behind.

@@ -19,6 +19,11 @@ from clockwork.domain.clients import CLIENT_ID
 ONLY_RUN = "0"
 #: The longest jobKey, in bytes of UTF-8.
 LONGEST_JOB_KEY = 255
+#: Default ignorables that are neither controls, formats, separators nor unassigned, and the blank of Braille: combining
+#: grapheme joiner, fillers of Hangul, inherent vowels of Khmer, selectors of variations.
+_IGNORABLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
+)
 _PARTITION = re.compile(r"[a-z][0-9]{3}")
 _ROW_KEY = re.compile(r"[0-9]{13}#[A-Za-z0-9_-]{1,64}")
 _EXECUTION = re.compile(r"(?P<job>[A-Za-z0-9_-]{2,700})\.(?P<due>[0-9]{13})\.(?P<run>[A-Za-z0-9_-]{1,64})")
@@ -123,7 +128,18 @@ def _decode_named(job_id: str) -> NamedJobId:
 
 def is_job_key(text: str) -> bool:
     """Whether a job may have this key. Callers look up no other text, above all no key row of the same table."""
-    return 1 <= len(text.encode("utf-8", "replace")) <= LONGEST_JOB_KEY and text.isprintable()
+    return 1 <= len(text.encode("utf-8", "replace")) <= LONGEST_JOB_KEY and not hidden_in(text)
+
+
+def hidden_in(text: str) -> str:
+    """The first character of a name that a reader does not see, or takes for another; empty if there is none.
+
+    `str.isprintable` refuses controls, formats and all separators but the plain space. The others are not shown, though
+    they are letters and marks: https://www.unicode.org/reports/tr44/#Default_Ignorable_Code_Point
+    """
+    if text.isascii() and text.isprintable():
+        return ""
+    return next((one for one in text if not one.isprintable() or _IGNORABLE.match(one)), "")
 
 
 def key_of(job_id: str | None) -> str | None:

@@ -9,6 +9,7 @@ from http import HTTPStatus
 from traceback import extract_tb
 from typing import TYPE_CHECKING, Any
 
+from clockwork.domain.clients import ClientUnreadable
 from clockwork.domain.errors import TooManyRequests, Unavailable
 from clockwork.edge import late
 from clockwork.edge.http import problems
@@ -65,7 +66,7 @@ def _answer(api: CreateApi, route: Route, path: dict[str, str], event: dict[str,
 
 def _problem(route: Route, error: Exception) -> dict[str, Any]:
     document = problems.original_problem_of(error) if route.original else problems.problem_of(error)
-    if isinstance(error, Unavailable):
+    if isinstance(error, Unavailable | ClientUnreadable):
         log.warning("unavailable: %s", error, extra={"action": "api_unavailable", "operation": route.operation})
     elif document.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         # The log gets the place of the fault, never the message: a library's may quote its input, such as a payload.

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from clockwork.domain import ids
-from clockwork.domain.clients import CLIENT_ID, Client, present, principal_of
+from clockwork.domain.clients import CLIENT_ID, Client, ClientUnreadable, present, principal_of
 from clockwork.domain.errors import (
     ClientNotFound,
     ExecutionNotFound,
@@ -85,14 +85,15 @@ def client_for(world: World, caller: Caller, client_id: str | None) -> Client:
     """The client for which the caller acts: the one named, or if None the only one that lists the caller's principal.
 
     Raises NotAllowed if the named client does not exist or does not list the caller; an admin gets ClientNotFound for
-    one that does not exist. Raises NotAllowed also if no client is named and not exactly one lists the caller.
+    one that does not exist. Raises NotAllowed also if no client is named and not exactly one lists the caller. Raises
+    ClientUnreadable for one that cannot be read, but to nobody else than admins and those whom it lists.
     """
     if client_id is None:
         own = own_clients(world, caller)
         if len(own) != 1:
             raise NotAllowed("name the clientId: the caller does not act for exactly one client")
         return own[0]
-    client = present(world.clients.get(client_id)) if CLIENT_ID.fullmatch(client_id) else None
+    client = present(_read(world, caller, client_id)) if CLIENT_ID.fullmatch(client_id) else None
     if client is None and caller.is_admin:
         raise ClientNotFound(client_id)
     if client is None or not (caller.is_admin or caller.principal in client.principals):
@@ -100,18 +101,36 @@ def client_for(world: World, caller: Caller, client_id: str | None) -> Client:
     return client
 
 
+def _read(world: World, caller: Caller, client_id: str) -> Client | None:
+    """The client. The rows of the caller's principal, which are not of the client, say who learns that it is damaged.
+
+    All others are told the same as of a client that does not exist.
+    """
+    try:
+        return world.clients.get(client_id)
+    except ClientUnreadable:
+        if caller.is_admin or client_id in world.clients.of_principal(caller.principal):
+            raise
+        return None
+
+
 def own_clients(world: World, caller: Caller) -> list[Client]:
     """The clients that list the caller's principal, whether or not it is an admin.
 
-    One that cannot be read is left out: the caller may act for its others.
+    One that cannot be read is left out: the caller may act for its others. If there is no other, this raises
+    ClientUnreadable.
     """
-    listed = []
+    listed, damaged = [], None
     for client_id in world.clients.of_principal(caller.principal):
         try:
             listed.append(world.clients.get(client_id))
-        except Unreadable as fault:
+        except ClientUnreadable as fault:
+            damaged = fault
             log.warning("a client is left out: %s", fault, extra={"action": "client_left_out", "clientId": client_id})
-    return [client for client in listed if client is not None and caller.principal in client.principals]
+    own = [client for client in listed if client is not None and caller.principal in client.principals]
+    if damaged is not None and not own and not caller.is_admin:
+        raise damaged
+    return own
 
 
 class KeptJob(msgspec.Struct, frozen=True):

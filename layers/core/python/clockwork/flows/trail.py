@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 import msgspec
 
+from clockwork.domain.clients import ClientUnreadable
 from clockwork.domain.errors import ClockworkError, Unavailable
 from clockwork.domain.requests import trail
 from clockwork.domain.requests.trail import Entry, Note
@@ -34,14 +35,18 @@ class Noting:
     def __call__(self, client_id: str, changes: Sequence[str] = ()) -> None:
         """As `Note` says."""
         if self.noted is None:
-            client = self._world.clients.get(client_id)
-            days = None if client is None else client.retention_days
-            kept = msgspec.structs.replace(
-                self._entry, expires_at=self._world.execution_expires_at(self._entry.at, days)
-            )
+            expires_at = self._world.execution_expires_at(self._entry.at, self._retention_days(client_id))
+            kept = msgspec.structs.replace(self._entry, expires_at=expires_at)
             entry = trail.with_changes(kept, client_id, changes)
             self._world.trail.note(entry)
             self.noted = entry
+
+    def _retention_days(self, client_id: str) -> int | None:
+        try:
+            client = self._world.clients.get(client_id)
+        except ClientUnreadable:
+            return None  # the call replaces the client
+        return None if client is None else client.retention_days
 
 
 @contextmanager

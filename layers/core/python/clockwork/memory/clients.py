@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clockwork.domain.clients import Client
+from clockwork.domain.clients import Client, ClientUnreadable, standing_of
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.pools.pool import Pool
 from clockwork.ports import KeyRow
@@ -15,8 +15,21 @@ class MemoryClients:
 
     def __init__(self) -> None:
         self._clients: dict[str, Client] = {}
+        #: Of clients whose rows are damaged nothing but their standing is left.
+        self._damaged: set[str] = set()
+
+    def damage(self, client_id: str) -> None:
+        """Let nobody read the client's row until it is replaced, as if its bytes were damaged."""
+        self._clients[client_id] = standing_of(self._clients[client_id])
+        self._damaged.add(client_id)
+
+    def is_damaged(self, client_id: str) -> bool:
+        """Whether nobody can read the client's row."""
+        return client_id in self._damaged
 
     def get(self, client_id: str, *, fresh: bool = False) -> Client | None:  # noqa: ARG002 - always fresh
+        if client_id in self._damaged:
+            raise ClientUnreadable(client_id, "damaged", self._clients[client_id])
         return self._clients.get(client_id)
 
     def put(self, client: Client, *, replaces: int | None = None) -> bool:
@@ -24,10 +37,12 @@ class MemoryClients:
         if replaces is not None and stored != client and replaces != (0 if stored is None else stored.revision):
             return False
         self._clients[client.client_id] = client
+        self._damaged.discard(client.client_id)
         return True
 
     def list(self, limit: int, behind: str | None) -> Sequence[tuple[str, Client | Unreadable]]:
-        return [pair for pair in sorted(self._clients.items()) if behind is None or pair[0] > behind][:limit]
+        behind_it = [one for one in sorted(self._clients) if behind is None or one > behind][:limit]
+        return [(one, Unreadable("damaged") if one in self._damaged else self._clients[one]) for one in behind_it]
 
     def of_principal(self, principal: str) -> Sequence[str]:
         return sorted(c.client_id for c in self._clients.values() if principal in c.principals)

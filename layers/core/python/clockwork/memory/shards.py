@@ -15,6 +15,7 @@ class MemoryShards:
 
     def __init__(self) -> None:
         self._rows: dict[str, Shard] = {}
+        self._ordered_count: int | None = None
 
     def list(self) -> Sequence[str]:
         return sorted(p for p, shard in self._rows.items() if shard.status is not ShardStatus.LEFT)
@@ -24,6 +25,11 @@ class MemoryShards:
 
     def register(self, partition_id: str, status: ShardStatus = ShardStatus.USED) -> None:
         self._rows.setdefault(partition_id, Shard(partition_id, status=status))
+
+    def ordered_count(self, first: int) -> int:
+        if self._ordered_count is None:
+            self._ordered_count = first
+        return self._ordered_count
 
     def change(self, shard: Shard, status: ShardStatus) -> bool:
         stored = self._rows.get(shard.partition_id)

@@ -60,6 +60,12 @@ class Shards(Protocol):
     def register(self, partition_id: str, status: ShardStatus = ShardStatus.USED) -> None:
         """Make the shard's row unless it exists."""
 
+    def ordered_count(self, first: int) -> int:
+        """The number of ordered shards that the stack was made with: it is written once, as `first` if it is not yet.
+
+        A number that cannot be read is told in the log, and replaced by `first`.
+        """
+
     def change(self, shard: Shard, status: ShardStatus) -> bool:
         """Compare-and-set: write the status, `changes` + 1; False if it was written since the shard was read."""
 
@@ -138,13 +144,17 @@ class Clients(Protocol):
     """The clients and their principals."""
 
     def get(self, client_id: str, *, fresh: bool = False) -> Client | None:
-        """The client, or None. It may be as old as the adapter's stated cache time, unless it is to be `fresh`."""
+        """The client, or None. It may be as old as the adapter's stated cache time, unless it is to be `fresh`.
+
+        Raises ClientUnreadable for a row that this version cannot read.
+        """
 
     def put(self, client: Client, *, replaces: int | None = None) -> bool:
         """Create or replace the client, and the answers of `of_principal` for its principals.
 
         `replaces`: only the client at this revision is replaced, and at 0 there may also be none. False: the stored one
-        is at another revision, and stays. A client that is stored as it is to be counts as replaced.
+        is at another revision, and stays. A client that is stored as it is to be counts as replaced. Of a row that
+        cannot be read the standing is compared.
         """
 
     def list(self, limit: int, behind: str | None) -> Sequence[tuple[str, Client | Unreadable]]:

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from clockwork.aws.errors import Throttled, ask
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, written
-from clockwork.domain.clients import Client
-from clockwork.domain.errors import Unavailable, Unreadable, readable
+from clockwork.domain.clients import Client, ClientUnreadable, standing_of
+from clockwork.domain.errors import Unavailable, Undecodable, Unreadable
 from clockwork.domain.storage.codec import decode, encode
 from clockwork.ports import Clients as ClientsPort
 from clockwork.ports import Clock
@@ -29,8 +30,9 @@ _PRINCIPAL = "#"
 class AwsClients:
     """`ports.Clients` on a table with the key `clientId` / `item`.
 
-    A client is the item `client`. Each of its principals has a row {clientId: "#" + ARN, item: clientId}, so that the
-    clients of one principal are one partition. One put changes at most 99 principals, the limit of one transaction:
+    A client is the item `client`: its definition, and its standing once more, which outlives a damage to the first.
+    Each of its principals has a row {clientId: "#" + ARN, item: clientId}, so that the clients of one principal are one
+    partition. One put changes at most 99 principals, the limit of one transaction:
     https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
     """
 
@@ -42,7 +44,25 @@ class AwsClients:
 
     def get(self, client_id: str, *, fresh: bool = False) -> Client | None:  # noqa: ARG002 - always fresh
         item = self._table.get(client_id, _ITEM)
-        return None if item is None else readable(self._table.apart(_from_item, item))
+        return None if item is None else self._whole(item)
+
+    def _whole(self, item: Item) -> Client:
+        """The client of an item. Raises ClientUnreadable, with as much of its standing as can be read."""
+        client = self._table.apart(_from_item, item)
+        if not isinstance(client, Unreadable):
+            return client
+        raise ClientUnreadable(item["clientId"]["S"], str(client), self._standing(item))
+
+    def _standing(self, item: Item) -> Client:
+        standing = self._table.apart(partial(_from_item, attribute="standing"), item)
+        return Client(client_id=item["clientId"]["S"]) if isinstance(standing, Unreadable) else standing
+
+    def _left_of(self, stored: Item | None) -> Client | None:
+        """The stored client, or what is left of it."""
+        try:
+            return None if stored is None else self._whole(stored)
+        except ClientUnreadable as fault:
+            return fault.standing
 
     def put(self, client: Client, *, replaces: int | None = None) -> bool:
         """Replace the client and its principals in one transaction.
@@ -53,10 +73,11 @@ class AwsClients:
         refusal: Throttled | None = None
         for _ in self._backoff.rounds(PUT_ROUNDS):
             stored = self._table.get(client.client_id, _ITEM)
-            if replaces is not None and not _replaces(stored, client, replaces):
+            before = self._left_of(stored)
+            if replaces is not None and not _replaces(before, client, replaces):
                 return False
             try:
-                ask(self._dynamodb.transact_write_items, TransactItems=self._changes(stored, client))
+                ask(self._dynamodb.transact_write_items, TransactItems=self._changes(stored, before, client))
             except Throttled as error:
                 refusal = error  # another put may have come between the read and this one: read again
             else:
@@ -66,16 +87,22 @@ class AwsClients:
     def of_principal(self, principal: str) -> Sequence[str]:
         return [item["item"]["S"] for item in self._table.query_all(_PRINCIPAL + principal)]
 
-    def _changes(self, stored: Item | None, client: Client) -> list[Any]:
-        before = set() if stored is None else set(_from_item(stored).principals)
+    def _changes(self, stored: Item | None, replaced: Client | None, client: Client) -> list[Any]:
+        before = set() if replaced is None else set(replaced.principals)
         after = set(client.principals)
         links = [{"Put": {"TableName": self._name, "Item": _link(p, client.client_id)}} for p in sorted(after - before)]
         cuts = [
             {"Delete": {"TableName": self._name, "Key": _link(p, client.client_id)}} for p in sorted(before - after)
         ]
-        item = written(clientId=client.client_id, item=_ITEM, definition=encode(client))
-        replacement = self._table.replacement(item, "definition", None if stored is None else stored["definition"]["B"])
-        return [{"Put": replacement}, *links, *cuts]
+        return [{"Put": self._replacement(stored, client)}, *links, *cuts]
+
+    def _replacement(self, stored: Item | None, client: Client) -> Any:
+        """The put of the client in place of the stored item, whatever that holds."""
+        definition, standing = encode(client), encode(standing_of(client))
+        item = written(clientId=client.client_id, item=_ITEM, definition=definition, standing=standing)
+        if stored is not None and "definition" not in stored:
+            return self._table.putting(item, "attribute_exists(#clientId) AND attribute_not_exists(#definition)")
+        return self._table.replacement(item, "definition", None if stored is None else stored["definition"])
 
     def list(self, limit: int, behind: str | None) -> Sequence[tuple[str, Client | Unreadable]]:
         """A scan, from the item of `behind` on: the rows of principals and regulation are filtered at the table."""
@@ -88,13 +115,16 @@ class AwsClients:
         return found[:limit]
 
 
-def _from_item(item: Item) -> Client:
-    return decode(item["definition"]["B"], Client)
+def _from_item(item: Item, attribute: str = "definition") -> Client:
+    client = decode(item[attribute]["B"], Client)
+    if client.client_id != item["clientId"]["S"]:
+        # Whoever acts for the one would create jobs of the other.
+        raise Undecodable("it names another client")
+    return client
 
 
-def _replaces(stored: Item | None, client: Client, revision: int) -> bool:
+def _replaces(before: Client | None, client: Client, revision: int) -> bool:
     """Whether the stored client is the one to replace, or the put of before, whose answer was lost, is done."""
-    before = None if stored is None else _from_item(stored)
     return before == client or revision == (0 if before is None else before.revision)
 
 

@@ -10,10 +10,12 @@ from clockwork.aws.errors import ConditionFailed
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, values_of, written
 from clockwork.domain import keys
-from clockwork.domain.errors import Unreadable, readable
+from clockwork.domain.errors import Undecodable, Unreadable, readable
 from clockwork.domain.timeline import Shard, ShardStatus
 from clockwork.ports import Lease
 
+#: The key of the row that holds the number of ordered shards; no shard has such a partitionId.
+_ORDERED = "ordered"
 #: Attributes that a row has from its first change of status and its first commit on.
 _NOT_AT_FIRST = ("changes", "released", "owed")
 
@@ -38,6 +40,18 @@ class AwsShards:
     def register(self, partition_id: str, status: ShardStatus = ShardStatus.USED) -> None:
         fields = msgspec.to_builtins(Shard(partition_id, status=status))
         self._table.put_new(written(**{name: one for name, one in fields.items() if name not in _NOT_AT_FIRST}))
+
+    def ordered_count(self, first: int) -> int:
+        """The row is written if it is missing. Whoever comes second reads the row of the first."""
+        made = written(partitionId=_ORDERED, madeWith=first)
+        item = self._table.get(_ORDERED)
+        if item is None:
+            item = made if self._table.put_new(made) else self._table.get(_ORDERED) or made
+        count = self._table.apart(_count, item)
+        if isinstance(count, Unreadable):
+            self._table.store(made)
+            return first
+        return count
 
     def change(self, shard: Shard, status: ShardStatus) -> bool:
         # A row has no `changes` before its first change.
@@ -136,3 +150,10 @@ def _lease(shard: Shard) -> Lease:
 
 def _from_item(item: Item) -> Shard:
     return msgspec.convert(values_of(item), Shard)
+
+
+def _count(item: Item) -> int:
+    count = int(item["madeWith"]["N"])
+    if count < 0:
+        raise Undecodable("a number of shards below 0")
+    return count

@@ -156,7 +156,7 @@ class Table:
 
     def put(self, item: Item, condition: str, /, **values: Any) -> None:
         """Store the whole item if the condition holds; raises ConditionFailed if not."""
-        self._put(self._putting(item, condition, values))
+        self._put(self.putting(item, condition, **values))
 
     def replace(self, item: Item, attribute: str, before: str | int | None) -> None:
         """Compare-and-set: store the whole item if the stored one's attribute is `before` (None: if none is stored).
@@ -165,11 +165,11 @@ class Table:
         """
         self._put(self.replacement(item, attribute, before))
 
-    def replacement(self, item: Item, attribute: str, before: str | int | bytes | None) -> dict[str, Any]:
-        """What `replace` asks of DynamoDB, for a transaction."""
+    def replacement(self, item: Item, attribute: str, before: str | int | Item | None) -> dict[str, Any]:
+        """What `replace` asks of DynamoDB, for a transaction; `before` may be as DynamoDB wrote it."""
         if before is None:
-            return self._putting(item, f"attribute_not_exists(#{self._key[0]})", {})
-        return self._putting(item, f"#{attribute} = :before", {"before": before})
+            return self.putting(item, f"attribute_not_exists(#{self._key[0]})")
+        return self.putting(item, f"#{attribute} = :before", before=before)
 
     def put_each_new(self, items: Sequence[Item]) -> list[Outcome]:
         """`put_new` for several items; for `answer_of` to read, in order."""
@@ -215,7 +215,8 @@ class Table:
     def _put(self, request: dict[str, Any]) -> None:
         ask(self._plane.call, "PutItem", **request, **_TELL_WHAT_IS_STORED)
 
-    def _putting(self, item: Item, condition: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    def putting(self, item: Item, condition: str, /, **values: Any) -> dict[str, Any]:
+        """What `put` asks of DynamoDB, for a transaction."""
         return {"TableName": self._name, "Item": item, **_expressions(values, ConditionExpression=condition)}
 
     def _all(self, operation: str, limit: int | None = None, **request: Any) -> list[Item]:

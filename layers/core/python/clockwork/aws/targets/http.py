@@ -1,7 +1,8 @@
 """HTTP targets: one signed request to a checked address, and one answer, whatever the receiver does.
 
-- The status line alone decides the outcome. The transport reads the body for its first KiB, which it keeps of failures
-  only, and so that the connection can be used again. A body that is slow, long or broken off affects only these two.
+- The status line of the final answer alone decides the outcome, once its head is complete; 1xx are interim. The
+  transport reads the body for its first KiB, which it keeps of failures only, and so that the connection can be used
+  again. A body that is slow, long or broken off affects only these two.
 - The transport follows no redirect and uses no proxy. The retry policy decides on retries.
 - It sends no POST and no PATCH twice: a receiver that closes without an answer may have taken it. A GET, PUT or DELETE
   that a kept connection has lost before the first byte of an answer is sent once more, on a new one (RFC 9110, 9.2.2).
@@ -10,6 +11,7 @@
 from __future__ import annotations
 
 import http.client
+import math
 import socket
 import ssl
 import time
@@ -20,6 +22,7 @@ import msgspec
 
 from clockwork.aws.targets.http_faults import FAULTS, Forbidden, OutOfReach, failure_of
 from clockwork.aws.targets.wire.connection import Connection, Request
+from clockwork.aws.targets.wire.lookups import LOOKUP_SECONDS, Lookups, Resolver
 from clockwork.aws.targets.wire.pool import Connections
 from clockwork.aws.targets.wire.sockets import seconds_left
 from clockwork.domain.executions import Outcome, State
@@ -40,8 +43,6 @@ BODY_SECONDS = 1.0
 MOST_ADDRESSES = 4
 #: Methods whose requests mean the same if they come twice: https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2
 REPEATABLE = frozenset({"GET", "PUT", "DELETE"})
-
-Resolver = Callable[[str, int], Sequence[str]]
 
 
 class _Lost(Exception):
@@ -72,7 +73,8 @@ def resolve(host: str, port: int) -> Sequence[str]:
 class HttpTransport:
     """Delivers to HttpTargets; safe for many threads.
 
-    `reaches_private`: it is in a network in which private targets are, or on the same machine.
+    `reaches_private`: it is in a network in which private targets are, or on the same machine. `refuses`: says of an
+    address why it must not be connected to, whatever the client lists.
     """
 
     def __init__(
@@ -81,19 +83,21 @@ class HttpTransport:
         secrets: SecretSource,
         *,
         reaches_private: bool = True,
+        refuses: Callable[[str], str | None] | None = None,
         resolver: Resolver = resolve,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._reaches_private = reaches_private
+        self._refuses = refuses or (lambda _: None)
         self._clock = clock
         self._secrets = secrets
-        self._resolve = resolver
+        self._resolve, self._lookups = resolver, Lookups(resolver)
         self._connections = Connections(clock.now, tls)
 
     def deliver(self, delivery: Delivery) -> Outcome:
         """Make the attempt within the target's timeout and the delivery's deadline; a fault becomes its outcome.
 
-        The resolver and the store of secrets have no time limit here. The time that they take shortens the attempt.
+        The store of secrets has no time limit here. The time that it and the resolver take shortens the attempt.
         """
         target = delivery.occurrence.target
         if not isinstance(target, HttpTarget):
@@ -104,7 +108,7 @@ class HttpTransport:
         try:
             secrets = [self._secrets.get(name) for name in delivery.occurrence.signing_secrets]
             endpoint = parse(target.url)
-            addresses = self._addresses(endpoint, target)
+            addresses = self._addresses(endpoint, target, began + seconds)
             seconds_left(began + seconds)
             started_at = self._clock.now()
             headers = _headers(delivery, target, endpoint, webhooks.headers_for(delivery, started_at, secrets))
@@ -117,17 +121,23 @@ class HttpTransport:
     def close(self) -> None:
         """Close the idle connections."""
         self._connections.close()
+        self._lookups.close()
 
-    def _addresses(self, endpoint: Endpoint, target: HttpTarget) -> Sequence[str]:
-        """The addresses of the host at this moment; raises Forbidden.
+    def _addresses(self, endpoint: Endpoint, target: HttpTarget, ends: float = math.inf) -> Sequence[str]:
+        """The addresses of the host at this moment; raises Forbidden, and LookupTooSlow.
 
-        Unless the target is private, every address is checked, since the transport may connect to any of them. Outside
+        Every address is checked, since the transport may connect to any of them: one of a target that is not private
+        has to be public, and one of any other must not be the machine's own. Outside
         of a network a private target is tried at its public addresses: waiting for others would be in vain.
         """
         if endpoint.scheme != "https" and not target.private:
             raise Forbidden("the URL must start with https://")
-        addresses = self._resolve(endpoint.host, endpoint.port)
-        reasons = [] if target.private else [reason for ip in addresses if (reason := check_address(ip))]
+        if endpoint.is_literal:
+            addresses = self._resolve(endpoint.host, endpoint.port)
+        else:
+            addresses = self._lookups.find(endpoint.host, endpoint.port, min(LOOKUP_SECONDS, seconds_left(ends)))
+        check = self._refuses if target.private else check_address
+        reasons = [reason for ip in addresses if (reason := check(ip))]
         if reasons:
             raise Forbidden(f"{endpoint.host} must not be connected to: {reasons[0]}")
         if not self._reaches_private:
@@ -179,8 +189,7 @@ def _answer_to(connection: Connection, request: bytes, method: str) -> tuple[_An
     connection.sock.ends = min(connection.sock.ends, time.monotonic() + BODY_SECONDS)
     start, is_complete = _read(response)
     answer = _Answer(response.status, start.decode("utf-8", "replace"), response.headers.get("retry-after"))
-    # After an interim answer another one may follow.
-    return answer, is_complete and response.status >= 200 and not response.will_close
+    return answer, is_complete and not response.will_close
 
 
 def _read(response: http.client.HTTPResponse) -> tuple[bytes, bool]:

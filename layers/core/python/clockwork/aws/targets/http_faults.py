@@ -9,6 +9,8 @@ import socket
 import ssl
 
 from clockwork.aws.targets.secrets import SecretUnreadable
+from clockwork.aws.targets.wire.connection import HeadCutShort
+from clockwork.aws.targets.wire.lookups import LookupTooSlow
 from clockwork.aws.targets.wire.sockets import AnswerTooLong
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.targets.urls import InvalidUrl, parse
@@ -61,6 +63,10 @@ def _words_of_network(fault: Exception, host: str, authority: str) -> str:
             return f"no TLS connection to {authority}: {fault.reason or 'the handshake failed'}"
         case AnswerTooLong():
             return f"the headers of the answer of {authority} are too long"
+        case LookupTooSlow():
+            return f"{host} was not resolved in time: DNS gave no answer within {fault.seconds:g} s"
+        case HeadCutShort():
+            return f"{authority} closed the connection within the head of its answer"
         case http.client.RemoteDisconnected() | ConnectionResetError() | BrokenPipeError():
             return f"{authority} closed the connection without an answer"
         case OSError():

@@ -21,7 +21,8 @@ import msgspec
 LONGEST_TOKEN = 1_000
 _SECRET, _CHECK = "[A-Za-z0-9_-]{22}", "[A-Za-z0-9_-]{11}"
 _TOKEN = re.compile(
-    rf"(?P<execution>.{{1,900}})\.(?P<attempt>[0-9]{{1,9}})\.(?P<secret>{_SECRET})(?:\.(?P<check>{_CHECK}))?", re.ASCII
+    rf"(?P<execution>.{{1,900}})\.(?P<attempt>[1-9][0-9]{{0,8}})\.(?P<secret>{_SECRET})(?:\.(?P<check>{_CHECK}))?",
+    re.ASCII,
 )
 
 

@@ -7,6 +7,7 @@ not ignore therefore gets a new format.
 from __future__ import annotations
 
 import base64
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -37,6 +38,8 @@ Stored = TypeVar("Stored", Execution, Client, NamedJob, Entry, Pool, Checkpoint,
 _VERSION = bytes([FORMAT])
 #: The first byte of MessagePack's maps of up to 15 fields: of a packed row, and of nothing else that a row can be.
 _MAPS = range(0x80, 0x90)
+#: The place in a message of msgspec: names of fields, which are ours, and brackets.
+_PLACE = re.compile(r" - at `(\\$[\\w.\\[\\]]*)`\\Z", re.ASCII)
 _encoder = msgspec.msgpack.Encoder()
 _row_decoder = msgspec.msgpack.Decoder(list[Element] | Packed | bytes)
 _pressed_decoder = msgspec.msgpack.Decoder(list[Element])
@@ -74,7 +77,7 @@ def decode_row(blob: bytes) -> dict[int, Element]:
         try:
             return {**unpack(stored)}
         except ValueError as error:
-            raise Undecodable(str(error)) from None
+            raise Undecodable(_told(error)) from None
     if isinstance(stored, bytes):
         stored = _decode(_pressed_decoder, _VERSION + _unpressed(stored))
     return dict(enumerate(stored))
@@ -86,7 +89,7 @@ def _unpressed(pressed: bytes) -> bytes:
     try:
         found = press.decompress(pressed, MOST_PRESSED_BYTES)
     except zlib.error as error:
-        raise Undecodable(str(error)) from None
+        raise Undecodable(_told(error)) from None
     if not press.eof:
         raise Undecodable("the compressed list has no end")
     return found
@@ -107,7 +110,7 @@ def decode_message(body: str) -> list[Release]:
     try:
         blob = base64.b64decode(body, validate=True)
     except ValueError as error:
-        raise Undecodable(f"not base64: {error}") from None
+        raise Undecodable(f"not base64: {_told(error)}") from None
     return _decode(_releases_decoder, blob)
 
 
@@ -135,4 +138,10 @@ def _decode(decoder: msgspec.msgpack.Decoder[Decoded], blob: bytes) -> Decoded:
     try:
         return decoder.decode(blob[1:])
     except (msgspec.DecodeError, ValueError) as error:
-        raise Undecodable(str(error)) from None
+        raise Undecodable(_told(error)) from None
+
+
+def _told(error: Exception) -> str:
+    """What is wrong, by its kind and place: a library's own words may quote what is stored, and end in a log."""
+    place = _PLACE.search(str(error))
+    return type(error).__name__ + (f" at {place[1]}" if place is not None else "")

@@ -53,6 +53,23 @@ _V6 = [
         ("ff00::/8", "multicast (RFC 4291)"),
     )
 ]
+#: The addresses of the machine itself, its neighbours on the link, and the cloud's services for this one machine.
+_OWN_V4 = tuple(map(IPv4Network, ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16")))
+#: fd00:ec2::/32: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/configuring-instance-metadata-service.html
+_OWN_V6 = tuple(map(IPv6Network, ("::/128", "::1/128", "fe80::/10", "fd00:ec2::/32")))
+#: The networks whose addresses hold an IPv4 address, and so many bits behind it: compatible, mapped and translated
+#: (RFC 4291, 2765), NAT64 (RFC 6052), 6to4 (RFC 3056).
+_EMBEDDING = tuple(
+    (IPv6Network(network), behind)
+    for network, behind in (
+        ("::/96", 0),
+        ("::ffff:0:0/96", 0),
+        ("::ffff:0:0:0/96", 0),
+        ("64:ff9b::/96", 0),
+        ("64:ff9b:1::/48", 0),
+        ("2002::/16", 80),
+    )
+)
 #: The well-known prefix by which IPv6-only networks reach IPv4; the last 32 bits are the address (RFC 6052).
 _NAT64 = IPv6Network("64:ff9b::/96")
 #: All addresses that are handed out for the public Internet lie in it (RFC 4291).
@@ -68,6 +85,31 @@ def check_address(ip: str) -> str | None:
         return f"{ip} is not an IP address."
     kind = _kind_v4(address) if isinstance(address, IPv4Address) else _kind_v6(address)
     return None if kind is None else f"{ip} is not public: it is {kind}."
+
+
+@lru_cache(1_024)
+def check_own(ip: str, runtime: str = "") -> str | None:
+    """Why an address, private or not, is none that a client's target may have, as a sentence; None if it may be.
+
+    It is the machine's own, or link-local; or that of Lambda's runtime, `host:port`, to which only Clockwork may talk.
+    """
+    try:
+        address = ip_address(ip)
+    except ValueError:
+        return f"{ip} is not an IP address."
+    forms = [address, *_embedded(address)]
+    if any(any(form in network for network in _OWN_V4 + _OWN_V6) for form in forms):
+        return f"{ip} leads to the machine that would connect to it, or to its link."
+    own = runtime.rpartition(":")[0].strip("[]")
+    return f"{ip} is the address of Lambda's runtime." if own and own in map(str, forms) else None
+
+
+def _embedded(address: IPv4Address | IPv6Address) -> list[IPv4Address]:
+    """The IPv4 addresses that an IPv6 address may stand for."""
+    if isinstance(address, IPv4Address):
+        return []
+    found = [behind for network, behind in _EMBEDDING if address in network]
+    return [IPv4Address(int(address) >> behind & 0xFFFF_FFFF) for behind in found]
 
 
 def _kind_v4(address: IPv4Address) -> str | None:

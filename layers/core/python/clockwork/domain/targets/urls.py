@@ -13,7 +13,7 @@ from ipaddress import ip_address
 import msgspec
 
 from clockwork.domain.clients import Client
-from clockwork.domain.targets.addresses import check_address
+from clockwork.domain.targets.addresses import check_address, check_own
 
 LONGEST_URL = 2_048
 MOST_HEADERS = 20
@@ -231,6 +231,15 @@ def why_not_public(endpoint: Endpoint) -> str | None:
         return None if reason is None else reason.rstrip(".")
     is_local = "." not in endpoint.host or endpoint.host.endswith(_LOCAL_SUFFIXES)
     return f"{endpoint.host} is a local name" if is_local else None
+
+
+def why_own(endpoint: Endpoint, runtime: str) -> str | None:
+    """Why a host is that of the machine which would connect to it, as `check_own` says; None if it may be another."""
+    if endpoint.is_literal:
+        reason = check_own(endpoint.host, runtime)
+        return None if reason is None else reason.rstrip(".")
+    is_own = endpoint.host == "localhost" or endpoint.host.endswith(".localhost")
+    return f"{endpoint.host} is the machine itself (RFC 6761)" if is_own else None
 
 
 def _fault_of_header(name: str, value: str) -> str | None:

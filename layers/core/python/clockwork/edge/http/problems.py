@@ -7,6 +7,7 @@ from typing import Annotated, Self
 
 from msgspec import Meta
 
+from clockwork.domain.clients import ClientUnreadable
 from clockwork.domain.errors import (
     ClientDeleting,
     ClientNotFound,
@@ -52,6 +53,7 @@ _STATUS: dict[type[ClockworkError], HTTPStatus] = {
     InvalidRequest: HTTPStatus.UNPROCESSABLE_ENTITY,
     TooManyRequests: HTTPStatus.TOO_MANY_REQUESTS,
     OrderedShardsChanged: HTTPStatus.SERVICE_UNAVAILABLE,
+    ClientUnreadable: HTTPStatus.SERVICE_UNAVAILABLE,
     Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
 }
 #: The statuses by which a request itself cannot be carried out.

@@ -91,7 +91,7 @@ class Api(CreateApi, NamedApi, BulkApi, ClientApi, DeadApi, OriginalApi, Overvie
         body = validate(ClientBody, read_body(request.event, SINGLE_BYTES), checks)
         self._require_secrets(body.signing_secrets)
         with self._noting(request, "putClient") as note:
-            client = change_client(self.world, client_id, request.revision(), body.to_client, note)
+            client = change_client(self.world, client_id, request.revision(), body.to_client, note, repairs=True)
         return HTTPStatus.OK, ShownClient.of(client)
 
     def get_client(self, request: Request) -> Answer:

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, fie
 from clockwork.domain.clients import Client, principal_of
 from clockwork.domain.jobs import Precision
 from clockwork.domain.pools.pool import POOL_NAME
-from clockwork.domain.targets.urls import parse, why_not_public
+from clockwork.domain.targets.urls import parse, why_not_public, why_own
 from clockwork.edge.http.fields import kept
 from clockwork.edge.http.models import EdgeModel, bounded, checks_of
 from clockwork.edge.requests.own_resources import not_own, not_own_topic
@@ -79,6 +79,8 @@ def _host_and_port(target: str, info: ValidationInfo) -> str:
     endpoint = parse(f"http://{target[:-1]}1" if any_port else f"http://{target}")
     if target.lower() != (endpoint.any_port if any_port else endpoint.authority):
         raise ValueError("must be host:port and no more")
+    if settings.stage != "local" and (reason := why_own(endpoint, settings.runtime_api)) is not None:
+        raise ValueError(f"cannot be a target: {reason}")
     if settings.stage != "local" and not settings.has_network and (reason := why_not_public(endpoint)) is not None:
         raise ValueError(f"cannot be reached: {reason}, and the deployment is in no network (its option `network`)")
     return target

@@ -8,14 +8,19 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import Meta, field
 
 from clockwork.domain.targets.permissions import against_host
-from clockwork.domain.targets.urls import LONGEST_URL, MOST_HEADERS, check_headers, check_url
+from clockwork.domain.targets.urls import LONGEST_URL, MOST_HEADERS, check_headers, check_url, parse, why_own
 from clockwork.edge.http.checks import Checks, pointer_part
 from clockwork.edge.http.forms import Earlier, FieldCheck, TargetForm
 
 
 def _leads_outside(url: str, checks: Checks, _: Earlier) -> str:
-    for reason in check_url(url, _private_targets(checks)).reasons:
+    check = check_url(url, _private_targets(checks))
+    for reason in check.reasons:
         checks.report("/target/url", reason)
+    # The client's list may be from a stage `local`.
+    is_asked = check.private and checks.settings.stage != "local"
+    if is_asked and (own := why_own(parse(url), checks.settings.runtime_api)) is not None:
+        checks.report("/target/url", f"cannot be delivered to: {own}")
     if (unlisted := against_host(url, checks.client)) is not None:
         checks.report("/target/url", unlisted)
     return url

@@ -47,8 +47,26 @@ NOT_DEFINITION = ("clientId", "jobKey")
 def is_job_key(value: str) -> str:
     """The jobKey, if it may be one. Raises ValueError."""
     if not ids.is_job_key(value):
-        raise ValueError(f"must be {JOB_KEY}")
+        hidden = ids.hidden_in(value)
+        raise ValueError(f"must be {JOB_KEY}" + (f"; it holds {_named(hidden)}" if hidden else ""))
     return value
+
+
+def all_seen(value: str) -> str:
+    """The name, if a reader sees all of it. Raises ValueError."""
+    if hidden := ids.hidden_in(value):
+        raise ValueError(f"must be of visible characters and plain spaces alone; it holds {_named(hidden)}")
+    return value
+
+
+def _with_seen_names(tags: dict[str, str], _: Checks, __: Earlier) -> dict[str, str]:
+    for name in tags:
+        all_seen(name)
+    return tags
+
+
+def _named(character: str) -> str:
+    return f"U+{ord(character):04X}"
 
 
 def _fits(value: Any, _: Checks, earlier: Earlier) -> jobs.Payload:
@@ -125,7 +143,11 @@ class DefinitionBody(Form, kw_only=True):
         Meta(description="without it the target's answer ends an attempt; with it, a callback of the receiver does"),
     ] = None
 
-    field_checks: ClassVar[Mapping[str, FieldCheck]] = {"payload": _fits}
+    field_checks: ClassVar[Mapping[str, FieldCheck]] = {
+        "payload": _fits,
+        "tags": _with_seen_names,
+        "ordering_key": lambda value, _, __: None if value is None else all_seen(value),
+    }
     relocated: ClassVar[Mapping[str, tuple[str, str]]] = {"on_failure": ("/target", "/onFailure")}
 
     @classmethod

@@ -1,8 +1,8 @@
 """Admission: before anything is claimed, decide which items of each client may start now.
 
-Items of a paused client or an open circuit are parked. A rate cap paces a client's items. A concurrency cap counts its
-deliveries under way. A client without one shares the deliverers with the others that an environment meets. An uncapped,
-unpaused client that is alone costs no write here.
+Items of a paused client or an open circuit are parked, and so are those of a client that cannot be read. A rate cap
+paces a client's items. A concurrency cap counts its deliveries under way. A client without one shares the deliverers
+with the others that an environment meets. An uncapped, unpaused client that is alone costs no write here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from clockwork.domain.clients import DELETED, Client, disowns
+from clockwork.domain.clients import DELETED, Client, ClientUnreadable, disowns
 from clockwork.domain.errors import ClockworkError
 from clockwork.domain.executions import State
 from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT
@@ -24,6 +24,7 @@ from clockwork.flows.deliver.inform import informed
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.deliver.park import park
 from clockwork.flows.deliver.slots import with_slots
+from clockwork.flows.world import World
 
 
 def admit(batch: Batch, items: Sequence[Item]) -> list[Item]:
@@ -34,6 +35,15 @@ def admit(batch: Batch, items: Sequence[Item]) -> list[Item]:
     for client_id, group in groupby(sorted(items, key=_client_of), key=_client_of):
         admitted += _admitted(batch, client_id, list(group))
     return admitted
+
+
+def is_held(world: World, client_id: str) -> bool:
+    """Whether all of the client stays parked: it is paused, or cannot be read."""
+    try:
+        client = world.clients.get(client_id)
+    except ClientUnreadable:
+        return True
+    return client is not None and client.paused
 
 
 def still_allowed(batch: Batch, items: Sequence[Item]) -> list[Item]:
@@ -58,7 +68,11 @@ def _admitted(batch: Batch, client_id: str, items: list[Item]) -> list[Item]:
     Permits are leased once for all of them: a second lease would give the same block away a second time.
     """
     with batch.failing(*items):
-        client = batch.world.clients.get(client_id)
+        try:
+            client = batch.world.clients.get(client_id)
+        except ClientUnreadable as fault:
+            park(batch, items, "pause", str(fault))
+            return []
         disowned, items = _disowned(batch, client, items)
         if client is not None and _holds_back(client):
             items = informed(batch, items)

@@ -19,7 +19,7 @@ from clockwork.domain.lifecycle.tokens import Token
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.storage.checks import ticket_of
 from clockwork.flows.deaths import call_back, notify_dead
-from clockwork.flows.deliver.admission import admit
+from clockwork.flows.deliver.admission import admit, is_held
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS, Batch
 from clockwork.flows.deliver.bundles import Message, resend_alone, unbundled
 from clockwork.flows.deliver.circuits import give_probes_back, update_circuits
@@ -118,8 +118,7 @@ def _is_missed(batch: Batch, item: Item) -> bool:
     if at is None:
         batch.absorb(item, stored)
         return False
-    client = world.clients.get(item.release.occurrence.client_id)
-    if stored is not None and stored.state is State.PARKED and client is not None and client.paused:
+    if stored is not None and stored.state is State.PARKED and is_held(world, item.release.occurrence.client_id):
         # It lies in its parked row. Once it was let go from there, nothing but this check tells of a lost ticket.
         at = now + wait_ms
     if stored is None or at <= now:

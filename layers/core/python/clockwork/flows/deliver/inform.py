@@ -12,12 +12,12 @@ record waiting, and is claimed again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import msgspec
 
-from clockwork.domain.clients import Pause
+from clockwork.domain.clients import ClientUnreadable, Pause
 from clockwork.domain.errors import readable
 from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.fires.hints import completed, hint_of
@@ -36,6 +36,7 @@ from clockwork.flows.apart import jobs_apart
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import end_all, read_records, with_records
 from clockwork.flows.deliver.items import Item, is_left_to_its_watch, is_still_ours
+from clockwork.flows.deliver.park import park
 from clockwork.flows.overlaps import may_be_let_through
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
@@ -58,7 +59,7 @@ def informed(batch: Batch, items: Sequence[Item]) -> list[Item]:
         item.is_informed = True
     named = {id(item): item for item in going if is_named(item.release.job_id) and not item.release.as_it_was}
     going = [item for item in going if id(item) not in named]
-    refs = batch.each(named.values(), partial(ref_of, batch.world))
+    refs = _refs(batch, named.values())
     with batch.failing(*(item for item, _ in refs)):
         jobs = jobs_apart(batch.world, ((ref.client_id, ref.job_key) for _, ref in refs))
         for item, ref in refs:
@@ -67,6 +68,18 @@ def informed(batch: Batch, items: Sequence[Item]) -> list[Item]:
                     going.append(item)
     kept = {id(item) for item in going}
     return [item for item in items if id(item) not in asked or id(item) in kept]
+
+
+def _refs(batch: Batch, items: Iterable[Item]) -> list[tuple[Item, NamedJobId]]:
+    """The jobs of these items. An item whose client cannot be read is parked, or it would become a dead letter."""
+    refs = []
+    for item in items:
+        with batch.failing(item):
+            try:
+                refs.append((item, ref_of(batch.world, item)))
+            except ClientUnreadable as fault:
+                park(batch, [item], "pause", str(fault))
+    return refs
 
 
 def unexpired(batch: Batch, items: Sequence[Item]) -> list[Item]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from clockwork.domain.clients import Client, present, succeeds_at, with_pause, without_pause
+from clockwork.domain.clients import Client, ClientUnreadable, present, succeeds_at, with_pause, without_pause
 from clockwork.domain.errors import ClientDeleting, RevisionConflict, Unavailable
 from clockwork.domain.requests.differences import differences
 from clockwork.domain.requests.trail import Note, unnoted
@@ -23,13 +23,20 @@ log = logging.getLogger(__name__)
 
 
 def change_client(
-    world: World, client_id: str, revision: int | None, change: Callable[[Client], Client], note: Note = unnoted
+    world: World,
+    client_id: str,
+    revision: int | None,
+    change: Callable[[Client], Client],
+    note: Note = unnoted,
+    *,
+    repairs: bool = False,
 ) -> Client:
     """Write what `change` makes of the client, or of an empty one if there is none; returns it as it is stored.
 
     A change that changes nothing writes nothing. `note` is called before anything is written. Raises
     RevisionConflict if the client is not at `revision`, if that is given (0: there is none), and Unavailable if the
-    result is not certain: the caller may repeat. Raises ClientDeleting if it is being deleted.
+    result is not certain: the caller may repeat. Raises ClientDeleting if it is being deleted. Of a client that cannot
+    be read `change` gets its standing, if it `repairs`; otherwise this raises ClientUnreadable.
     """
 
     def unless_deleting(client: Client) -> Client:
@@ -37,7 +44,7 @@ def change_client(
             raise ClientDeleting(f"the client {client_id} is being deleted: it takes no change any more")
         return change(client)
 
-    return _change(world, client_id, revision, unless_deleting, note)
+    return _change(world, client_id, revision, unless_deleting, note, repairs=repairs)
 
 
 def delete_client(world: World, client_id: str, revision: int | None, note: Note = unnoted) -> Client:
@@ -59,15 +66,21 @@ def delete_client(world: World, client_id: str, revision: int | None, note: Note
 
 
 def _change(
-    world: World, client_id: str, revision: int | None, change: Callable[[Client], Client], note: Note
+    world: World,
+    client_id: str,
+    revision: int | None,
+    change: Callable[[Client], Client],
+    note: Note,
+    *,
+    repairs: bool = False,
 ) -> Client:
     for _ in range(MOST_REPLANS + 1):
-        tombstone = world.clients.get(client_id, fresh=True)
+        tombstone, is_damaged = _stored(world, client_id, repairs=repairs)
         stored = present(tombstone)
         # A client that gets the id of one that is gone does not own what that one left behind.
         before = Client(client_id=client_id, since_at=succeeds_at(tombstone)) if stored is None else stored
         after = change(before)
-        if after == stored:
+        if after == stored and not is_damaged:
             return after  # Also the repeat of a call whose answer was lost.
         if revision is not None and revision != before.revision:
             at = "the client does not exist" if stored is None else f"the client is at revision {before.revision}"
@@ -78,6 +91,16 @@ def _change(
         if world.clients.put(after, replaces=last):
             return after
     raise Unavailable(f"client {client_id} keeps changing")
+
+
+def _stored(world: World, client_id: str, *, repairs: bool) -> tuple[Client | None, bool]:
+    """The client as it is stored, and whether nothing but its standing is left of it. Raises ClientUnreadable."""
+    try:
+        return world.clients.get(client_id, fresh=True), False
+    except ClientUnreadable as fault:
+        if not repairs:
+            raise
+        return fault.standing, True
 
 
 def pause_client(

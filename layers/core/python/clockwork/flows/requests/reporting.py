@@ -10,8 +10,10 @@ from functools import partial
 
 import msgspec
 
+from clockwork.domain.clients import ClientUnreadable
 from clockwork.domain.errors import ExecutionNotFound, StaleToken, Unavailable
 from clockwork.domain.executions import Execution, Report, State
+from clockwork.domain.lifecycle.ownership import is_of_client_since
 from clockwork.domain.lifecycle.reports import Heartbeat, plan_heartbeat, plan_report
 from clockwork.domain.lifecycle.tokens import InvalidToken, Token, decode_token
 from clockwork.flows.access import Caller, find_execution
@@ -48,6 +50,21 @@ def beat(world: World, caller: Caller, execution_id: str, token_text: str, said:
     return note_beat(world, *_of(world, caller, execution_id, token_text), said)
 
 
+def require_owner(world: World, execution: Execution) -> None:
+    """Raise ExecutionNotFound if the execution is of a client that was deleted, or is being deleted.
+
+    A client that cannot be read was not: what its receivers report counts.
+    """
+    try:
+        client = world.clients.get(execution.client_id)
+    except ClientUnreadable:
+        return
+    if client is None:
+        return
+    if client.deleting_at is not None or not is_of_client_since(client.since_at, execution):
+        raise ExecutionNotFound(execution.execution_id)
+
+
 def note_report(world: World, token: Token, met: Execution, said: Reported) -> Execution:
     """Report how the attempt of a token went, on the record that was met. Raises StaleToken and Unavailable."""
     told = Report(token.claimant, at=world.clock.now(), **msgspec.structs.asdict(said))
@@ -75,6 +92,7 @@ def _of(world: World, caller: Caller, execution_id: str, token_text: str) -> tup
     _, stored = find_execution(world, caller, execution_id)
     if stored is None:
         raise ExecutionNotFound(execution_id)
+    require_owner(world, stored)
     try:
         return decode_token(token_text), stored
     except InvalidToken as error:

@@ -7,13 +7,13 @@ is refused by the record. Both get the same answer, so it tells nothing.
 from __future__ import annotations
 
 from clockwork.domain import ids
-from clockwork.domain.errors import StaleToken, UnknownToken
+from clockwork.domain.errors import ExecutionNotFound, StaleToken, UnknownToken
 from clockwork.domain.executions import Execution
 from clockwork.domain.ids import InvalidId
 from clockwork.domain.lifecycle.reports import Heartbeat
 from clockwork.domain.lifecycle.tokens import InvalidToken, Token, decode_token
 from clockwork.flows.check_keys import check_keys
-from clockwork.flows.requests.reporting import Reported, note_beat, note_report
+from clockwork.flows.requests.reporting import Reported, note_beat, note_report, require_owner
 from clockwork.flows.world import World
 
 
@@ -38,8 +38,9 @@ def report_unsigned(world: World, token: Token, said: Reported | Heartbeat) -> E
     if stored is None:
         raise UnknownToken
     try:
+        require_owner(world, stored)
         if isinstance(said, Heartbeat):
             return note_beat(world, token, stored, said)
         return note_report(world, token, stored, said)
-    except StaleToken:
+    except (StaleToken, ExecutionNotFound):
         raise UnknownToken from None

@@ -23,6 +23,9 @@ from clockwork.ports.registry import polled
 
 log = logging.getLogger(__name__)
 
+#: Shards that a line of the log names.
+MOST_TOLD = 20
+
 
 def ensure_shards(world: World) -> Sequence[str]:
     """Register all shards that the settings ask for; returns the plain ones, where new jobs may go."""
@@ -42,12 +45,22 @@ def all_shards(world: World) -> Sequence[Shard]:
 
 
 def _register_ordered(world: World, registered: Mapping[str, Shard]) -> None:
-    """Register ordered shards as LEFT: nobody polls, and pays for, one before the first job is put there."""
-    ordered = [keys.index_of(partition_id) for partition_id in registered if keys.is_ordered(partition_id)]
-    # The last one is registered first, so that from the first moment on the registry tells how many there are.
-    made_with = max(ordered) + 1 if ordered else world.settings.ordered_shards
+    """Register ordered shards as LEFT: nobody polls, and pays for, one before the first job is put there.
+
+    Their number stands in a row of its own, written before the first of them. Where that row is gone or cannot be read,
+    the shards tell the number, which is written again: they are registered from the first one on, without a gap. So a
+    row that anybody else has put among them, as `o777`, tells nothing: it is polled like any, and named in the log.
+    While the setting is another number nothing is registered.
+    """
+    ordered = {partition_id for partition_id in registered if keys.is_ordered(partition_id)}
+    gapless = next(count for count in range(len(ordered) + 1) if keys.ordered_partition(count) not in ordered)
+    made_with = world.shards.ordered_count(gapless or world.settings.ordered_shards)
     world.environment.ordered_shards = made_with
-    for partition_id in reversed(keys.ordered_partitions(made_with)):
+    ours = keys.ordered_partitions(made_with)
+    if strays := sorted(ordered.difference(ours)):
+        extra = {"action": "stray_shards", "shards": strays[:MOST_TOLD]}
+        log.warning("%d rows name ordered shards that this stack does not have", len(strays), extra=extra)
+    for partition_id in ours if made_with == world.settings.ordered_shards else ():
         if partition_id not in registered:
             world.shards.register(partition_id, ShardStatus.LEFT)
 

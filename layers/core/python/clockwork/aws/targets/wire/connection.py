@@ -8,6 +8,7 @@ answer to the next: such a connection is not used again.
 from __future__ import annotations
 
 import contextlib
+import http.client
 import io
 import ssl
 from http.client import HTTPResponse
@@ -55,13 +56,35 @@ class _Incoming(io.RawIOBase):
         return self._sock.recv_into(buffer) if self.waits else self._sock.recv_what_came(buffer)
 
 
+class HeadCutShort(http.client.HTTPException):
+    """The connection was closed within the head of an answer, which may have said anything."""
+
+
+class _AnswerReader(KeptReader):
+    """A reader that tells a head which was read to its end from one that was cut short: `HTTPResponse` takes both."""
+
+    #: The lines of a head that were read so far; None outside of a head.
+    lines: int | None = None
+
+    def readline(self, size: int | None = -1) -> bytes:
+        """A line. Raises HeadCutShort where a head ends before its empty line, but not where it does not begin."""
+        line = super().readline(size)
+        if self.lines is not None:
+            # A line that is too long has no end either, which `HTTPResponse` sees to.
+            is_cut = not line.endswith(b"\n") and (size is None or size < 0 or len(line) < size)
+            if is_cut and (line or self.lines):
+                raise HeadCutShort
+            self.lines += 1
+        return line
+
+
 class Connection:
     """An open connection to an address, on which one request at a time is sent."""
 
     def __init__(self, sock: PlainSocket | TlsSocket, address: str) -> None:
         self.sock, self.address = sock, address
         self._incoming = _Incoming(sock)
-        self._reader = KeptReader(self._incoming, 8_192)
+        self._reader = _AnswerReader(self._incoming, 8_192)
         #: How many requests were sent on it.
         self.asked = 0
         self._allowance = 0
@@ -77,13 +100,22 @@ class Connection:
         return self.sock.allowance < self._allowance
 
     def ask(self, request: bytes, method: str) -> HTTPResponse:
-        """Send a request and read the head of its answer. Raises OSError or HTTPException."""
+        """Send a request and read the head of its final answer. Raises OSError or HTTPException.
+
+        Answers 1xx are interim (RFC 9110, 15.2): they are passed over, within the bounds of time and bytes.
+        """
         self.asked += 1
         with contextlib.suppress(BrokenPipeError):  # a receiver may answer before it has read the whole body
             self.sock.sendall(request)
-        response = HTTPResponse(self._reader, method=method)  # type: ignore[arg-type] # it only calls makefile
-        response.begin()
-        return response
+        while True:
+            response = HTTPResponse(self._reader, method=method)  # type: ignore[arg-type] # it only calls makefile
+            self._reader.lines = 0
+            try:
+                response.begin()
+            finally:
+                self._reader.lines = None
+            if response.status >= 200:
+                return response
 
     def is_quiet(self) -> bool:
         """Whether nothing came on it while it was idle: neither its end nor bytes that nobody asked for."""
