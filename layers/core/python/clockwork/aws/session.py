@@ -13,6 +13,7 @@ from clockwork.aws.deadlines import refuse_late
 from clockwork.aws.plane.making import make_plane
 from clockwork.aws.plane.plane import Plane
 from clockwork.aws.repeats import Backoff, Parallel
+from clockwork.domain.requests.reading import Meter
 from clockwork.ports import Clock
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class Aws:
         self.announced = (session is not None or meter is not None) if announced is None else announced
         #: Told of each stored item that no version wrote.
         self.on_unreadable: Callable[[Exception], object] = lambda _: None
+        #: Told what is read and written, if it counts.
+        self.meter_of_requests = Meter()
         self.parallel = Parallel(THREADS)
         self.backoff = backoff or Backoff()
         self._endpoint_url = endpoint_url

@@ -15,6 +15,7 @@ from clockwork.domain.limits.circuits import Ratio
 from clockwork.domain.limits.sharing import Company
 from clockwork.domain.limits.slots import Reserved
 from clockwork.domain.pools.presence import Remembered
+from clockwork.domain.requests.reading import Meter
 from clockwork.domain.retention import Retention
 from clockwork.flows.containment import ContainedExecutions, ContainedJobs, ContainedReleases, Faults
 from clockwork.flows.lasting import LastingExecutions
@@ -51,6 +52,8 @@ class Environment:
     lacking_told_at: dict[tuple[str, str], int] = field(default_factory=dict)
     #: The defects that were contained and not yet told.
     faults: Faults = field(default_factory=Faults)
+    #: What the request under way has read.
+    meter: Meter = field(default_factory=Meter)
 
 
 #: Ports that answer for many items in one call: a defect of one item must not be the answer to the others.

@@ -18,6 +18,8 @@ from clockwork.aws.plane.connections import Answer
 from clockwork.aws.plane.shapes import Refused
 
 _CRC = "x-amz-crc32"
+#: Members of a refusal that tell why DynamoDB throttles.
+_KEPT = ("ThrottlingReasons",)
 _CONDITION_FAILED = "ConditionalCheckFailedException"
 
 
@@ -92,7 +94,8 @@ def _told(answer: Answer) -> tuple[Any, dict[str, Any]]:
     if old_code and separator and ";" not in kind:
         error |= {"QueryErrorCode": code, "Type": kind}
         code = old_code
-    return {**error, "Code": code}, _item_of(answer.body) if code == _CONDITION_FAILED else {}
+    more = {name: told[name] for name in _KEPT if name in told}
+    return {**error, "Code": code}, _item_of(answer.body) if code == _CONDITION_FAILED else more
 
 
 def _members(body: bytes) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from clockwork.aws.plane.plane import Outcome
 from clockwork.aws.repeats import batches
 from clockwork.aws.session import Aws
 from clockwork.domain.errors import Unavailable, Unreadable
+from clockwork.domain.requests.reading import Meter, units_of
 
 T = TypeVar("T")
 
@@ -72,7 +73,9 @@ class Table:
     def get(self, *key: str) -> Item | None:
         """The item under a key, None if there is none."""
         answer = ask(self._plane.call, "GetItem", TableName=self._name, Key=self._key_item(key), ConsistentRead=True)
-        return answer.get("Item")
+        item: Item | None = answer.get("Item")
+        self._meter_each([key], [] if item is None else [item])
+        return item
 
     def get_all(self, keys: Sequence[Key]) -> dict[Key, Item]:
         """The items under these keys, by key; a key without an item is left out.
@@ -177,6 +180,9 @@ class Table:
 
     def replace_each(self, attribute: str, changes: Iterable[tuple[Item, str | int | None]]) -> list[Outcome]:
         """`replace` for several items, each with what its attribute was before; for `answer_of` to read, in order."""
+        changes = list(changes)
+        for item, _ in changes:
+            self.meter_write(item)
         requests = (self.replacement(item, attribute, before) for item, before in changes)
         return self._plane.call_all("PutItem", ({**request, **_TELL_WHAT_IS_STORED} for request in requests))
 
@@ -201,6 +207,8 @@ class Table:
     def _update(
         self, key: Key, answer: Literal["NONE", "ALL_NEW"], values: Mapping[str, Any], **expressions: str
     ) -> Item:
+        if self._meter.counts:
+            self._meter.changed(self._name, key[0])
         stored = ask(
             self._plane.call,
             "UpdateItem",
@@ -213,6 +221,7 @@ class Table:
         return {} if answer == "NONE" else told(stored, "Attributes")
 
     def _put(self, request: dict[str, Any]) -> None:
+        self.meter_write(request["Item"])
         ask(self._plane.call, "PutItem", **request, **_TELL_WHAT_IS_STORED)
 
     def _putting(self, item: Item, condition: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -231,8 +240,12 @@ class Table:
         request |= {"TableName": self._name} if limit is None else {"TableName": self._name, "Limit": limit}
         while True:
             answer = ask(self._plane.call, operation, **request)
-            behind = answer.get("LastEvaluatedKey")
-            yield told(answer, "Items"), bool(behind)
+            behind, items = answer.get("LastEvaluatedKey"), told(answer, "Items")
+            if self._meter.counts and operation == "Query":
+                units = units_of(sum(map(_size, items)))
+                partition = request["ExpressionAttributeValues"][":partition"]["S"]
+                self._meter.read(self._name, partition, units if request.get("ConsistentRead") else units / 2)
+            yield items, bool(behind)
             if not behind:
                 return
             request["ExclusiveStartKey"] = behind
@@ -252,12 +265,43 @@ class Table:
                 if unanswered := told(answer, "UnprocessedKeys").get(self._name):
                     waiting.append(unanswered)
             if not waiting:
+                self._meter_each(keys, items)
                 return items
         unanswered_keys = sum(len(batch["Keys"]) for batch in waiting)
         raise Unavailable(f"{unanswered_keys} of {len(keys)} keys of {self._name} went unanswered")
 
+    def _meter_each(self, keys: Sequence[Key], items: Sequence[Item]) -> None:
+        """Tell the meter of items that were read each for itself under these keys; some may have none."""
+        if not self._meter.counts:
+            return
+        missing = set(keys)
+        for item in items:
+            key = tuple(item[name]["S"] for name in self._key)
+            missing.discard(key)
+            self._meter.read(self._name, key[0], units_of(_size(item)))
+        for key in missing:
+            self._meter.read(self._name, key[0], 1)
+
+    def meter_write(self, item: Item) -> None:
+        """Tell the meter of an item that is written past this table's own calls."""
+        if self._meter.counts:
+            self._meter.wrote(_size(item))
+
+    @property
+    def _meter(self) -> Meter:
+        return self._aws.meter_of_requests
+
     def _key_item(self, key: Key) -> Item:
         return written(**dict(zip(self._key, key, strict=True)))
+
+
+def _size(item: Item) -> int:
+    """The bytes of an item as DynamoDB counts them, about: names and values."""
+    return sum(len(name) + sum(map(_length, value.values())) for name, value in item.items())
+
+
+def _length(value: Any) -> int:
+    return len(value) if isinstance(value, str | bytes) else 1
 
 
 def _range(
