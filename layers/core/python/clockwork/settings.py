@@ -11,8 +11,6 @@ from dataclasses import dataclass, field, fields, replace
 
 #: The alias of every Lambda's version that works at the moment. Whoever starts a Lambda names it.
 LIVE = "live"
-#: The api environments that may run at once, for what must hold for all of them together.
-API_ENVIRONMENTS = 50
 #: Own metrics that have values whenever there is work. CloudWatch bills a metric for every hour in which it has one.
 USUAL_METRICS = ("Polls", "CursorLagMs", "LatenessMs", "OwnLatenessMs", "Released", "Delivered", "Failed", "Dead")
 #: Own metrics that count what should not happen. They are written only when it has happened.
@@ -156,11 +154,6 @@ class Settings:
     def secret_prefix(self) -> str:
         """With what the names of the secrets begin that this deployment may read; parameters have a slash before it."""
         return f"{self.stack_name.lower()}/"
-
-    @property
-    def reading_environments(self) -> int:
-        """Among how many api environments the pace of a client's reads is divided. More of them read more."""
-        return 1 if self.stage == "local" else API_ENVIRONMENTS
 
     @property
     def has_kafka(self) -> bool:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clockwork.domain.requests.reading import (
+    API_ENVIRONMENTS,
     PARTITION_UNITS,
     THROTTLED_SECONDS,
     Debt,
@@ -17,7 +18,6 @@ from clockwork.domain.requests.reading import (
     units_of,
     wait_seconds,
 )
-from clockwork.settings import API_ENVIRONMENTS
 from tests.support.examples import NOW
 
 SHARE = Kind.LOOK.share(API_ENVIRONMENTS)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from clockwork.domain.errors import PartitionThrottled, TooManyRequests
-from clockwork.domain.requests.reading import PARTITION_UNITS, Kind
+from clockwork.domain.requests.reading import API_ENVIRONMENTS, PARTITION_UNITS, Kind
 from clockwork.flows.requests import reading
 from clockwork.flows.requests.reading import Reading
 from clockwork.flows.world import World
 from clockwork.memory.world import MemoryClockwork
-from clockwork.settings import API_ENVIRONMENTS, Settings
+from clockwork.settings import Settings
 
 #: Read units of a job of 256 KB.
 LARGE = 64

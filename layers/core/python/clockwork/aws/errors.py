@@ -182,7 +182,8 @@ def _throttling_reasons(error: ClientError) -> set[str]:
 
     https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_ThrottlingReason.html
     """
-    told: Any = error.response.get("ThrottlingReasons")
+    response: Any = error.response
+    told = response.get("ThrottlingReasons", response.get("throttlingReasons"))
     reasons = told if isinstance(told, list) else []
     return {str(one.get("reason", "")) for one in reasons if isinstance(one, dict)}
 

@@ -18,8 +18,12 @@ from clockwork.aws.plane.connections import Answer
 from clockwork.aws.plane.shapes import Refused
 
 _CRC = "x-amz-crc32"
-#: Members of a refusal that tell why DynamoDB throttles.
-_KEPT = ("ThrottlingReasons",)
+#: The member of a refusal that tells why DynamoDB throttles: each of its exceptions spells it in its own way.
+_REASONS = {
+    "ProvisionedThroughputExceededException": "ThrottlingReasons",
+    "RequestLimitExceeded": "ThrottlingReasons",
+    "ThrottlingException": "throttlingReasons",
+}
 _CONDITION_FAILED = "ConditionalCheckFailedException"
 
 
@@ -94,8 +98,10 @@ def _told(answer: Answer) -> tuple[Any, dict[str, Any]]:
     if old_code and separator and ";" not in kind:
         error |= {"QueryErrorCode": code, "Type": kind}
         code = old_code
-    more = {name: told[name] for name in _KEPT if name in told}
-    return {**error, "Code": code}, _item_of(answer.body) if code == _CONDITION_FAILED else more
+    if code == _CONDITION_FAILED:
+        return {**error, "Code": code}, _item_of(answer.body)
+    reasons = told.get(name := _REASONS.get(code, ""))
+    return {**error, "Code": code}, {} if reasons is None else {name: reasons}
 
 
 def _members(body: bytes) -> dict[str, Any]:

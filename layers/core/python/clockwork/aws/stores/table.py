@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 from clockwork.aws.apart import read_apart
@@ -17,14 +18,10 @@ from clockwork.aws.errors import ConditionFailed, answer_of, ask, held, told
 from clockwork.aws.plane.plane import Outcome
 from clockwork.aws.repeats import batches
 from clockwork.aws.session import Aws
+from clockwork.aws.stores.metering import Item, Key, TableMeter
 from clockwork.domain.errors import Unavailable, Unreadable
-from clockwork.domain.requests.reading import Meter, units_of
 
 T = TypeVar("T")
-
-#: Attributes by name, as DynamoDB writes them: {"S": "text"}, {"N": "1"}, {"B": b"bytes"}, {"NS": ["1"]}.
-Item = Mapping[str, Any]
-Key = tuple[str, ...]
 
 #: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html
 KEYS_PER_BATCH_GET = 100
@@ -57,6 +54,7 @@ class Table:
         self._plane = aws.plane("dynamodb")
         self._backoff = aws.backoff
         self._aws = aws
+        self.meter = TableMeter(aws, name, key)
 
     def apart(self, read: Callable[[Item], T], item: Item) -> T | Unreadable:
         """What an item holds, or why it cannot be read, which is logged and counted.
@@ -74,14 +72,11 @@ class Table:
         """The item under a key, None if there is none."""
         answer = ask(self._plane.call, "GetItem", TableName=self._name, Key=self._key_item(key), ConsistentRead=True)
         item: Item | None = answer.get("Item")
-        self._meter_each([key], [] if item is None else [item])
+        self.meter.got([key], [] if item is None else [item])
         return item
 
     def get_all(self, keys: Sequence[Key]) -> dict[Key, Item]:
-        """The items under these keys, by key; a key without an item is left out.
-
-        Raises Unavailable if DynamoDB leaves keys unanswered for BATCH_GET_ROUNDS rounds.
-        """
+        """The items under these keys, by key, of those that there are. Raises Unavailable, as for unanswered keys."""
         distinct = list(dict.fromkeys(keys))
         if len(distinct) == 1:
             item = self.get(*distinct[0])
@@ -116,10 +111,7 @@ class Table:
     def query_index(
         self, index: str, key: Key, partition: str, limit: int, behind: str | None, *, ascending: bool
     ) -> list[Item]:
-        """The keys of up to `limit` items of an index with the attributes `key`, those behind a sort key if given.
-
-        The index lags behind the table for moments.
-        """
+        """The keys of up to `limit` items of an index, which lags for moments, those behind a sort key if given."""
         wanted = _range(key, partition, after=behind) if ascending else _range(key, partition, before=behind)
         return self._all("Query", limit, IndexName=index, ScanIndexForward=ascending, **wanted)
 
@@ -151,7 +143,7 @@ class Table:
 
     def store(self, item: Item) -> None:
         """Store the whole item, whatever is stored under its key."""
-        self._put({"TableName": self._name, "Item": item})
+        self._put(self._putting(item))
 
     def put_new(self, item: Item) -> bool:
         """Store an item unless there is one under its key; False if there is one."""
@@ -180,9 +172,6 @@ class Table:
 
     def replace_each(self, attribute: str, changes: Iterable[tuple[Item, str | int | None]]) -> list[Outcome]:
         """`replace` for several items, each with what its attribute was before; for `answer_of` to read, in order."""
-        changes = list(changes)
-        for item, _ in changes:
-            self.meter_write(item)
         requests = (self.replacement(item, attribute, before) for item, before in changes)
         return self._plane.call_all("PutItem", ({**request, **_TELL_WHAT_IS_STORED} for request in requests))
 
@@ -207,8 +196,7 @@ class Table:
     def _update(
         self, key: Key, answer: Literal["NONE", "ALL_NEW"], values: Mapping[str, Any], **expressions: str
     ) -> Item:
-        if self._meter.counts:
-            self._meter.changed(self._name, key[0])
+        self.meter.changed(key)
         stored = ask(
             self._plane.call,
             "UpdateItem",
@@ -221,11 +209,14 @@ class Table:
         return {} if answer == "NONE" else told(stored, "Attributes")
 
     def _put(self, request: dict[str, Any]) -> None:
-        self.meter_write(request["Item"])
         ask(self._plane.call, "PutItem", **request, **_TELL_WHAT_IS_STORED)
 
-    def _putting(self, item: Item, condition: str, values: Mapping[str, Any]) -> dict[str, Any]:
-        return {"TableName": self._name, "Item": item, **_expressions(values, ConditionExpression=condition)}
+    def _putting(
+        self, item: Item, condition: str = "", values: Mapping[str, Any] = MappingProxyType({})
+    ) -> dict[str, Any]:
+        self.meter.put(item)
+        wanted = _expressions(values, ConditionExpression=condition) if condition else {}
+        return {"TableName": self._name, "Item": item, **wanted}
 
     def _all(self, operation: str, limit: int | None = None, **request: Any) -> list[Item]:
         items: list[Item] = []
@@ -241,10 +232,7 @@ class Table:
         while True:
             answer = ask(self._plane.call, operation, **request)
             behind, items = answer.get("LastEvaluatedKey"), told(answer, "Items")
-            if self._meter.counts and operation == "Query":
-                units = units_of(sum(map(_size, items)))
-                partition = request["ExpressionAttributeValues"][":partition"]["S"]
-                self._meter.read(self._name, partition, units if request.get("ConsistentRead") else units / 2)
+            self.meter.queried(request, items)
             yield items, bool(behind)
             if not behind:
                 return
@@ -265,43 +253,13 @@ class Table:
                 if unanswered := told(answer, "UnprocessedKeys").get(self._name):
                     waiting.append(unanswered)
             if not waiting:
-                self._meter_each(keys, items)
+                self.meter.got(keys, items)
                 return items
         unanswered_keys = sum(len(batch["Keys"]) for batch in waiting)
         raise Unavailable(f"{unanswered_keys} of {len(keys)} keys of {self._name} went unanswered")
 
-    def _meter_each(self, keys: Sequence[Key], items: Sequence[Item]) -> None:
-        """Tell the meter of items that were read each for itself under these keys; some may have none."""
-        if not self._meter.counts:
-            return
-        missing = set(keys)
-        for item in items:
-            key = tuple(item[name]["S"] for name in self._key)
-            missing.discard(key)
-            self._meter.read(self._name, key[0], units_of(_size(item)))
-        for key in missing:
-            self._meter.read(self._name, key[0], 1)
-
-    def meter_write(self, item: Item) -> None:
-        """Tell the meter of an item that is written past this table's own calls."""
-        if self._meter.counts:
-            self._meter.wrote(_size(item))
-
-    @property
-    def _meter(self) -> Meter:
-        return self._aws.meter_of_requests
-
     def _key_item(self, key: Key) -> Item:
         return written(**dict(zip(self._key, key, strict=True)))
-
-
-def _size(item: Item) -> int:
-    """The bytes of an item as DynamoDB counts them, about: names and values."""
-    return sum(len(name) + sum(map(_length, value.values())) for name, value in item.items())
-
-
-def _length(value: Any) -> int:
-    return len(value) if isinstance(value, str | bytes) else 1
 
 
 def _range(

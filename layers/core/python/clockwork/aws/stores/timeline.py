@@ -41,7 +41,7 @@ class AwsTimeline:
         else:
             items = [_to_item(row) for row in rows]
             for item in items:
-                self._table.meter_write(item)
+                self._table.meter.put(item)
             self._write_batches([{"PutRequest": {"Item": item}} for item in items])
 
     def put_new(self, rows: Sequence[Row]) -> None:

@@ -15,6 +15,8 @@ from enum import Enum, unique
 
 import msgspec
 
+#: The environments that the API may have at once: each has an even share of the pace. More of them read more.
+API_ENVIRONMENTS = 50
 UNIT_BYTES = 4_096
 WRITE_UNIT_BYTES = 1_024
 #: What DynamoDB grants one partition in a second.

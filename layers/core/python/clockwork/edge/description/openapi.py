@@ -46,8 +46,8 @@ _FAULTS = {
     409: "Another request, definition or revision stands in the way: the detail says which.",
     413: "The body is too large.",
     422: "The request has faults, all of them in `errors`; nothing was written.",
-    429: "The client has made as many occurrences, or read as much, as it may for now; nothing was written. Retry-After "
-    "says how long.",
+    429: "The client has made as many occurrences, or read as much, as it may for now; nothing was written. "
+    "Retry-After says how long.",
     500: "Our fault.",
     503: "The answer is not certain: repeat the request, with an Idempotency-Key if it creates jobs.",
 }

@@ -41,7 +41,7 @@ class Request(msgspec.Struct, frozen=True):
         """
         said = self.event["requestContext"]["http"].get("sourceIp")
         try:
-            address = ip_address(said)
+            address = ip_address(str(said))
         except ValueError:
             return "nowhere"
         if isinstance(address, IPv4Address):

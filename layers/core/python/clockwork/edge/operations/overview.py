@@ -24,6 +24,7 @@ from clockwork.edge.responses.trail import AuditEntry, AuditPage
 from clockwork.flows import access
 from clockwork.flows.outages import tolerated
 from clockwork.flows.requests.pools import TRAIL
+from clockwork.flows.requests.reading import share_of
 from clockwork.flows.requests.redrive import DeadFilter, list_dead
 from clockwork.flows.requests.upcoming import Position, list_upcoming
 
@@ -92,8 +93,8 @@ class OverviewApi(Operations):
         )
 
     def _pace_of(self, kind: Kind, client_id: str) -> answers.Reads:
-        share = kind.share(self.world.settings.reading_environments)
-        return answers.Reads.of(self.intake.reading.debt(self.world, kind, client_id), share)
+        debt = self.intake.reading.debt(self.world, kind, client_id)
+        return answers.Reads.of(debt, share_of(self.world, kind))
 
     def list_audit(self, request: Request) -> Answer:
         """GET /v1/audit: who asked for which change, for the client's own callers and for admins."""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from clockwork.domain.errors import PartitionThrottled, TooManyRequests
-from clockwork.domain.requests.reading import THROTTLED_SECONDS, Debt, Kind, throttled, wait_seconds
+from clockwork.domain.requests.reading import API_ENVIRONMENTS, THROTTLED_SECONDS, Debt, Kind, throttled, wait_seconds
 from clockwork.flows.world import World
 
 #: So many debts are kept at the most.
@@ -48,7 +48,7 @@ class Reading:
         waits: list[int] = []
         for client_id in client_ids:
             debt = self.debt(world, kind, client_id)
-            wait = wait_seconds(debt, kind, self._share(world, kind)) if refuses else 0
+            wait = wait_seconds(debt, kind, share_of(world, kind)) if refuses else 0
             if not wait:
                 self._payers.append((client_id, kind))
                 return
@@ -56,7 +56,7 @@ class Reading:
             self._debts[client_id, kind] = msgspec.structs.replace(debt, refused=debt.refused + 1)
             waits.append(wait)
         if waits:
-            raise TooManyRequests(_refusal(kind, world.settings.reading_environments), min(waits))
+            raise TooManyRequests(_refusal(kind, _environments(world)), min(waits))
 
     def settle(self, world: World) -> None:
         """The request has ended: whoever was to pay owes what it has read."""
@@ -73,7 +73,7 @@ class Reading:
         if not payers:
             return error
         for client_id, kind in payers:
-            debt = throttled(self.debt(world, kind, client_id), kind, self._share(world, kind))
+            debt = throttled(self.debt(world, kind, client_id), kind, share_of(world, kind))
             self._keep(world, (client_id, kind), debt)
         detail = "DynamoDB throttles what is stored of the client, which is read or written too fast: ask less often"
         return TooManyRequests(detail, THROTTLED_SECONDS)
@@ -81,7 +81,7 @@ class Reading:
     def debt(self, world: World, kind: Kind, client_id: str) -> Debt:
         """What the client owes now."""
         now = world.clock.now()
-        return self._debts.get((client_id, kind), Debt(0.0, now)).at_instant(now, self._share(world, kind))
+        return self._debts.get((client_id, kind), Debt(0.0, now)).at_instant(now, share_of(world, kind))
 
     def _keep(self, world: World, payer: tuple[str, Kind], debt: Debt) -> None:
         self._debts[payer] = debt
@@ -90,8 +90,14 @@ class Reading:
             largest = sorted(owed, key=lambda key: owed[key].units, reverse=True)[: MOST_DEBTS // 2]
             self._debts = {key: owed[key] for key in largest if owed[key].units}
 
-    def _share(self, world: World, kind: Kind) -> float:
-        return kind.share(world.settings.reading_environments)
+
+def share_of(world: World, kind: Kind) -> float:
+    """The units of one environment in a second."""
+    return kind.share(_environments(world))
+
+
+def _environments(world: World) -> int:
+    return 1 if world.settings.stage == "local" else API_ENVIRONMENTS
 
 
 def _refusal(kind: Kind, environments: int) -> str:
