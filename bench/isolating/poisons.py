@@ -13,6 +13,7 @@ from unittest import mock
 
 import msgspec
 
+from bench.isolating.reader import hot_reader
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.keys import row_key
 from clockwork.domain.lifecycle import attempts
@@ -146,6 +147,10 @@ POISONS = {
     "undecodableRow": Poison(says="rows and messages that cannot be decoded", garbage=True),
     "decision": Poison(says="an exception in a decision", acting=raising_decision),
     "port": Poison(says="an exception in a port", acting=raising_port),
+    "hotReader": Poison(
+        says="a client that reads its job of 256 KB as fast as it can",
+        acting=lambda world: hot_reader(world, ODD, URL),
+    ),
     "oversizedRecord": Poison(says="a record larger than the table takes", acting=limited_records, targets=LongAnswers),
 }
 

@@ -33,6 +33,7 @@ Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 def make_api(world: World, count: Counts) -> Handler:
     """The Lambda handler of the API. It tells `count` its metrics, such as how many jobs a create was promised."""
     creates = CreateApi(world, count, cache(partial(ensure_shards, world)))
+    creates.intake.reading.phase = world.random.fraction()
     router = Router(ROUTES)
 
     @cache

@@ -10,15 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 from clockwork.aws.apart import read_apart
 from clockwork.aws.errors import ConditionFailed, answer_of, ask, held, told
+from clockwork.aws.metering import Item, Key, TableMeter
 from clockwork.aws.plane.plane import Outcome
 from clockwork.aws.repeats import batches
 from clockwork.aws.session import Aws
-from clockwork.aws.stores.metering import Item, Key, TableMeter
 from clockwork.domain.errors import Unavailable, Unreadable
 
 T = TypeVar("T")
@@ -143,7 +142,8 @@ class Table:
 
     def store(self, item: Item) -> None:
         """Store the whole item, whatever is stored under its key."""
-        self._put(self._putting(item))
+        self.meter.put(item)
+        self._put({"TableName": self._name, "Item": item})
 
     def put_new(self, item: Item) -> bool:
         """Store an item unless there is one under its key; False if there is one."""
@@ -211,12 +211,9 @@ class Table:
     def _put(self, request: dict[str, Any]) -> None:
         ask(self._plane.call, "PutItem", **request, **_TELL_WHAT_IS_STORED)
 
-    def _putting(
-        self, item: Item, condition: str = "", values: Mapping[str, Any] = MappingProxyType({})
-    ) -> dict[str, Any]:
+    def _putting(self, item: Item, condition: str, values: Mapping[str, Any]) -> dict[str, Any]:
         self.meter.put(item)
-        wanted = _expressions(values, ConditionExpression=condition) if condition else {}
-        return {"TableName": self._name, "Item": item, **wanted}
+        return {"TableName": self._name, "Item": item, **_expressions(values, ConditionExpression=condition)}
 
     def _all(self, operation: str, limit: int | None = None, **request: Any) -> list[Item]:
         items: list[Item] = []

@@ -25,6 +25,8 @@ PARTITION_UNITS = 3_000
 READS_OF_A_WRITE = 3
 #: A request that reads in many partitions costs what it reads in the dearest, or this part of all.
 PARTITIONS_OF_A_READ = 8
+#: By how much of it what may be owed differs between environments: a quarter is a read of 64 units, the largest job.
+PHASES = 0.25
 #: For so long (s) an environment leaves a client's tables alone once DynamoDB has throttled one of its requests.
 THROTTLED_SECONDS = 2
 
@@ -63,15 +65,20 @@ class Debt(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, units=max(0.0, self.units - paid), at=now)
 
 
-def wait_seconds(debt: Debt, kind: Kind, share: float) -> int:
+def owed_at_most(kind: Kind, share: float, phase: float) -> float:
+    """The units that may be owed. They differ by environment (`phase`, 0 to 1), so that not all read at one instant."""
+    return kind.owed_seconds * share * (1 - PHASES * phase)
+
+
+def wait_seconds(debt: Debt, kind: Kind, share: float, phase: float = 0.0) -> int:
     """After how many whole seconds the client may ask again, by its debt at this instant; 0: it may now."""
-    too_much = debt.units - kind.owed_seconds * share
+    too_much = debt.units - owed_at_most(kind, share, phase)
     return math.ceil(too_much / share) if too_much > 0 else 0
 
 
-def throttled(debt: Debt, kind: Kind, share: float) -> Debt:
+def throttled(debt: Debt, kind: Kind, share: float, phase: float = 0.0) -> Debt:
     """The debt after DynamoDB has throttled the client: environments together read more than they know of."""
-    least = (kind.owed_seconds + THROTTLED_SECONDS) * share
+    least = owed_at_most(kind, share, phase) + THROTTLED_SECONDS * share
     return msgspec.structs.replace(debt, units=max(debt.units, least))
 
 

@@ -43,7 +43,7 @@ class ReportApi(Operations):
         return HTTPStatus.OK, AtWork.of(record)
 
     def report_by_token(self, request: Request) -> Answer:
-        """POST /v1/completions/{token}, unsigned. Anybody may call this: the token is checked before anything is read."""
+        """POST /v1/completions/{token}, unsigned. The token is checked before anything is read, whoever calls."""
         self._paced(Kind.ADDRESS, request.source)
         token = checked_token(self.world, request.path["token"])
         self._paced(Kind.REPORT, ids.decode_execution(token.execution_id).job_id)

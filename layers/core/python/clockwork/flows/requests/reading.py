@@ -30,7 +30,9 @@ _SAID = {
 class Reading:
     """What clients owe for reads in one api environment. Not for several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, phase: float = 0.0) -> None:
+        #: Drawn by each environment, 0 to 1: those that are asked together must not all let in at one instant.
+        self.phase = phase
         self._debts: dict[tuple[str, Kind], Debt] = {}
         #: Who is charged for the request under way.
         self._payers: list[tuple[str, Kind]] = []
@@ -48,7 +50,7 @@ class Reading:
         waits: list[int] = []
         for client_id in client_ids:
             debt = self.debt(world, kind, client_id)
-            wait = wait_seconds(debt, kind, share_of(world, kind)) if refuses else 0
+            wait = wait_seconds(debt, kind, share_of(world, kind), self.phase) if refuses else 0
             if not wait:
                 self._payers.append((client_id, kind))
                 return
@@ -73,7 +75,7 @@ class Reading:
         if not payers:
             return error
         for client_id, kind in payers:
-            debt = throttled(self.debt(world, kind, client_id), kind, share_of(world, kind))
+            debt = throttled(self.debt(world, kind, client_id), kind, share_of(world, kind), self.phase)
             self._keep(world, (client_id, kind), debt)
         detail = "DynamoDB throttles what is stored of the client, which is read or written too fast: ask less often"
         return TooManyRequests(detail, THROTTLED_SECONDS)
