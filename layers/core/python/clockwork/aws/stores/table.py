@@ -14,7 +14,8 @@ from typing import Any, Literal, TypeVar
 
 from clockwork.aws.apart import read_apart
 from clockwork.aws.errors import ConditionFailed, answer_of, ask, held, told
-from clockwork.aws.metering import Item, Key, TableMeter
+from clockwork.aws.metering import Item as Item
+from clockwork.aws.metering import Key, TableMeter
 from clockwork.aws.plane.plane import Outcome
 from clockwork.aws.repeats import batches
 from clockwork.aws.session import Aws
