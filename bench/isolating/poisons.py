@@ -13,6 +13,7 @@ from unittest import mock
 
 import msgspec
 
+from bench.isolating.reader import hot_reader
 from clockwork.aws.stores.table import written
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import Execution, Outcome, State
@@ -162,6 +163,10 @@ POISONS = {
     "decision": Poison(says="an exception in a decision", acting=raising_decision),
     "port": Poison(says="an exception in a port", acting=raising_port),
     "damaged_client": Poison(says="a client whose row cannot be decoded", acting=damaged_client),
+    "hotReader": Poison(
+        says="a client that reads its job of 256 KB as fast as it can",
+        acting=lambda world: hot_reader(world, ODD, URL),
+    ),
     "oversizedRecord": Poison(says="a record larger than the table takes", acting=limited_records, targets=LongAnswers),
 }
 

@@ -236,6 +236,8 @@ def test_a_client_sees_what_it_uses_and_what_is_left(api: Api) -> None:
         "parked": empty,
         "dead": empty,
         "openCircuits": [],
+        "reads": {"unitsPerSecond": 1_250, "owed": 0, "refused": 0},
+        "changes": {"unitsPerSecond": 250, "owed": 0, "refused": 0},
     }
     api.clockwork.clients.put(msgspec.structs.replace(ACME, jobs_per_day=50, paused=True))
     api.create(schedule={"delaySeconds": 1})

@@ -149,7 +149,7 @@ def test_the_newest_hundred_fires_of_a_completed_job_are_counted(monkeypatch: py
     monkeypatch.setattr(MemoryExecutions, "list", noted)
     outcomes = shown(api, path)["outcomes"]
     assert (outcomes["succeeded"], outcomes["more"]) == (100, True)
-    assert max(asked) == 101
+    assert sum(asked) == 101
 
 
 def test_a_job_that_is_completed_while_its_last_fire_is_retried_says_so() -> None:

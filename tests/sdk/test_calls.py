@@ -135,6 +135,22 @@ def test_429_beyond_the_deadline_is_refused_at_once() -> None:
     assert hands.slept == []
 
 
+def test_a_read_that_is_refused_for_its_pace_is_repeated_when_the_api_says() -> None:
+    hands = Hands()
+    slow = answer(429, {"detail": "the client reads faster than may be"}, retry_after="2")
+    with Hostile(slow, slow, answer(200, CREATED)) as server:
+        assert of(server, hands).jobs.get("j").raw == CREATED
+    assert hands.slept == [2.0, 2.0]
+
+
+def test_a_read_that_is_refused_beyond_the_deadline_is_not_waited_for() -> None:
+    hands = Hands()
+    slow = answer(429, {"detail": "the client reads faster than may be"}, retry_after="40")
+    with Hostile(slow) as server, pytest.raises(TooManyRequests) as caught:
+        of(server, hands).jobs.get("j")
+    assert (caught.value.retry_after, hands.slept) == (40, [])
+
+
 def test_429_after_a_lost_answer_is_not_certain() -> None:
     late = answer(429, {"detail": "jobsPerDay"}, retry_after="3600")
     with Hostile(reset, late) as server, pytest.raises(NotCertain) as caught:

@@ -218,6 +218,7 @@ ANSWERS: dict[type[Answer], set[str]] = {
     overview.WhoAmI: {"WhoAmI"},
     overview.Counted: {"Counted"},
     overview.OpenCircuit: {"OpenCircuit"},
+    overview.Reads: {"Reads"},
     overview.Usage: {"Usage"},
     overview.Shard: {"ShownShard"},
     overview.UpcomingItem: {"UpcomingItem"},

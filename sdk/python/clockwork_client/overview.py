@@ -31,6 +31,14 @@ class OpenCircuit(Answer):
     tried_at: datetime
 
 
+class Reads(Answer):
+    """The pace of a client's reads (units of 4 KB) in the environment of the API that answers."""
+
+    units_per_second: float
+    owed: float
+    refused: int
+
+
 class Usage(Answer):
     """What a client has waiting, and what is left of its caps."""
 
@@ -39,6 +47,8 @@ class Usage(Answer):
     parked: Counted
     dead: Counted
     open_circuits: tuple[OpenCircuit, ...]
+    reads: Reads
+    changes: Reads
     max_rate_per_second: float | None
     max_concurrency: int | None
     creates_per_second: float | None

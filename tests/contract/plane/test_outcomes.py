@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from clockwork.aws.errors import ConditionFailed, NoAnswer, RefusedToAll, Throttled, ask
+from clockwork.aws.errors import ConditionFailed, HotPartition, NoAnswer, RefusedToAll, Throttled, ask
+from clockwork.domain.errors import PartitionThrottled
 from tests.contract.plane import hostile
 from tests.contract.plane.hostile import (
     Behaviour,
@@ -29,6 +30,16 @@ pytestmark = pytest.mark.usefixtures("no_pauses_of_botocore")
 OK = answer(200, {})
 STORED = {"id": {"S": "a"}, "blob": {"B": "AP8="}, "list": {"L": [{"M": {"x": {"N": "1"}}}, {"NULL": True}]}}
 THROTTLED = refusal("ProvisionedThroughputExceededException", "too fast")
+_HOT = {
+    "__type": "com.amazonaws.dynamodb.v20120810#ThrottlingException",
+    "message": "Throughput exceeds the current capacity of your table or index.",
+    "throttlingReasons": [{"reason": "TableReadKeyRangeThroughputExceeded", "resource": "arn:aws:dynamodb:::table/t"}],
+}
+HOT = answer(400, _HOT)
+PROVISIONED = refusal(
+    "ProvisionedThroughputExceededException", ThrottlingReasons=[{"reason": "TableWriteKeyRangeThroughputExceeded"}]
+)
+FULL = answer(400, {**_HOT, "throttlingReasons": [{"reason": "TableReadAccountLimitExceeded"}]})
 QUERY_ERROR = "AWS.SimpleQueueService.NonExistentQueue;Sender"
 SKEWED = "Signature expired: 20261122T000000Z is now earlier than 20261122T001000Z"
 PAGE = {"Items": [STORED, STORED], "Count": 2, "ScannedCount": 2, "LastEvaluatedKey": {"id": {"S": "a"}}, "New": 1}
@@ -53,6 +64,9 @@ SCRIPTS: dict[str, tuple[str, list[Behaviour]]] = {
     "hidden": ("ChangeMessageVisibilityBatch", [answer(200, {"Successful": [{"Id": "0"}], "Failed": []})]),
     "throttled once": ("PutItem", [THROTTLED]),
     "throttled throughout": ("PutItem", [THROTTLED] * 3),
+    "a partition throttled": ("GetItem", [HOT] * 3),
+    "a provisioned partition throttled": ("PutItem", [PROVISIONED] * 3),
+    "throttled for reasons that are none": ("GetItem", [answer(400, {**_HOT, "throttlingReasons": None})] * 3),
     "throttled by SQS": ("SendMessageBatch", [refusal("RequestThrottled", status=403)] * 3),
     "500 once": ("PutItem", [refusal("InternalServerError", status=500)]),
     "500 throughout": ("PutItem", [refusal("InternalServerError", status=500)] * 3),
@@ -124,6 +138,9 @@ def test_both_planes_come_to_the_same_outcome(name: str, attempts: int) -> None:
     ("behaviour", "meaning"),
     [
         (THROTTLED, Throttled),
+        (FULL, Throttled),
+        (HOT, HotPartition),
+        (PROVISIONED, HotPartition),
         (answer(429, b""), Throttled),
         (answer(503, b""), NoAnswer),
         (closes, NoAnswer),
@@ -136,7 +153,12 @@ def test_both_planes_come_to_the_same_outcome(name: str, attempts: int) -> None:
 @pytest.mark.parametrize("kind", BOTH)
 def test_an_outcome_means_the_same_to_an_adapter(kind: str, behaviour: Behaviour, meaning: type[Exception]) -> None:
     with serving(rest=behaviour) as service, connected(kind, service.url) as aws, pytest.raises(meaning):
-        ask(aws.plane("dynamodb", 3, PATIENT).call, "PutItem", **CALLS["PutItem"][1])
+        try:
+            ask(aws.plane("dynamodb", 3, PATIENT).call, "PutItem", **CALLS["PutItem"][1])
+        except Throttled as throttled:
+            # A partition alone is told from a table or an account, which throttle all clients.
+            assert isinstance(throttled, PartitionThrottled) == (meaning is HotPartition)
+            raise
 
 
 @pytest.mark.parametrize("kind", BOTH)

@@ -124,6 +124,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     aws = aws or Aws()
     environment = Environment(name=OsRandom().token())
     aws.on_unreadable = environment.faults.add
+    aws.meter_of_requests = environment.meter
     clock = SystemClock()
     return hardened(
         World(

@@ -72,6 +72,7 @@ def usage(state: State, client_id: str | None) -> None:
             ("parked", _counted(found.parked)),
             ("dead", _counted(found.dead)),
             ("open circuits", ", ".join(f"{one.host} {show.when(one.opened_at, now)}" for one in found.open_circuits)),
+            ("reads refused", found.reads.refused or None),
             ("deliveries a second", found.max_rate_per_second),
             ("deliveries at once", found.max_concurrency),
             ("creates a second", found.creates_per_second),

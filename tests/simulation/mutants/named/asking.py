@@ -82,7 +82,7 @@ ASKING = (
     Mutant(
         "anybody's named job is shown",
         "flows/access.py",
-        ((" or not caller.may_act_for(job.client_id)", ""),),
+        (("if not caller.may_act_for(job_ref.client_id):", "if False:"),),
         "I9",
     ),
     Mutant(

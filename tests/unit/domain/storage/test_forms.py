@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from clockwork.domain.clients import Pause
+from clockwork.domain.clients import Client, Pause
 from clockwork.domain.cron.exclude_parser import parse_exclude
 from clockwork.domain.cron.parser import compile_cron
 from clockwork.domain.errors import Undecodable

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 from clockwork.aws import botocore_errors
 from clockwork.aws.error_codes import OF_ALL, OF_ITEM, THROTTLES
 from clockwork.aws.plane.plane import Outcome
-from clockwork.domain.errors import Unavailable
+from clockwork.domain.errors import PartitionThrottled, Unavailable
 
 if TYPE_CHECKING:
     from botocore.exceptions import ClientError
@@ -37,6 +37,10 @@ _SAYS_NOTHING = {"Code": "NoAnswer", "Message": "SQS did not say whether it took
 
 class Throttled(Unavailable):
     """AWS refused the call for now, or the call was never sent: its last try changed nothing."""
+
+
+class HotPartition(Throttled, PartitionThrottled):
+    """DynamoDB says that one partition is hot. Where it gives no reason, or another one, the call is just Throttled."""
 
 
 class RefusedToAll(Unavailable):
@@ -144,6 +148,8 @@ def _meaning_of_answer(error: ClientError) -> Exception | None:
     status = error.response["ResponseMetadata"]["HTTPStatusCode"]
     if code == "ConditionalCheckFailedException":
         return ConditionFailed(cast("Mapping[str, Any] | None", error.response.get("Item")))
+    if any("KeyRange" in reason for reason in _throttling_reasons(error)):
+        return HotPartition(str(error))
     if code in THROTTLES or status == 429 or _met_another(error):
         return Throttled(str(error))
     if status >= 500:
@@ -169,6 +175,17 @@ def _last_part(code: str) -> str:
 
 def _reasons(error: ClientError) -> set[str]:
     return {reason.get("Code", "None") for reason in error.response.get("CancellationReasons", ())}
+
+
+def _throttling_reasons(error: ClientError) -> set[str]:
+    """Why DynamoDB throttles, such as TableReadKeyRangeThroughputExceeded: a partition, the table, or the account.
+
+    https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_ThrottlingReason.html
+    """
+    response: Any = error.response
+    told = response.get("ThrottlingReasons", response.get("throttlingReasons"))
+    reasons = told if isinstance(told, list) else []
+    return {str(one.get("reason", "")) for one in reasons if isinstance(one, dict)}
 
 
 def _met_another(error: ClientError) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import cached_property
 from threading import RLock
@@ -13,6 +14,7 @@ from clockwork.aws.deadlines import refuse_late
 from clockwork.aws.plane.making import make_plane
 from clockwork.aws.plane.plane import Plane
 from clockwork.aws.repeats import Backoff, Parallel
+from clockwork.domain.requests.reading import Meter
 from clockwork.ports import Clock
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ CONNECT_TIMEOUT_SECONDS = 1
 READ_TIMEOUT_SECONDS = 3
 #: Tries of one call, the first included.
 ATTEMPTS = 3
+#: The longest pause (s) before a repeat of a call for a request of the API: a throttled client holds no environment up.
+LONGEST_PAUSE_OF_REQUEST = 0.25
 
 
 class Aws:
@@ -59,8 +63,10 @@ class Aws:
         self.announced = (session is not None or meter is not None) if announced is None else announced
         #: Told of each stored item that no version wrote.
         self.on_unreadable: Callable[[Exception], object] = lambda _: None
+        #: Told what is read and written, if it counts.
+        self.meter_of_requests = Meter()
         self.parallel = Parallel(THREADS)
-        self.backoff = backoff or Backoff()
+        self.backoff = backoff or Backoff(sleep=self._sleep)
         self._endpoint_url = endpoint_url
         self._validate = validate
         self._meter = meter
@@ -127,6 +133,10 @@ class Aws:
             plane.close()
         for client in self._clients.values():
             client.close()
+
+    def _sleep(self, seconds: float) -> None:
+        """A pause before a repeat; a short one while a request waits, whose caller may repeat it."""
+        time.sleep(min(seconds, LONGEST_PAUSE_OF_REQUEST) if self.meter_of_requests.counts else seconds)
 
     def _make(self, service: str, attempts: int, read_timeout_seconds: float, **keys: Any) -> Any:
         config = late.config(

@@ -89,6 +89,10 @@ class Unavailable(ClockworkError):
     """A store or queue gave no definite answer, or refused for now: whether it acted is unknown. Repeat later."""
 
 
+class PartitionThrottled(Unavailable):
+    """DynamoDB throttles one partition, which is read or written faster than any can be. The call changed nothing."""
+
+
 class PartlyUnavailable(Unavailable):
     """Some of what was asked for was refused for a reason of its own: what was asked for beside it may be accepted."""
 
@@ -106,7 +110,10 @@ class NotScheduled(ClockworkError):
 
 
 class TooManyRequests(ClockworkError):
-    """The client has used up its quota of creates for now. Nothing was written: repeat after `retry_after_seconds`."""
+    """The client has used up a quota for now, of creates or reads. Nothing was written.
+
+    It may repeat the request after `retry_after_seconds`.
+    """
 
     def __init__(self, detail: str, retry_after_seconds: int) -> None:
         self.retry_after_seconds = retry_after_seconds

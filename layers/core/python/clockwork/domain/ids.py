@@ -152,6 +152,16 @@ def key_of(job_id: str | None) -> str | None:
         return None
 
 
+def client_in(job_id: str | None) -> str | None:
+    """The clientId in a jobId; None for no job, for an anonymous one, and for what is no jobId."""
+    if job_id is None or not is_named(job_id):
+        return None
+    try:
+        return _decode_named(job_id).client_id
+    except InvalidId:
+        return None
+
+
 def job_of(execution_id: str) -> str | None:
     """The jobId in an executionId; None for what is no executionId."""
     match = _EXECUTION.fullmatch(execution_id)

@@ -10,7 +10,7 @@ from traceback import extract_tb
 from typing import TYPE_CHECKING, Any
 
 from clockwork.domain.clients import ClientUnreadable
-from clockwork.domain.errors import TooManyRequests, Unavailable
+from clockwork.domain.errors import PartitionThrottled, TooManyRequests, Unavailable
 from clockwork.edge import late
 from clockwork.edge.http import problems
 from clockwork.edge.http.answer import PlainText, to_json
@@ -34,6 +34,7 @@ Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 def make_api(world: World, count: Counts) -> Handler:
     """The Lambda handler of the API. It tells `count` its metrics, such as how many jobs a create was promised."""
     creates = CreateApi(world, count, cache(partial(ensure_shards, world)))
+    creates.intake.reading.phase = world.random.fraction()
     router = Router(ROUTES)
 
     @cache
@@ -60,7 +61,14 @@ def _answer(api: CreateApi, route: Route, path: dict[str, str], event: dict[str,
     query = event.get("queryStringParameters") or {}
     if query:
         late.check_query(route.operation, query)
-    status, body = getattr(api, route.operation)(Request(event, caller, path, query))
+    reading = api.intake.reading
+    reading.begin(api.world)
+    try:
+        status, body = getattr(api, route.operation)(Request(event, caller, path, query))
+    except PartitionThrottled as error:
+        raise reading.throttled(api.world, error) from error
+    finally:
+        reading.settle(api.world)
     return _respond(status, body, "text/plain" if isinstance(body, PlainText) else "application/json")
 
 

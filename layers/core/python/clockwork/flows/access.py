@@ -69,6 +69,17 @@ def require_known(world: World, caller: Caller) -> Caller:
     return known
 
 
+def payers(caller: Caller, job_id: str | None) -> list[str]:
+    """On whose account a known caller asks for a job: the client in the id of a named one, or each of the caller's own.
+
+    None for a job of a client for which the caller may not act, which is not read.
+    """
+    client_id = ids.client_in(job_id)
+    if client_id is None:
+        return sorted(caller.client_ids)
+    return [client_id] if caller.may_act_for(client_id) else []
+
+
 def clients_of(world: World, caller: Caller) -> list[Client]:
     """The clients that list a caller whom `require_known` knows, by clientId. None for an admin whom none lists."""
     found = [world.clients.get(client_id) for client_id in sorted(caller.client_ids)]
@@ -189,8 +200,10 @@ def find_life(world: World, caller: Caller, job_id: str) -> NamedJob | FormerLif
     if isinstance(job_ref, AnonymousJob):
         get_kept_job(world, caller, job_id)
         raise NotNamed("an anonymous job is its instant: cancel it and create another")
+    if not caller.may_act_for(job_ref.client_id):
+        raise JobNotFound(job_id)  # unread: nobody may use up what can be read of another client
     job = get_by_key(world, job_ref.client_id, job_ref.job_key)
-    if job is None or job.incarnation < job_ref.incarnation or not caller.may_act_for(job.client_id):
+    if job is None or job.incarnation < job_ref.incarnation:
         raise JobNotFound(job_id)
     since_at = _since(world, caller, job.client_id)
     if job.incarnation > job_ref.incarnation > since_at:
@@ -237,5 +250,7 @@ def find_execution(world: World, caller: Caller, execution_id: str) -> tuple[str
         job_id = ids.decode_execution(execution_id).job_id
     except InvalidId:
         raise ExecutionNotFound(execution_id) from None
+    if (client_id := ids.client_in(job_id)) is not None and not caller.may_act_for(client_id):
+        return job_id, None  # unread, as the job is
     stored = world.executions.find(job_id, execution_id)
     return job_id, stored if stored is not None and may_see(world, caller, stored) else None

@@ -14,6 +14,7 @@ from clockwork.domain.limits.circuits import Ratio
 from clockwork.domain.limits.sharing import Company
 from clockwork.domain.limits.slots import Reserved
 from clockwork.domain.pools.presence import Remembered
+from clockwork.domain.requests.reading import Meter
 from clockwork.domain.retention import Retention
 from clockwork.flows.containment import Faults
 from clockwork.settings import Settings
@@ -47,6 +48,8 @@ class Environment:
     lacking_told_at: dict[tuple[str, str], int] = field(default_factory=dict)
     #: The defects that were contained and not yet told.
     faults: Faults = field(default_factory=Faults)
+    #: What the request under way has read.
+    meter: Meter = field(default_factory=Meter)
 
 
 @dataclass(frozen=True)

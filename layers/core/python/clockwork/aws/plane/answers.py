@@ -18,6 +18,12 @@ from clockwork.aws.plane.connections import Answer
 from clockwork.aws.plane.shapes import Refused
 
 _CRC = "x-amz-crc32"
+#: The member of a refusal that tells why DynamoDB throttles: each of its exceptions spells it in its own way.
+_REASONS = {
+    "ProvisionedThroughputExceededException": "ThrottlingReasons",
+    "RequestLimitExceeded": "ThrottlingReasons",
+    "ThrottlingException": "throttlingReasons",
+}
 _CONDITION_FAILED = "ConditionalCheckFailedException"
 
 
@@ -92,7 +98,10 @@ def _told(answer: Answer) -> tuple[Any, dict[str, Any]]:
     if old_code and separator and ";" not in kind:
         error |= {"QueryErrorCode": code, "Type": kind}
         code = old_code
-    return {**error, "Code": code}, _item_of(answer.body) if code == _CONDITION_FAILED else {}
+    if code == _CONDITION_FAILED:
+        return {**error, "Code": code}, _item_of(answer.body)
+    reasons = told.get(name := _REASONS.get(code, ""))
+    return {**error, "Code": code}, {} if reasons is None else {name: reasons}
 
 
 def _members(body: bytes) -> dict[str, Any]:

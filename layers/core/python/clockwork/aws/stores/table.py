@@ -14,16 +14,14 @@ from typing import Any, Literal, TypeVar
 
 from clockwork.aws.apart import read_apart
 from clockwork.aws.errors import ConditionFailed, answer_of, ask, held, told
+from clockwork.aws.metering import Item as Item
+from clockwork.aws.metering import Key, TableMeter
 from clockwork.aws.plane.plane import Outcome
 from clockwork.aws.repeats import batches
 from clockwork.aws.session import Aws
 from clockwork.domain.errors import Unavailable, Unreadable
 
 T = TypeVar("T")
-
-#: Attributes by name, as DynamoDB writes them: {"S": "text"}, {"N": "1"}, {"B": b"bytes"}, {"NS": ["1"]}.
-Item = Mapping[str, Any]
-Key = tuple[str, ...]
 
 #: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html
 KEYS_PER_BATCH_GET = 100
@@ -56,6 +54,7 @@ class Table:
         self._plane = aws.plane("dynamodb")
         self._backoff = aws.backoff
         self._aws = aws
+        self.meter = TableMeter(aws, name, key)
 
     def apart(self, read: Callable[[Item], T], item: Item) -> T | Unreadable:
         """What an item holds, or why it cannot be read, which is logged and counted.
@@ -72,13 +71,12 @@ class Table:
     def get(self, *key: str) -> Item | None:
         """The item under a key, None if there is none."""
         answer = ask(self._plane.call, "GetItem", TableName=self._name, Key=self._key_item(key), ConsistentRead=True)
-        return answer.get("Item")
+        item: Item | None = answer.get("Item")
+        self.meter.got([key], [] if item is None else [item])
+        return item
 
     def get_all(self, keys: Sequence[Key]) -> dict[Key, Item]:
-        """The items under these keys, by key; a key without an item is left out.
-
-        Raises Unavailable if DynamoDB leaves keys unanswered for BATCH_GET_ROUNDS rounds.
-        """
+        """The items under these keys, by key, of those that there are. Raises Unavailable, as for unanswered keys."""
         distinct = list(dict.fromkeys(keys))
         if len(distinct) == 1:
             item = self.get(*distinct[0])
@@ -113,10 +111,7 @@ class Table:
     def query_index(
         self, index: str, key: Key, partition: str, limit: int, behind: str | None, *, ascending: bool
     ) -> list[Item]:
-        """The keys of up to `limit` items of an index with the attributes `key`, those behind a sort key if given.
-
-        The index lags behind the table for moments.
-        """
+        """The keys of up to `limit` items of an index, which lags for moments, those behind a sort key if given."""
         wanted = _range(key, partition, after=behind) if ascending else _range(key, partition, before=behind)
         return self._all("Query", limit, IndexName=index, ScanIndexForward=ascending, **wanted)
 
@@ -148,6 +143,7 @@ class Table:
 
     def store(self, item: Item) -> None:
         """Store the whole item, whatever is stored under its key."""
+        self.meter.put(item)
         self._put({"TableName": self._name, "Item": item})
 
     def put_new(self, item: Item) -> bool:
@@ -201,6 +197,7 @@ class Table:
     def _update(
         self, key: Key, answer: Literal["NONE", "ALL_NEW"], values: Mapping[str, Any], **expressions: str
     ) -> Item:
+        self.meter.changed(key)
         stored = ask(
             self._plane.call,
             "UpdateItem",
@@ -217,6 +214,7 @@ class Table:
 
     def putting(self, item: Item, condition: str, /, **values: Any) -> dict[str, Any]:
         """What `put` asks of DynamoDB, for a transaction."""
+        self.meter.put(item)
         return {"TableName": self._name, "Item": item, **_expressions(values, ConditionExpression=condition)}
 
     def _all(self, operation: str, limit: int | None = None, **request: Any) -> list[Item]:
@@ -232,8 +230,9 @@ class Table:
         request |= {"TableName": self._name} if limit is None else {"TableName": self._name, "Limit": limit}
         while True:
             answer = ask(self._plane.call, operation, **request)
-            behind = answer.get("LastEvaluatedKey")
-            yield told(answer, "Items"), bool(behind)
+            behind, items = answer.get("LastEvaluatedKey"), told(answer, "Items")
+            self.meter.queried(request, items)
+            yield items, bool(behind)
             if not behind:
                 return
             request["ExclusiveStartKey"] = behind
@@ -253,6 +252,7 @@ class Table:
                 if unanswered := told(answer, "UnprocessedKeys").get(self._name):
                     waiting.append(unanswered)
             if not waiting:
+                self.meter.got(keys, items)
                 return items
         unanswered_keys = sum(len(batch["Keys"]) for batch in waiting)
         raise Unavailable(f"{unanswered_keys} of {len(keys)} keys of {self._name} went unanswered")

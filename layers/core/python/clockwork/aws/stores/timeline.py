@@ -39,7 +39,10 @@ class AwsTimeline:
         if len(rows) == 1:
             self._table.put_new(_to_item(rows[0]))
         else:
-            self._write_batches([{"PutRequest": {"Item": _to_item(row)}} for row in rows])
+            items = [_to_item(row) for row in rows]
+            for item in items:
+                self._table.meter.put(item)
+            self._write_batches([{"PutRequest": {"Item": item}} for item in items])
 
     def put_new(self, rows: Sequence[Row]) -> None:
         for outcome in self._table.put_each_new([_to_item(row) for row in rows]):

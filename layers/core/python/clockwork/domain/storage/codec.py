@@ -39,7 +39,7 @@ _VERSION = bytes([FORMAT])
 #: The first byte of MessagePack's maps of up to 15 fields: of a packed row, and of nothing else that a row can be.
 _MAPS = range(0x80, 0x90)
 #: The place in a message of msgspec: names of fields, which are ours, and brackets.
-_PLACE = re.compile(r" - at `(\\$[\\w.\\[\\]]*)`\\Z", re.ASCII)
+_PLACE = re.compile(r" - at `(\$[\w.\[\]]*)`\Z", re.ASCII)
 _encoder = msgspec.msgpack.Encoder()
 _row_decoder = msgspec.msgpack.Decoder(list[Element] | Packed | bytes)
 _pressed_decoder = msgspec.msgpack.Decoder(list[Element])

@@ -46,10 +46,13 @@ _FAULTS = {
     409: "Another request, definition or revision stands in the way: the detail says which.",
     413: "The body is too large.",
     422: "The request has faults, all of them in `errors`; nothing was written.",
-    429: "The client has made as many occurrences as it may for now; nothing was written. Retry-After says how long.",
+    429: "The client has made as many occurrences, or read as much, as it may for now; nothing was written. "
+    "Retry-After says how long.",
     500: "Our fault.",
     503: "The answer is not certain: repeat the request, with an Idempotency-Key if it creates jobs.",
 }
+#: Operations for all callers that read nothing of a client but its row, which environments keep.
+_UNPACED = {"who_am_i", "get_client", "get_health", "get_openapi"}
 
 
 class _Schemas(GenerateJsonSchema):
@@ -136,7 +139,7 @@ def _faults(route: Route, operation: Operation) -> list[int]:
         faults.add(404)
     if operation.conflicts or {"Idempotency-Key", "If-Match"} & set(operation.parameters):
         faults.add(409)
-    if operation.capped:
+    if operation.capped or not (route.admin or route.worker or route.operation in _UNPACED):
         faults.add(429)
     if route.unsigned:
         faults -= {403}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from ipaddress import IPv4Address, IPv6Network, ip_address
 from typing import Any
 
 import msgspec
@@ -31,6 +32,21 @@ class Request(msgspec.Struct, frozen=True):
         """The Idempotency-Key header as sent."""
         headers: dict[str, str] = self.event.get("headers") or {}
         return headers.get("idempotency-key")
+
+    @property
+    def source(self) -> str:
+        """From where the request came, as API Gateway saw it, never as a header says: an IPv4 address, or an IPv6 /64.
+
+        Whoever has one address of IPv6 has all of its /64.
+        """
+        said = self.event["requestContext"]["http"].get("sourceIp")
+        try:
+            address = ip_address(str(said))
+        except ValueError:
+            return "nowhere"
+        if isinstance(address, IPv4Address):
+            return str(address)
+        return str(address.ipv4_mapped or IPv6Network((address, 64), strict=False))
 
     def faults(self) -> list[Problem]:
         """The faults of the request outside its body."""

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from clockwork.domain import ids
 from clockwork.domain.clients import Client
 from clockwork.domain.requests.quotas import Admit
+from clockwork.domain.requests.reading import Kind
 from clockwork.domain.requests.trail import Entry, Note
 from clockwork.edge.http.answer import to_json
 from clockwork.edge.http.body import SINGLE_BYTES, read_body
 from clockwork.edge.http.checks import Checks
 from clockwork.edge.http.request import Request
 from clockwork.edge.http.validation import Body, validate
+from clockwork.flows.access import Caller, payers
 from clockwork.flows.requests.quotas import Intake
 from clockwork.flows.trail import noting
 from clockwork.flows.world import World
@@ -43,6 +45,25 @@ class Operations:
         client = self.world.clients.get(client_id)
         # What has no row has no caps.
         return partial(self.intake.admit, self.world, client or Client(client_id=client_id))
+
+    def _looking(self, request: Request, *client_ids: str) -> None:
+        """Let in a request that only reads, at the pace of one of these clients; an admin's at no pace.
+
+        The client pays for it, whoever asks: the reads are of its partition. Raises TooManyRequests.
+        """
+        self.intake.reading.admit(self.world, Kind.LOOK, client_ids, refuses=not request.caller.is_admin)
+
+    def _looking_at(self, request: Request, caller: Caller, job_id: str | None) -> None:
+        """The same of a request about one job."""
+        self._looking(request, *payers(caller, job_id))
+
+    def _changing(self, request: Request, *client_ids: str) -> None:
+        """Let in a request that may change something: it pays for what it reads and does not write."""
+        self.intake.reading.admit(self.world, Kind.CHANGE, client_ids, refuses=not request.caller.is_admin)
+
+    def _changing_at(self, request: Request, caller: Caller, job_id: str | None) -> None:
+        """The same of a request about one job."""
+        self._changing(request, *payers(caller, job_id))
 
     def _until(self) -> int:
         """Until when (ms) a call reads on: half of its time is left to the job in hand, and to the answer."""

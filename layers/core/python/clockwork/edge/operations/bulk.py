@@ -120,6 +120,7 @@ class BulkApi(Operations):
         body = self._optional(request, model)
         assert isinstance(body, JobFilterBody)
         after = position_of(body.next_token, key_of_token, "/nextToken")
+        self._changing(request, client.client_id)
         until = self._until()
         is_let_in = stops or request.caller.is_admin
         admit = admitted if is_let_in else partial(self.intake.admit_work, self.world, client)

@@ -58,6 +58,7 @@ class CreateApi(Operations):
         client = access.client_for(self.world, request.caller, request.named_client(value))
         checks = self._checks(request, client)
         body = validate(CreateJobBody, value, checks)
+        self._changing(request, client.client_id)
         self.intake.admit(self.world, client, 1)
         anonymous = [body.to_new_job(checks)] if body.job_key is None else []
         created = self._create_anonymous(client, anonymous, request, digest_of([b"job", canonical(value)]))
@@ -81,6 +82,7 @@ class CreateApi(Operations):
                     anonymous.append(job.to_new_job(checks, index))
                 else:
                     with_key.append((index, job))
+        self._changing(request, client.client_id)
         self.intake.admit(self.world, client, len(anonymous) + len(with_key))
         # Anonymous jobs come first: their Idempotency-Key may refuse the request as a whole.
         digest = digest_of([b"batch", canonical(value)])

@@ -75,6 +75,7 @@ class DeadApi(Operations):
         before = position_of(request.query.get("nextToken"), _attention_key)
         from_at, to_at = request.instants("from", "to")
         wanted = DeadFilter(request.prefix(), from_at, to_at, client.since_at)
+        self._looking(request, client.client_id)
         found = redrive.list_dead(self.world, client.client_id, wanted, limit, before)
         shown = ((token_of(one.attention_key), Execution.of(one)) for one in found.executions)
         return HTTPStatus.OK, ExecutionPage(*page(shown, found.next_before and token_of(found.next_before)))
@@ -99,6 +100,7 @@ class DeadApi(Operations):
     def redrive_execution(self, request: Request) -> Answer:
         """POST /v1/executions/{executionId}/redrive: answers the execution, which waits for its attempt."""
         caller = access.require_known(self.world, request.caller)
+        self._changing_at(request, caller, ids.job_of(request.path["executionId"]))
         execution = read.get_execution(self.world, caller, request.path["executionId"])
         body = self._optional(request, RedriveBody)
         with self._noting(request, "redriveExecution", body, execution_id=execution.execution_id) as note:
@@ -114,6 +116,7 @@ class DeadApi(Operations):
         caller = access.require_known(self.world, request.caller)
         self._optional(request, EmptyBody)
         execution_id = request.path["executionId"]
+        self._changing_at(request, caller, ids.job_of(execution_id))
         with self._noting(request, "cancelExecution", execution_id=execution_id) as note:
             answer, execution = cancel.cancel_execution(self.world, caller, execution_id, note)
         return HTTPStatus.OK, CancelledExecution.of(execution, result=answer.verdict)
@@ -130,6 +133,7 @@ class DeadApi(Operations):
         client = access.client_for(self.world, request.caller, request.path["clientId"])
         body = self._optional(request, DeadFilterBody)
         before = position_of(body.next_token, _attention_key, "/nextToken")
+        self._changing(request, client.client_id)
         with self._noting(request, action, body) as note:
             handled = handle(self.world, client.client_id, body.to_filter(client), body.limit, before, note=note)
         next_token = handled.next_before and token_of(handled.next_before)

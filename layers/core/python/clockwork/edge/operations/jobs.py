@@ -45,6 +45,7 @@ class Api(CreateApi, NamedApi, BulkApi, ClientApi, DeadApi, OriginalApi, Overvie
         client = access.client_for(self.world, request.caller, request.named_client(value))
         checks = self._checks(request, client)
         body = validate(OriginalScheduleBody, value, checks)
+        self._changing(request, client.client_id)
         self.intake.admit(self.world, client, 1)
         written = schedule(self.world, client, body, checks, self.partitions)
         self.count({"Accepted": int(written.created)})
@@ -54,6 +55,7 @@ class Api(CreateApi, NamedApi, BulkApi, ClientApi, DeadApi, OriginalApi, Overvie
         """GET /v1/jobs/{jobId}."""
         caller = access.require_known(self.world, request.caller)
         job_id = request.path["jobId"]
+        self._looking_at(request, caller, job_id)
         if ids.is_named(job_id):
             return self._show_named(caller, job_id)
         return HTTPStatus.OK, AnonymousJob.of(read.view_job(self.world, caller, job_id))
@@ -62,6 +64,7 @@ class Api(CreateApi, NamedApi, BulkApi, ClientApi, DeadApi, OriginalApi, Overvie
         """DELETE /v1/jobs/{jobId}."""
         caller = access.require_known(self.world, request.caller)
         job_id = request.path["jobId"]
+        self._changing_at(request, caller, job_id)
         if ids.is_named(job_id):
             return self._cancel_named(request, caller)
         return HTTPStatus.OK, Cancellation.of(job_id, cancel.cancel_job(self.world, caller, job_id))
@@ -71,6 +74,7 @@ class Api(CreateApi, NamedApi, BulkApi, ClientApi, DeadApi, OriginalApi, Overvie
         caller = access.require_known(self.world, request.caller)
         job_id = request.path["jobId"]
         limit, before = request.limit(), request.page_token(job_id)
+        self._looking_at(request, caller, job_id)
         found = read.list_executions(self.world, caller, job_id, limit, before)
         shown = ((one.execution_id, Execution.of(one)) for one in found.executions)
         return HTTPStatus.OK, ExecutionPage(*page(shown, found.next_before))
@@ -78,6 +82,7 @@ class Api(CreateApi, NamedApi, BulkApi, ClientApi, DeadApi, OriginalApi, Overvie
     def get_execution(self, request: Request) -> Answer:
         """GET /v1/executions/{executionId}."""
         caller = access.require_known(self.world, request.caller)
+        self._looking_at(request, caller, ids.job_of(request.path["executionId"]))
         execution = read.get_execution(self.world, caller, request.path["executionId"])
         holding = what_holds(self.world, execution)
         return HTTPStatus.OK, Execution.whole(execution, waiting=holding and Waiting.of(holding))

@@ -62,6 +62,7 @@ class NamedApi(Operations):
         now = self.world.clock.now()
         wanted = _filter_of(request, client.since_at, now)
         prefix, job_key = request.prefix(), request.job_key()
+        self._looking(request, client.client_id)
         if job_key is not None:
             job = access.get_jobs(self.world, [(client.client_id, job_key)])[client.client_id, job_key]
             if isinstance(job, Unreadable):
@@ -151,15 +152,18 @@ class NamedApi(Operations):
     def _show_named(self, caller: access.Caller, job_id: str) -> Answer:
         job = find_life(self.world, caller, job_id)
         if isinstance(job, FormerLife):
-            newest = self.world.executions.list(job_id, 1, None)
-            return HTTPStatus.OK, FormerJob.of(job_id, job.job_ref, job.successor, newest)
+            last = self.world.executions.list(job_id, 1, None)
+            return HTTPStatus.OK, FormerJob.of(job_id, job.job_ref, job.successor, last)
         with suppress(TooMuchWork):  # The audit checks it, once a day.
             check_chain(self.world, job, Work(CHECK_WORK))
         now = self.world.clock.now()
         is_over = answers.state_of(job, now) is JobState.COMPLETED
-        newest = self.world.executions.list(job_id, MOST_COUNTED + 1 if is_over else 1, None)
-        outcomes = Outcomes.of(newest[:MOST_COUNTED], more=len(newest) > MOST_COUNTED) if is_over else None
-        return HTTPStatus.OK, answers.ShownNamedJob.whole(job, newest, outcomes, now)
+        if not is_over:
+            last = self.world.executions.list(job_id, 1, None)
+            return HTTPStatus.OK, answers.ShownNamedJob.whole(job, last, None, now)
+        found = newest(self.world, job_id, MOST_COUNTED)
+        outcomes = Outcomes.of(found.executions, more=found.next_before is not None)
+        return HTTPStatus.OK, answers.ShownNamedJob.whole(job, found.executions, outcomes, now)
 
     def _cancel_named(self, request: Request, caller: access.Caller) -> Answer:
         job = get_named(self.world, caller, request.path["jobId"])
@@ -170,6 +174,7 @@ class NamedApi(Operations):
     def _changeable(self, request: Request) -> NamedJob:
         """The named job of the path. Raises JobNotFound if it is not the caller's, or a tombstone; NotNamed."""
         caller = access.require_known(self.world, request.caller)
+        self._changing_at(request, caller, request.path["jobId"])
         job = get_named(self.world, caller, request.path["jobId"])
         if not job.is_alive:
             raise JobNotFound(job.job_id)

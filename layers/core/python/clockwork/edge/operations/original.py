@@ -152,6 +152,7 @@ class OriginalApi(Operations):
         value = read_body(request.event, SINGLE_BYTES)
         client = access.client_for(self.world, request.caller, request.named_client(value))
         body = validate(OriginalCancelBody, value, self._checks(request, client))
+        self._changing(request, client.client_id)
         with self._noting(request, "deleteSchedule", job_key=body.schedule_key) as note:
             cancel(self.world, client, body.schedule_key, note)
         return HTTPStatus.OK, PlainText(body.schedule_key)

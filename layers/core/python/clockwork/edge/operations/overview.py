@@ -13,6 +13,7 @@ from clockwork.domain.ids import decode_part
 from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.pools.pool import POOL_NAME
 from clockwork.domain.requests.quotas import day_of
+from clockwork.domain.requests.reading import Kind
 from clockwork.domain.requests.trail import Entry, since
 from clockwork.edge.http.pages import in_query, page, position_of, token_of
 from clockwork.edge.http.request import Request
@@ -23,6 +24,7 @@ from clockwork.edge.responses.trail import AuditEntry, AuditPage
 from clockwork.flows import access
 from clockwork.flows.outages import tolerated
 from clockwork.flows.requests.pools import TRAIL
+from clockwork.flows.requests.reading import share_of
 from clockwork.flows.requests.redrive import DeadFilter, list_dead
 from clockwork.flows.requests.upcoming import Position, list_upcoming
 
@@ -76,6 +78,7 @@ class OverviewApi(Operations):
         """GET /v1/clients/{clientId}/usage: bounded counts, so that asking costs little however much there is."""
         client = access.client_for(self.world, request.caller, request.path["clientId"])
         world, client_id = self.world, client.client_id
+        self._looking(request, client_id)
         parked = world.timeline.read(parking_of(client_id), keys.BEGINNING, keys.END, MOST_COUNTED)
         dead = list_dead(world, client_id, DeadFilter(since_at=client.since_at), MOST_COUNTED, None)
         capped = client.jobs_per_day is not None
@@ -86,12 +89,18 @@ class OverviewApi(Operations):
             answers.Counted(len(dead.executions), dead.next_before is not None),
             world.regulation.circuits(client_id),
             today,
+            *(self._pace_of(kind, client_id) for kind in (Kind.LOOK, Kind.CHANGE)),
         )
+
+    def _pace_of(self, kind: Kind, client_id: str) -> answers.Reads:
+        debt = self.intake.reading.debt(self.world, kind, client_id)
+        return answers.Reads.of(debt, share_of(self.world, kind))
 
     def list_audit(self, request: Request) -> Answer:
         """GET /v1/audit: who asked for which change, for the client's own callers and for admins."""
         limit, before = request.limit(), position_of(request.query.get("nextToken"), _entry)
         client_id, since_at = self._audited(request)
+        self._looking(request, client_id)
         found = self.world.trail.list(client_id, limit, before)
         found = found if since_at == 0 else since(found, since_at)
         if request.caller.is_admin and not found.entries and CLIENT_ID.fullmatch(client_id):
@@ -120,6 +129,7 @@ class OverviewApi(Operations):
         start = Position(keys.row_key(begin, ""), 0) if token is None else _placed(token)
         # It reads rows of all clients, so it costs more than its answer shows. An admin looks on nobody's account.
         self.intake.admit_preview(self.world, [] if request.caller.is_admin else [client])
+        self._looking(request, client.client_id)
         if client.deleting_at is not None:
             return HTTPStatus.OK, answers.UpcomingPage([])  # nothing of it starts any more
         found = list_upcoming(self.world, client.client_id, start, until, limit, client.since_at)

@@ -11,6 +11,7 @@ from clockwork.domain import keys
 from clockwork.domain.clients import Client
 from clockwork.domain.instants import to_text
 from clockwork.domain.limits.circuits import Circuit
+from clockwork.domain.requests.reading import Debt
 from clockwork.domain.timeline import Shard, ShardStatus
 from clockwork.domain.waits import Cause
 from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
@@ -102,6 +103,19 @@ class OpenCircuit(AnswerBody):
         return cls.like(circuit, opened_at=to_text(circuit.opened_at), tried_at=to_text(circuit.probe_at))
 
 
+class Reads(AnswerBody):
+    """The pace of the client's reads, as the environment of the API knows it that answers: each keeps its own share."""
+
+    units_per_second: Annotated[float, Meta(description="read units (4 KB) of this environment")]
+    owed: Annotated[float, Meta(description="units that were read and are not paid yet")]
+    refused: Annotated[int, Meta(description="requests that this environment has refused; it forgets them in time")]
+
+    @classmethod
+    def of(cls, debt: Debt, share: float) -> Self:
+        """What is owed now."""
+        return cls(share, round(debt.units, 1), debt.refused)
+
+
 class Usage(AnswerBody):
     """What a client has, and what is left of its caps. A cap that it does not have is left out."""
 
@@ -110,6 +124,8 @@ class Usage(AnswerBody):
     parked: Annotated[Counted, Meta(description="occurrences set aside while it is paused or a target fails")]
     dead: Annotated[Counted, Meta(description="executions that gave up and wait for a redrive or a discard")]
     open_circuits: Annotated[list[OpenCircuit], Meta(description="by host")]
+    reads: Annotated[Reads, Meta(description="requests that only read")]
+    changes: Annotated[Reads, Meta(description="requests that may change something, by what they read in vain")]
     max_rate_per_second: float | None = None
     max_concurrency: int | None = None
     creates_per_second: float | None = None
@@ -126,8 +142,10 @@ class Usage(AnswerBody):
         dead: Counted,
         circuits: Mapping[str, Circuit],
         created_today: int | None,
+        *paces: Reads,
     ) -> Self:
-        """The usage of a client with these counts."""
+        """The usage of a client with these counts. `paces`: of its reads, and of its changes."""
+        reads, changes = paces
         most = client.jobs_per_day
         left = None if most is None or created_today is None else max(0, most - created_today)
         return cls.like(
@@ -135,6 +153,8 @@ class Usage(AnswerBody):
             parked=parked,
             dead=dead,
             open_circuits=[OpenCircuit.of(circuits[host]) for host in sorted(circuits)],
+            reads=reads,
+            changes=changes,
             jobs_left_today=left,
         )
 

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import ClientDeleting, TooManyRequests
 from clockwork.domain.requests.quotas import block_of, day_of, plan_owed, plan_pace, seconds_left_of_day
+from clockwork.flows.requests.reading import Reading
 from clockwork.flows.world import World
 
 
@@ -25,6 +26,8 @@ class Intake:
         self._paid_until: dict[str, int] = {}
         #: By clientId: the day, and how many of its jobs are reserved and unused.
         self._reserved: dict[str, tuple[int, int]] = {}
+        #: What is owed for reads.
+        self.reading = Reading()
 
     def admit(self, world: World, client: Client, count: int) -> None:
         """Let in `count` occurrences of the client, and count them.

@@ -41,6 +41,11 @@ def view_job(world: World, caller: Caller, job_id: str) -> JobView:
     return JobView(job, "SCHEDULED" if shard.horizon < job.job_ref.key else "RELEASED", None)
 
 
+#: A page of executions ends once it has cost so many read units. So many records are read at first.
+PAGE_UNITS = 250
+READ_FIRST = 10
+
+
 class ExecutionPage(msgspec.Struct, frozen=True):
     """Executions of a job, newest first. `next_before` asks for the next page; None if there is none."""
 
@@ -55,7 +60,7 @@ def list_executions(world: World, caller: Caller, job_id: str, limit: int, befor
     """
     if ids.is_named(job_id):
         find_life(world, caller, job_id)
-        return _page(world.executions.list(job_id, limit + 1, before), limit)
+        return newest(world, job_id, limit, before)
     decode_anonymous(job_id)
     found = world.executions.list(job_id, limit + 1, before)
     # Another client's executions and none at all take the same path: neither answer nor reads tell them apart.
@@ -63,6 +68,25 @@ def list_executions(world: World, caller: Caller, job_id: str, limit: int, befor
     if not own:
         get_kept_job(world, caller, job_id)
     return _page(own, limit)
+
+
+def newest(world: World, job_id: str, limit: int, before: str | None = None) -> ExecutionPage:
+    """Up to `limit` of the newest executions of a named job, those before one if given.
+
+    It ends early once they cost PAGE_UNITS: a record may be 400 KB.
+    """
+    found: list[Execution] = []
+    asked = READ_FIRST
+    while len(found) <= limit:
+        asked = min(asked, limit + 1 - len(found))
+        some = world.executions.list(job_id, asked, before)
+        found += some
+        if len(some) < asked:
+            return ExecutionPage(found, None)
+        if world.environment.meter.price >= PAGE_UNITS and len(found) <= limit:
+            return ExecutionPage(found, found[-1].execution_id)
+        before, asked = found[-1].execution_id, asked * 4
+    return _page(found, limit)
 
 
 def _page(found: Sequence[Execution], limit: int) -> ExecutionPage:
@@ -83,8 +107,9 @@ def get_execution(world: World, caller: Caller, execution_id: str) -> Execution:
 READ_AT_ONCE = 200
 #: Jobs read in all for one page. A filter that few jobs pass gets a short page and a token.
 MOST_READ = 2_000
-#: Bytes of the payloads and definitions that a page keeps in memory, to within one job.
-MOST_BYTES = 16_000_000
+#: Bytes of the payloads and definitions that one page reads, to within one job, whether or not it shows them. A page
+#: has to cost little of what can be read of the client in a second.
+MOST_BYTES = 1_000_000
 #: Jobs that cannot be read and that one page names.
 MOST_UNREADABLE = 100
 
@@ -148,9 +173,10 @@ class _Page:
         self._read += 1
         if isinstance(job, Unreadable):
             self._unreadable.append(job_key)
-        elif self._wanted(job):
+            return
+        self._bytes += len(job.definition.payload.body) + len(job.as_sent)
+        if self._wanted(job):
             self._found.append(job)
-            self._bytes += len(job.definition.payload.body) + len(job.as_sent)
 
     @property
     def is_full(self) -> bool:

@@ -29,6 +29,7 @@ from clockwork.domain.storage.rows import row_of_retry
 from clockwork.flows.access import get_by_key, get_jobs
 from clockwork.flows.outages import tolerated
 from clockwork.flows.records import replace, replace_all
+from clockwork.flows.requests.read import PAGE_UNITS, READ_FIRST
 from clockwork.flows.timeline.put import put_and_check
 from clockwork.flows.world import World
 
@@ -76,9 +77,23 @@ def list_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, befo
     is_bounded = wanted.to_at is not None and wanted.to_at < instants.LAST
     behind = f"{(wanted.to_at or 0) + 1:013d}" if is_bounded else None
     behind = before if behind is None or (before is not None and before < behind) else behind
-    page = world.executions.dead(client_id, limit, behind)
+    page = _dead(world, client_id, limit, behind)
     is_over = wanted.from_at is not None and any(one.due_at < wanted.from_at for one in page.executions)
     return _matching(DeadPage(page.executions, None) if is_over else page, wanted)
+
+
+def _dead(world: World, client_id: str, limit: int, behind: str | None) -> DeadPage:
+    """Up to `limit` dead executions; fewer once they cost what a page may: each may be 400 KB."""
+    found: list[Execution] = []
+    asked, left = READ_FIRST, limit
+    while True:
+        asked = min(asked, left)
+        page = world.executions.dead(client_id, asked, behind)
+        found += page.executions
+        left, behind = left - asked, page.next_before
+        if not left or behind is None or world.environment.meter.price >= PAGE_UNITS:
+            return DeadPage(found, behind)
+        asked *= 4
 
 
 def _matching(page: DeadPage, wanted: DeadFilter) -> DeadPage:
