@@ -17,7 +17,7 @@ from clockwork.domain.named.changes import cancelled, paused, replaced
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.flows.named import trigger
 from clockwork.flows.named.trigger import run_now
-from clockwork.flows.poll.expand import visit_rows
+from clockwork.flows.poll.expand import Silence, visit_rows
 from tests.support.named import Named
 
 #: Of a client without caps.

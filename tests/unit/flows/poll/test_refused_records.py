@@ -15,7 +15,7 @@ from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import AnonymousJob, only_execution
 from clockwork.domain.jobs import HttpTarget, Occurrence
 from clockwork.domain.keys import row_key
-from clockwork.domain.lifecycle.owed import TRIED_FOR_MS
+from clockwork.domain.lifecycle.quarantine import LAST_MS
 from clockwork.domain.named_jobs import Pointer
 from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Refused, Release

@@ -50,7 +50,7 @@ class Shard(msgspec.Struct, frozen=True, rename="camel"):
     poller. Both are keys, `cursor <= horizon`, and neither ever goes back. `epoch` is the lease's fencing token.
     `changes` counts how often its status was written, so that a late or repeated write of the status has no effect.
     `released`: how many occurrences its last visit had released at its last commit; None before the first commit.
-    `owed`: what its pollers have passed and are to visit again (`domain/lifecycle/owed.py`).
+    `quarantined`: how many rows its quarantine holds, as far as its pollers know; 0 only if it holds none.
     Its row stores each field under the field's name in camel case, or under the `name` given.
     """
 
@@ -63,13 +63,13 @@ class Shard(msgspec.Struct, frozen=True, rename="camel"):
     status: ShardStatus = msgspec.field(default=ShardStatus.USED, name="standing")
     changes: int = 0
     released: int | None = None
-    owed: str = ""
+    quarantined: int = 0
 
 
 class Lease(msgspec.Struct, frozen=True):
     """The time-limited right of one poller to work on one shard, as of its last conditional update.
 
-    `released`: how many occurrences the poller has released under it. `owed`: as in `Shard`.
+    `released`: how many occurrences the poller has released under it. `quarantined`: as in `Shard`.
     """
 
     partition_id: str
@@ -79,4 +79,4 @@ class Lease(msgspec.Struct, frozen=True):
     cursor: str
     horizon: str
     released: int = 0
-    owed: str = ""
+    quarantined: int = 0

@@ -15,7 +15,7 @@ from clockwork.domain.timeline import Shard, ShardStatus
 from clockwork.ports import Lease
 
 #: Attributes that a row has from its first change of status and its first commit on.
-_NOT_AT_FIRST = ("changes", "released", "owed")
+_NOT_AT_FIRST = ("changes", "released", "quarantined")
 
 
 class AwsShards:
@@ -80,7 +80,8 @@ class AwsShards:
         """
         return self._table.update(
             (lease.partition_id,),
-            "SET #cursor = :cursor, #horizon = :horizon, #leaseUntil = :until, #released = :released, #owed = :owed",
+            "SET #cursor = :cursor, #horizon = :horizon, #leaseUntil = :until, #released = :released, "
+            "#quarantined = :quarantined",
             "#owner = :owner AND #epoch = :epoch AND #cursor <= :cursor AND #horizon <= :horizon",
             owner=lease.owner,
             epoch=lease.epoch,
@@ -88,7 +89,7 @@ class AwsShards:
             horizon=lease.horizon,
             until=lease.until,
             released=lease.released,
-            owed=lease.owed,
+            quarantined=lease.quarantined,
         )
 
     def _of_shards(self, *attributes: str) -> Iterator[Item]:
@@ -131,7 +132,7 @@ def _own(stored: Shard | None, owner: str, until: int) -> Lease | None:
 
 def _lease(shard: Shard) -> Lease:
     place = shard.cursor, shard.horizon
-    return Lease(shard.partition_id, shard.owner, shard.epoch, shard.lease_until, *place, owed=shard.owed)
+    return Lease(shard.partition_id, shard.owner, shard.epoch, shard.lease_until, *place, quarantined=shard.quarantined)
 
 
 def _from_item(item: Item) -> Shard:
