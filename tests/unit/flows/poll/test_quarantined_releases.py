@@ -101,11 +101,6 @@ def sent(clockwork: MemoryClockwork) -> Counter[str]:
     return Counter(one.occurrence.client_id for one in taken)
 
 
-def elements(row: Row) -> list[codec.Element]:
-    """The elements of a row; a row of the quarantine has none."""
-    return [] if is_of_quarantine(row) else [*codec.decode_row(row.blob).values()]
-
-
 def place_of(execution_id: str) -> str | None:
     """The key of the row that an anonymous execution is read from."""
     job = decode_job(execution_id.split(".")[0])
@@ -241,7 +236,7 @@ def test_a_fire_is_kept_alone_and_is_not_missed_however_late_it_is_released(monk
                     fires[:] = fires or [execution_id]
                     if execution_id == fires[0]:
                         raise ValueError(SECRET)
-                elif any(isinstance(element, Release) for element in elements(one)):
+                elif any(isinstance(element, Release) for element in codec.decode_row(one.blob).values()):
                     raise ValueError(SECRET)
             return inner(about, *more)
 
@@ -396,7 +391,9 @@ def owing(monkeypatch: pytest.MonkeyPatch) -> tuple[Named, int]:
     def odd(inner: Callable[..., Any]) -> Callable[..., Any]:
         def call(about: Sequence[Any], *more: Any) -> Any:
             for one in about:
-                if isinstance(one, Release | tuple) or any(isinstance(element, Release) for element in elements(one)):
+                if isinstance(one, Release | tuple) or any(
+                    isinstance(element, Release) for element in codec.decode_row(one.blob).values()
+                ):
                     raise ValueError(SECRET)
             return inner(about, *more)
 

@@ -14,14 +14,14 @@ import msgspec
 
 from clockwork.domain import ids
 from clockwork.domain.named_jobs import NamedJob
-from clockwork.domain.timeline import NEVER, Row
+from clockwork.domain.timeline import NEVER
 
 #: What has lain in the quarantine for so long (ms) is tried at every second tick, and so on up to every STEPS ticks.
 STEP_MS = 600_000
 STEPS = 15
 #: So long before its row expires (ms), what nobody could read or answer for is recorded as DEAD.
 LAST_MS = 6 * 3_600_000
-#: A row of the quarantine is kept for so much longer (ms) than the row that it names.
+#: A row of the quarantine outlives the row that it names by so long (ms), so that one that has expired is noticed.
 OUTLIVES_MS = 24 * 3_600_000
 #: The letters of groups: of a client's rows that hold its order up, of other rows of a client, and of one row alone.
 HOLDING, PASSED, ALONE = "h", "c", "r"
@@ -46,17 +46,6 @@ class Untold(msgspec.Struct, frozen=True):
     def group(self) -> str:
         """The group of its row in the quarantine."""
         return group_of(self.client_id, self.key, holds=self.holds)
-
-
-class Kept(msgspec.Struct, frozen=True):
-    """What a row of the quarantine says: the `key` of the shard's row, and the `tag` of its execution, or "" for all.
-
-    `since`: when it was put there (ms); 0 if its bytes are damaged. Keys say all else.
-    """
-
-    key: str
-    tag: str
-    since: int
 
 
 class OwedFire(msgspec.Struct, frozen=True, order=True):
@@ -97,16 +86,10 @@ def key_of(untold: Untold) -> str:
     return f"{untold.group}/{untold.key}/{_tag(untold)}"
 
 
-def kept_row(partition_id: str, untold: Untold, row_expires_at: int, now: int) -> Row:
-    """Its row in the quarantine of a shard. It outlives the row that it names, so that an expired one is noticed."""
-    expires_at = NEVER if row_expires_at == NEVER else max(row_expires_at, now) + OUTLIVES_MS
-    return Row(quarantine_of(partition_id), key_of(untold), str(now).encode(), expires_at)
-
-
-def kept_in(row: Row) -> Kept:
-    """What a row of the quarantine says."""
-    _, key, tag = row.key.split("/", 2)
-    return Kept(key, tag, int(row.blob) if row.blob.isdigit() else 0)
+def kept_in(key: str) -> tuple[str, str]:
+    """What the key of a row in the quarantine names: the key of the shard's row, and a tag, or "" for the whole."""
+    _, row_key, tag = key.split("/", 2)
+    return row_key, tag
 
 
 def is_tried(group: str, since: int, now: int, tick_ms: int) -> bool:

@@ -51,7 +51,7 @@ class Aside(msgspec.Struct, frozen=True):
 def set_aside(visit: Visit, refused: Sequence[tuple[Row, Release]]) -> Aside:
     """Put a row for each release that the queue refused for now; each comes with the row that it was read from.
 
-    A release whose row is refused for a reason of its own ends as DEAD; if that cannot be recorded, it goes into the quarantine.
+    A release whose row is refused for a reason of its own ends as DEAD. What cannot be recorded either is returned.
     """
     if not refused:
         return Aside()

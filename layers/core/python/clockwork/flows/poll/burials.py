@@ -15,7 +15,6 @@ from clockwork.domain.lifecycle.awaited import is_awaited, is_watched
 from clockwork.domain.releases import Release
 from clockwork.flows.containment import contained
 from clockwork.flows.deaths import call_back, notify_dead
-from clockwork.flows.world import World
 from clockwork.ports import Saved
 
 if TYPE_CHECKING:

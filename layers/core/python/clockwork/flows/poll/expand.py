@@ -198,15 +198,15 @@ def _visit(world: World, visited: Visited, jobs: Jobs, horizon: str, limit: int,
         job = jobs[pointer.client_id, pointer.job_key]
         if isinstance(job, Unreadable):
             _note_fault(world, visited, pointer.client_id, "its job cannot be decoded", job)
-        elif isinstance(job, NamedJob) and pointer.counts_for(job, visited.row.partition_id):
+        elif job is not None and not isinstance(job, Unavailable) and pointer.counts_for(job, visited.row.partition_id):
             _advance(world, visited, job, pointer, expand(job, pointer, horizon, now, limit))
 
 
 def _note_fault(world: World, visited: Visited, client_id: str | None, told: str, fault: Unreadable) -> None:
-    """Record a row as DEAD if it, or the job behind it, is damaged; leave it to the quarantine if it is of a newer format.
+    """Record a row as DEAD if it, or the job behind it, is damaged; leave it to the quarantine if its format is newer.
 
-    One byte may say so: a newer version wrote it, or it is damaged. Only a newer version can tell. `told`: what is
-    wrong, which `fault` explains. The chain of a damaged job goes on once the audit finds the job whole again.
+    One byte says so, which may be damaged itself: only a newer version can tell. `told`: what is wrong, which `fault`
+    explains. The chain of a damaged job goes on once the audit finds the job whole again.
     """
     log.error("%s: %s", told, fault, extra={"action": "unreadable_row", "key": visited.row.key})
     if isinstance(fault, NewerFormat):

@@ -10,7 +10,7 @@ import logging
 
 from clockwork.domain import keys
 from clockwork.flows.outages import tolerated
-from clockwork.flows.poll.quarantine import is_held, look_again
+from clockwork.flows.poll.quarantine import knows_held, look_again
 from clockwork.flows.poll.release import WAYS
 from clockwork.flows.poll.shard import STOP_MARGIN_MS, PollReport, Visit, begin_visit, commit, drain
 from clockwork.flows.world import World
@@ -40,15 +40,11 @@ def poll_ordered_shard(
     visit = _begin(world, partition_id, deadline_at, succeeds)
     if visit is None:
         return PollReport(outcome="no_lease")
-    if not is_held(visit):
-        visit.report.outcome = "stuck" if commit(visit, visit.lease.cursor, release_lease=True) else "fenced"
-        return visit.report
     stay = _Stay(visit, near_ms)
     while True:
-        # 1. Look at what waits in the quarantine, release the occurrences that are due, then wait for those that are
-        #    near.
-        stay.look_again()
-        visit.report.outcome = drain(visit, release_lease=False)
+        # 1. Release the occurrences that are due, in their order behind what is in the quarantine, then wait for those
+        #    that are near.
+        visit.report.outcome = stay.release()
         if visit.report.outcome == "dry":
             visit.report.outcome = stay.wait()
         if visit.report.outcome == "due":
@@ -96,12 +92,15 @@ class _Stay:
             clock.hold_until(min(due_at, now + LOOK_EVERY_MS))
         return "dry"
 
-    def look_again(self) -> None:
-        """Look at the quarantine, if the last look is long enough ago."""
-        now = self._visit.world.clock.now()
-        if now >= self._look_at:
-            look_again(self._visit, WAYS)
-            self._look_at = self._visit.world.clock.now() + QUARANTINE_EVERY_MS
+    def release(self) -> str:
+        """Release what is due; returns why it ended. The quarantine comes first, if the last look is long ago."""
+        visit = self._visit
+        if self._look_at == 0 and not knows_held(visit):
+            return "stuck" if commit(visit, visit.lease.cursor, release_lease=True) else "fenced"
+        if visit.world.clock.now() >= self._look_at:
+            look_again(visit, WAYS)
+            self._look_at = visit.world.clock.now() + QUARANTINE_EVERY_MS
+        return drain(visit, release_lease=False)
 
     def is_near(self) -> bool:
         """Whether a row is due already, or soon."""

@@ -29,9 +29,11 @@ from clockwork.domain.errors import Unavailable
 from clockwork.domain.ids import InvalidId
 from clockwork.domain.lifecycle import quarantine as domain
 from clockwork.domain.lifecycle.quarantine import Untold, group_in, kept_in, key_of, quarantine_of
+from clockwork.domain.storage.codec import encode_row
 from clockwork.domain.timeline import Page, Row
 from clockwork.flows.containment import contained, put_each
 from clockwork.flows.outages import tolerated
+from clockwork.flows.world import World
 
 if TYPE_CHECKING:
     from clockwork.flows.poll.shard import Visit
@@ -71,42 +73,40 @@ def keep_aside(visit: Visit, rows: Sequence[Row], untold: Sequence[Untold]) -> i
 
     `untold`: of these rows, and of others, which are left out.
     """
-    lives = {row.key: row.expires_at for row in rows}
-    told = [one for one in untold if one.key in lives]
-    if not told or _is_kept(visit, told, lives):
-        return len(rows)
-    waiting = {one.key for one in told}
-    return next(index for index, row in enumerate(rows) if row.key in waiting)
+    row_keys = [row.key for row in rows]
+    told = [one for one in untold if one.key in row_keys]
+    return len(rows) if is_kept(visit, told) else min(row_keys.index(one.key) for one in told)
 
 
-def _is_kept(visit: Visit, untold: Sequence[Untold], lives: dict[str, int]) -> bool:
+def is_kept(visit: Visit, untold: Sequence[Untold]) -> bool:
     """Put rows into the quarantine. False if it is not certain that they are there."""
+    if not untold:
+        return True
     world, partition_id = visit.world, visit.lease.partition_id
-    made: dict[str, Row] = {}
-    for one in untold:
-        row = _row(visit, one, lives[one.key])
-        made[row.key] = row
+    expires_at = world.clock.now() + _kept_ms(world)
+    row_keys = dict.fromkeys(map(_key_of, untold))
+    made = [Row(quarantine_of(partition_id), key, encode_row([]), expires_at) for key in row_keys]
     with tolerated(world, log, "not in the quarantine: %s", {"action": "not_quarantined", "shard": partition_id}):
-        for why_not in put_each(world.timeline, world.environment.faults, list(made.values())).values():
+        for why_not in put_each(world.timeline, world.environment.faults, made).values():
             raise Unavailable(why_not)
         visit.lease = msgspec.structs.replace(visit.lease, quarantined=visit.lease.quarantined + len(made))
-        visit.report.kept_aside += len(made)
-        for one in untold:
-            if one.holds and one.client_id is not None:
-                visit.silence.held.add(one.group)
+        visit.silence.held.update(one.group for one in untold if one.holds)
         extra = {"action": "quarantined", "shard": partition_id, "key": untold[0].key}
         log.warning("%d rows go into the quarantine: %s", len(made), untold[0].why_not, extra=extra)
         return True
     return False
 
 
-def _row(visit: Visit, untold: Untold, row_expires_at: int) -> Row:
-    partition_id, now = visit.lease.partition_id, visit.world.clock.now()
+def _key_of(untold: Untold) -> str:
     with suppress(InvalidId):
-        return domain.kept_row(partition_id, untold, row_expires_at, now)
+        return key_of(untold)
     # What cannot be named is kept with all of its row, whose key is Clockwork's own.
-    whole = msgspec.structs.replace(untold, execution_id=None)
-    return domain.kept_row(partition_id, whole, row_expires_at, now)
+    return key_of(msgspec.structs.replace(untold, execution_id=None))
+
+
+def _kept_ms(world: World) -> int:
+    """For how long a row of the quarantine is kept (ms): it says by its end since when it has been there."""
+    return world.row_expires_at(domain.OUTLIVES_MS)
 
 
 def look_again(visit: Visit, ways: Ways) -> None:
@@ -116,11 +116,10 @@ def look_again(visit: Visit, ways: Ways) -> None:
         # Nothing else waits for it: the visit goes on, and the next one looks again.
         with tolerated(visit.world, log, "the quarantine is not read: %s", extra):
             _Look(visit, ways).at_all()
-    visit.report.quarantined = visit.lease.quarantined
 
 
-def is_held(visit: Visit) -> bool:
-    """Read which clients' order the quarantine of an ordered shard holds; False if they are too many. Raises Unavailable."""
+def knows_held(visit: Visit) -> bool:
+    """Read whose order the quarantine of an ordered shard holds; False if they are too many. Raises Unavailable."""
     after, end = domain.HOLDING, domain.HOLDING + keys.END
     while visit.lease.quarantined:
         rows = visit.world.timeline.read(quarantine_of(visit.lease.partition_id), after, end, 1).rows
@@ -143,6 +142,8 @@ class _Look:
         looked_for_ms = ORDERED_LOOKED_FOR_MS if visit.keeps_order else LOOKED_FOR_MS
         self._until = self._world.clock.now() + looked_for_ms
         self._left, self._is_whole = 0, True
+        #: Groups to which this look has added since it was there.
+        self._added: set[str] = set()
 
     def at_all(self) -> None:
         """Look at group by group, from a random one on, so that each has its turn whatever the others hold."""
@@ -150,7 +151,8 @@ class _Look:
         start = "chr"[world.random.below(3)] + world.random.token()
         for after, end in ((start, keys.END), ("", start)):
             self._look(after, end)
-        left = self._left if self._is_whole else max(self._left, self._visit.lease.quarantined)
+        left = max(self._left, bool(self._added))
+        left = left if self._is_whole else max(left, self._visit.lease.quarantined)
         self._visit.lease = msgspec.structs.replace(self._visit.lease, quarantined=left)
 
     def _look(self, after: str, end: str) -> None:
@@ -170,20 +172,22 @@ class _Look:
 
     def _at_group(self, group: str, rows: Sequence[Row], more: bool) -> None:
         """Try a group's rows, page by page as long as none is left of a page."""
+        self._added.discard(group)
         left = self._tried(group, rows)
-        while more and not left and self._has_time:
-            page = self._read(rows[-1].key, group + keys.END)
-            rows, more = page.rows, page.more
-            left = self._tried(group, rows) if rows else 0
+        while (more or group in self._added) and not left and self._has_time:
+            self._added.discard(group)
+            page = self._read(group, group + keys.END)
+            more = page.more
+            left = self._tried(group, page.rows) if page.rows else 0
         self._left += left
         self._is_whole = self._is_whole and not more
-        if not left and not more:
+        if not left and not more and group not in self._added:
             self._visit.silence.is_over(group)
 
     def _tried(self, group: str, rows: Sequence[Row]) -> int:
         """Try rows of a group; returns how many are left. In an ordered shard none passes another of its client."""
         now, tick_ms = self._world.clock.now(), self._world.settings.tick_seconds * 1000
-        if not domain.is_tried(group, kept_in(rows[0]).since, now, tick_ms):
+        if not domain.is_tried(group, rows[0].expires_at - _kept_ms(self._world), now, tick_ms):
             return len(rows)
         keeps_order = self._visit.keeps_order and group.startswith(domain.HOLDING)
         first = 0 if keeps_order else self._world.random.below(len(rows))
@@ -205,18 +209,18 @@ class _Look:
         """Try one row; whatever it raises, the others go on."""
         is_done = False
         with contained(self._world.environment.faults, self._note_left, row.key):
-            kept = kept_in(row)
-            found = self._read_row(kept.key)
+            row_key, tag = kept_in(row.key)
+            found = self._read_row(row_key)
             if found is None:
                 _lose(self._visit, row.key, "its row has gone")
                 return True
             if domain.is_at_end(found.expires_at, self._world.clock.now()):
-                return self._is_ended(found, row.key, kept.tag)
-            again = self._ways.release(self._visit, found, kept.tag)
-            others = [one for one in again.untold if key_of(one) != row.key]
-            lives = dict.fromkeys((one.key for one in others), found.expires_at)
+                return self._is_ended(found, row.key, tag)
+            again = self._ways.release(self._visit, found, tag)
+            others = [one for one in again.untold if _key_of(one) != row.key]
             is_left = not again.is_done or len(others) < len(again.untold)
-            is_done = not is_left and (not others or _is_kept(self._visit, others, lives))
+            is_done = not is_left and is_kept(self._visit, others)
+            self._added.update(one.group for one in others if is_done)
         return is_done
 
     def _is_ended(self, found: Row, key: str, tag: str) -> bool:

@@ -50,14 +50,13 @@ class PollReport(msgspec.Struct):
     expired: int = 0
     #: Releases that the queue refused for now: each has a row of its own, which the next visit reads.
     set_aside: int = 0
-    #: How many rows went into the quarantine, and how many there are at the end, as far as the poller knows.
-    kept_aside: int = 0
-    quarantined: int = 0
     commits: int = 0
     #: How far the cursor was behind now when the lease was taken (ms), and how far the horizon is ahead of now at the
     #: end (ms; None in an ordered shard, which is not read ahead).
     cursor_lag_ms: int = 0
     horizon_ahead_ms: int | None = None
+    #: How many rows the quarantine holds at the end, as far as the poller knows.
+    quarantined: int = 0
 
 
 class Visit:
@@ -270,6 +269,7 @@ def commit(visit: Visit, cursor: str, *, release_lease: bool = False) -> bool:
         log.warning("fenced", extra={"action": "fenced", "shard": lease.partition_id, "epoch": lease.epoch})
         return False
     visit.lease, visit.committed_at, visit.uncommitted = lease, now, 0
+    visit.report.quarantined = lease.quarantined
     visit.report.commits += 1
     return True
 
