@@ -60,7 +60,7 @@ def _needs_message(watcher: Watcher, record: Execution) -> bool:
 
 
 def _kept(stores: Stores) -> Iterator[str]:
-    """The ids of all waiting jobs: in messages, in rows that no cursor has passed or that are in a quarantine, in parked rows."""
+    """The ids of all waiting jobs: in messages, in rows that no cursor has passed or that are quarantined or parked."""
     for queue in (stores.queue, stores.ordered_queue, *stores.pool_queues.all()):
         for message in (*queue.messages.values(), *queue.dead.values()):
             yield from (one.job_id for one in _releases_in(message.body) if _keeps(one, stores.lost))

@@ -23,7 +23,7 @@ from clockwork.flows.access import get_jobs
 from clockwork.flows.containment import put_each
 from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.aside import set_aside, untold_of
-from clockwork.flows.poll.burials import Unburied, bury, is_outage, save_deaths
+from clockwork.flows.poll.burials import bury, is_outage, save_deaths
 from clockwork.flows.poll.expand import Silence, Visited, give_up, read_row, visit_rows
 from clockwork.flows.poll.quarantine import Again, Ways, keep_aside
 from clockwork.flows.poll.sending import Sent, send_at_once
@@ -250,16 +250,14 @@ def _held(
     never = [one for one in refused if one.permanent]
     unburied = bury(visit, [(going[one.index], f"it cannot be released: {one.reason}") for one in never])
     left = [one.index for one in refused if not one.permanent] + [never[number].index for number in unburied.waiting]
+    # What can never be sent keeps no order: the shard goes on.
+    ends = [never[number] for number in sorted(unburied.refused)]
+    untold = [untold_of(rows[one.index], going[one.index], one.reason) for one in ends]
     if visit.keeps_order:
-        # What can never be sent keeps no order: the shard goes on.
-        return left, [untold_of(rows[one.index], going[one.index], one.reason) for one in _of(never, unburied)]
-    left = sorted([*left, *(one.index for one in _of(never, unburied))])
+        return left, untold
+    left.sort()
     aside = set_aside(visit, [(rows[number], going[number]) for number in left])
-    return [left[number] for number in aside.held], list(aside.untold)
-
-
-def _of(never: Sequence[Refused], unburied: Unburied) -> list[Refused]:
-    return [never[number] for number in sorted(unburied.refused)]
+    return [left[number] for number in aside.held], [*untold, *aside.untold]
 
 
 def _staggered(visit: Visit, releases: Sequence[Release]) -> Sequence[Release]:
