@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from clockwork.domain.executions import State
 from clockwork.domain.ids import is_named
 from clockwork.domain.keys import row_key
@@ -9,9 +11,10 @@ from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import FORMAT, encode_row
 from clockwork.domain.timeline import NEVER, Row
+from clockwork.ports import Timeline
 from tests.simulation.faults import Adversary, Fault
 from tests.simulation.requests import EVERYBODY, REGULATED
-from tests.simulation.rows import elements_of, every_row
+from tests.simulation.rows import UNDAMAGED, elements_of, every_row
 from tests.simulation.stores import Stores
 
 
@@ -37,3 +40,12 @@ def lose_parked_record(stores: Stores, adversary: Adversary) -> None:
                 if record is not None and record.state is State.PARKED and adversary.strikes(Fault.RECORD_LOST, 0.5):
                     stores.executions.lose(record)
                     return
+
+
+def damage(timeline: Timeline, row: Row, blob: bytes) -> None:
+    """Change the bytes of a stored row, and nothing else of it."""
+    if blob != row.blob:
+        UNDAMAGED[blob] = row.blob
+    (stored,) = timeline.find([(row.partition_id, row.key)])
+    if stored is not None:
+        timeline.put([msgspec.structs.replace(stored, blob=blob)])

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from clockwork.domain.executions import Execution
 from clockwork.domain.jobs import KafkaTarget, Occurrence
 from clockwork.domain.releases import Release
+from clockwork.domain.timeline import Row
 from tests.simulation.faults import Profile
 
 #: The client that has the place.
@@ -30,12 +31,22 @@ class Place:
     call: str | tuple[str, ...]
     fails: Callable[[object], bool]
     holds_up: Callable[[Occurrence], bool]
-    #: By how much (ms) all other work may be late, too.
-    delays_ms: int = 0
+    #: Whether it fails once and for a quarter of an hour: for longer than pollers read ahead.
+    is_long: bool = False
+    #: Whether bytes of the client's rows and jobs say for as long that a newer version wrote them.
+    is_damaged: bool = False
 
 
 def _is_job(ref: object) -> bool:
     return isinstance(ref, tuple) and ref[0] == PLACED_AT
+
+
+def _is_one_job(ref: object) -> bool:
+    return isinstance(ref, tuple) and ref[0] == PLACED_AT and sum(str(ref[1]).encode()) % 2 == 0
+
+
+def _is_shard(about: object) -> bool:
+    return about == "p000" or (isinstance(about, Row) and about.partition_id == "p000")
 
 
 def _is_record(change: object) -> bool:
@@ -62,12 +73,16 @@ BESIDE_DEFECTS = Place(
 LIMITS = Place("one client's limits", "regulation.", lambda about: about == PLACED_AT, _is_of_client)
 #: Each is tried in turn.
 PLACES = (
-    # A job that cannot be read holds up its shard once that takes longer than a poller reads ahead, with the ticks
-    # around it: there may be nearly two minutes from one to the next, and a poller reads four ahead.
-    Place("one client's named jobs", "jobs.get", _is_job, _is_of_client, delays_ms=LONGEST_MS),
+    Place("one client's named jobs", "jobs.get", _is_job, _is_of_client),
     Place("one client's records", "executions.save", _is_record, _is_of_client),
     LIMITS,
     Place("one transport", "releases.send", _is_for_kafka, lambda one: isinstance(one.target, KafkaTarget)),
+    Place("one client's named jobs for long", "jobs.get", _is_job, _is_of_client, is_long=True),
+    Place("bytes of one client's work", (), lambda _: False, _is_of_client, is_long=True, is_damaged=True),
+    Place("some of one client's jobs for long", "jobs.get", _is_one_job, _is_of_client, is_long=True),
+    Place("one client's records for long", "executions.save", _is_record, _is_of_client, is_long=True),
+    # What the shard holds is late, whosever it is: nothing may be lost.
+    Place("one shard for long", ("timeline.read", "timeline.put_new"), _is_shard, lambda _: True, is_long=True),
 )
 OUTAGES = Profile("outages", skew_ms=0)
 

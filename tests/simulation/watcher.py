@@ -128,8 +128,6 @@ class Watcher:
         self.is_held_up: Callable[[Occurrence], bool] = lambda _: False
         #: Executions whose revisions began anew: what a stalled deliverer saw fits the record that came since.
         self.rewound: set[str] = set()
-        #: By how much (ms) all else may be late then.
-        self.delays_ms = 0
         #: The first start of each execution: its delivery, and when (ms, true time).
         #: Executions that were released at once because a client asked, perhaps not for the first time.
         self.asked: set[str] = set()

@@ -22,7 +22,7 @@ from clockwork.domain.executions import Execution, State
 from clockwork.domain.fires.chains import release_of as release_of_fire
 from clockwork.domain.ids import AnonymousJob, InvalidId, decode_job
 from clockwork.domain.jobs import Occurrence
-from clockwork.domain.lifecycle.quarantine import LAST_MS, quarantine_of
+from clockwork.domain.lifecycle.quarantine import PARTS, quarantine_of
 from clockwork.domain.named import changes
 from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Release
@@ -341,7 +341,7 @@ def test_what_cannot_be_told_while_its_row_lives_is_logged_once(
         if gone:
             clockwork.timeline.forget(P, [odd.key])
         else:
-            clockwork.clock.advance(lives_ms - LAST_MS - 10 * 60_000)
+            clockwork.clock.advance(lives_ms - lives_ms // PARTS - 10 * 60_000)
             visits(clockwork, 5)
             assert owed(clockwork) == 1
             clockwork.clock.advance(10 * 60_000)

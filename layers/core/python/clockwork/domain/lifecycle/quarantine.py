@@ -19,8 +19,8 @@ from clockwork.domain.timeline import NEVER
 #: What has lain in the quarantine for so long (ms) is tried at every second tick, and so on up to every STEPS ticks.
 STEP_MS = 600_000
 STEPS = 15
-#: So long before its row expires (ms), what nobody could read or answer for is recorded as DEAD.
-LAST_MS = 6 * 3_600_000
+#: What nobody could read or answer for is recorded as DEAD in the last part of its row's life, one of so many.
+PARTS = 12
 #: A row of the quarantine outlives the row that it names by so long (ms), so that one that has expired is noticed.
 OUTLIVES_MS = 24 * 3_600_000
 #: The letters of groups: of a client's rows that hold its order up, of other rows of a client, and of one row alone.
@@ -101,9 +101,9 @@ def is_tried(group: str, since: int, now: int, tick_ms: int) -> bool:
     return now // tick_ms % step == ids.spread(step, "quarantine", group)
 
 
-def is_at_end(expires_at: int, now: int) -> bool:
-    """Whether the row is about to expire, so that what it holds has to end visibly now."""
-    return expires_at != NEVER and now >= expires_at - LAST_MS
+def is_at_end(expires_at: int, now: int, kept_ms: int) -> bool:
+    """Whether a row is about to expire, so that what it holds has to end visibly now. `kept_ms`: how long rows live."""
+    return expires_at != NEVER and now >= expires_at - kept_ms // PARTS
 
 
 def tag_of(execution_id: str, revision: int | None = None) -> str:

@@ -214,7 +214,7 @@ class _Look:
             if found is None:
                 _lose(self._visit, row.key, "its row has gone")
                 return True
-            if domain.is_at_end(found.expires_at, self._world.clock.now()):
+            if domain.is_at_end(found.expires_at, self._world.clock.now(), self._world.row_expires_at(0)):
                 return self._is_ended(found, row.key, tag)
             again = self._ways.release(self._visit, found, tag)
             others = [one for one in again.untold if _key_of(one) != row.key]
