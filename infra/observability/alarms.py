@@ -13,6 +13,7 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from clockwork.domain.timeline import STANDS_MS
 from clockwork.settings import Settings
 from infra.api import Api
 from infra.functions import Functions, construct_name
@@ -104,7 +105,11 @@ class Alarms(Construct):
             above=third_of_retention_ms,
             means="A shard is behind by a third of the time for which waiting rows are kept: jobs will be lost",
         )
-        self._alarm("Stuck", metric(settings, "Stuck"), above=0, means="A shard stopped at a row it cannot read")
+        standing = "A shard does not move: what is due there starts late. The poller's log says why"
+        self._alarm("ShardStands", metric(settings, "CursorLagMs"), above=STANDS_MS, of=3, means=standing)
+        self._alarm("Stuck", metric(settings, "Stuck"), above=0, means="A shard stopped at a row it cannot pass")
+        passed = "Rows are in quarantine: no table or queue answered for them, or a newer version wrote them"
+        self._alarm("Quarantined", metric(settings, "Quarantined"), above=0, of=5, means=passed)
         aside = "A queue refuses releases: they wait, and the poller's log says for which shards"
         self._alarm("SetAside", metric(settings, "SetAside"), above=0, of=5, means=aside)
         refused = metric(settings, "SettingsRefused")

@@ -203,7 +203,7 @@ class Run:
 
     def _make_unreadable(self, job: NamedJob) -> None:
         """Lets nobody read the row of a job that ended long ago."""
-        if self.adversary.strikes(Fault.UNREADABLE_JOB, float(self.profile.calls > 0)):
+        if self.adversary.strikes(Fault.UNREADABLE_JOB, float(self.profile.calls > 0 or self.damages)):
             error = NewerFormat(f"the job {job.job_key} was written by a newer build")
             self.stage.stores.jobs.unreadable[job.client_id, job.job_key] = error
 
@@ -288,6 +288,12 @@ class Run:
             for row in every_row(stores.timeline, partition_id, shard.cursor)
             if row.blob not in UNDAMAGED and _is_of(row, PLACED_AT)
         ]
+        lives = [life for life in self.stage.watcher.named.lives.values() if life.truths[-1].client_id == PLACED_AT]
+        # What many changes at once leave out is judged elsewhere.
+        for life in lives[:1] if self.seed % DEPARTS_EVERY != DEPARTS_AT else ():
+            job = life.truths[-1]
+            self._make_unreadable(job)
+            self.stage.scheduler.after(DAMAGED_MS, partial(self._make_readable, job))
         for row in rows[:MOST_DAMAGED]:
             if self.adversary.strikes(Fault.NEWER_ROW, 1.0):
                 damage(stores.timeline, row, bytes([rng.randrange(FORMAT + 1, 256)]) + row.blob[1:])

@@ -15,7 +15,8 @@ LIVE = "live"
 USUAL_METRICS = ("Polls", "CursorLagMs", "LatenessMs", "OwnLatenessMs", "Released", "Delivered", "Failed", "Dead")
 #: Own metrics that count what should not happen. They are written only when it has happened.
 FAULT_METRICS = (
-    *("Early", "FaultsContained", "Stuck", "SetAside", "SettingsRefused", "PollersNotStarted", "LookaheadNarrowed"),
+    *("Early", "FaultsContained", "Stuck", "SetAside", "Quarantined"),
+    *("SettingsRefused", "PollersNotStarted", "LookaheadNarrowed"),
     *("MessagesFailed", "MessagesRejected", "DeadLettersReleased", "DeadLettersLeft", "ChainsRepaired", "ChainsLeft"),
     *("WorkersLost", "ForcedCancels", "StaleTokens"),
 )

@@ -10,6 +10,8 @@ from clockwork.domain import keys
 
 #: The `expires_at` of a row that TTL must not delete.
 NEVER = 0
+#: A shard whose cursor is so far behind now (ms) does not move: pollers visit each shard once a minute.
+STANDS_MS = 120_000
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -64,6 +66,11 @@ class Shard(msgspec.Struct, frozen=True, rename="camel"):
     changes: int = 0
     released: int | None = None
     quarantined: int = 0
+
+    def stands_at(self, now: int) -> bool:
+        """Whether it is polled and its cursor has stood still for long at `now` (ms), while its work became due."""
+        is_polled = self.status is not ShardStatus.LEFT and self.cursor != keys.BEGINNING
+        return is_polled and now - keys.instant_of(self.cursor) > STANDS_MS
 
 
 class Lease(msgspec.Struct, frozen=True):
