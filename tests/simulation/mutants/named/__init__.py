@@ -9,10 +9,11 @@ from tests.simulation.mutants.named.leaving import LEAVING
 from tests.simulation.mutants.named.naming import NAMING
 from tests.simulation.mutants.named.ordering import ORDERING
 from tests.simulation.mutants.named.pulling import PULLING
+from tests.simulation.mutants.named.quarantining import QUARANTINING
 from tests.simulation.mutants.named.regulating import REGULATING
 from tests.simulation.mutants.named.releasing import RELEASING
 
 NAMED = (
     *(*RELEASING, *ASKING, *NAMING, *DELIVERING, *CALLING_BACK, *COMPLETING, *PULLING),
-    *(*REGULATING, *ORDERING, *LASTING, *LEAVING),
+    *(*REGULATING, *ORDERING, *LASTING, *LEAVING, *QUARANTINING),
 )
