@@ -14,8 +14,9 @@ from tests.simulation.faults import Profile
 
 #: The client that has the place.
 PLACED_AT = "client-0"
-#: One of so many seeds meets an outage, and nothing else that goes wrong: each time at the next place.
-OUTAGES_EVERY = 25
+#: One of so many seeds meets an outage, and nothing else that goes wrong: each time at the next place. Another one
+#: meets a long outage.
+OUTAGES_EVERY, LONG_AT = 25, 6
 #: This often in a run, for this long at the least and at the most (ms).
 TIMES = 6
 SHORTEST_MS, LONGEST_MS = 60_000, 140_000
@@ -77,6 +78,9 @@ PLACES = (
     Place("one client's records", "executions.save", _is_record, _is_of_client),
     LIMITS,
     Place("one transport", "releases.send", _is_for_kafka, lambda one: isinstance(one.target, KafkaTarget)),
+)
+#: As these, for longer than pollers read ahead, or for good as long as it lasts.
+LONG_PLACES = (
     Place("one client's named jobs for long", "jobs.get", _is_job, _is_of_client, is_long=True),
     Place("bytes of one client's work", (), lambda _: False, _is_of_client, is_long=True, is_damaged=True),
     Place("some of one client's jobs for long", "jobs.get", _is_one_job, _is_of_client, is_long=True),
@@ -89,7 +93,10 @@ OUTAGES = Profile("outages", skew_ms=0)
 
 def place_of_seed(seed: int) -> Place | None:
     """The place at which something is out in the run of a seed, or None."""
-    return PLACES[seed // OUTAGES_EVERY % len(PLACES)] if seed % OUTAGES_EVERY == OUTAGES_EVERY // 2 else None
+    turn, at = divmod(seed, OUTAGES_EVERY)
+    if at == LONG_AT:
+        return LONG_PLACES[turn % len(LONG_PLACES)]
+    return PLACES[turn % len(PLACES)] if at == OUTAGES_EVERY // 2 else None
 
 
 class Outage:
