@@ -50,7 +50,7 @@ def release_portion(visit: Visit, rows: Sequence[Row], until: str) -> str | None
     visited = list(_until_stop(visit, visit_rows(visit.world, rows, until, _limit(visit), now, visit.silence)))
     # The rows behind a chain that goes on have not been visited, whatever becomes of its row below.
     goes_on = visited[-1].goes_on
-    _finish(visit, visited)
+    _finish(visit, visited, visit.silence)
     visit.pool.add(visited)
     return "goes_on" if goes_on else None
 
@@ -84,7 +84,7 @@ def release_kept(visit: Visit, row: Row, tag: str) -> Again:
         visited.records = [record for record in visited.records if tag_of(record.execution_id) == tag]
         visited.following, visited.skipped, visited.goes_on = [], [], False
     goes_on = visited.goes_on
-    _finish(visit, [visited])
+    _finish(visit, [visited], silence)
     sent = _send(visit, [visited], send_at_once)
     again = [*visited.untold, *sent.untold]
     if goes_on and not visited.untold:
@@ -138,11 +138,11 @@ def _limit(visit: Visit) -> int:
     return 1 if visit.keeps_order else visit.world.settings.commit_occurrences
 
 
-def _finish(visit: Visit, visited: Sequence[Visited]) -> None:
+def _finish(visit: Visit, visited: Sequence[Visited], silence: Silence) -> None:
     """Do all about rows but their sends. A row about which a store gives no answer is left to the quarantine."""
     # 1. Record what is skipped, before the next pointer is put: a row of the quarantine has none, or whoever changes
     #    its job would take its fires for released.
-    _record_skipped(visit, visited)
+    _record_skipped(visit, visited, silence)
     # 2. A chain lives on if this visit dies.
     _put_following(visit.world, visited)
     # 3. Record what cannot be read.
@@ -193,7 +193,7 @@ def _client_in(record: Execution) -> str | None:
     return None if record.client_id == UNKNOWN_CLIENT else record.client_id
 
 
-def _record_skipped(visit: Visit, read: Sequence[Visited]) -> None:
+def _record_skipped(visit: Visit, read: Sequence[Visited], silence: Silence) -> None:
     """Record skipped fires. The rows for which that is not certain are left to the quarantine.
 
     A stretch whose record is refused for good is logged, and its row is passed. The fires beside a stretch are sent
@@ -207,8 +207,13 @@ def _record_skipped(visit: Visit, read: Sequence[Visited]) -> None:
         log.warning("not recorded as skipped: %s", reason, extra=extra)
     for number in recorded.uncertain:
         one, stretch = stretches[number]
-        visit.silence.note(stretch.job.client_id)
+        silence.note(stretch.job.client_id)
         one.set_aside("its skipped fires are not recorded", stretch.job.client_id, holds=True)
+    for one in read:
+        held = next((client_id for client_id in one.client_ids if silence.holds(client_id)), None)
+        if held is not None and not one.untold:
+            # The portion was read before that was known. It goes on in its order behind that row.
+            one.set_aside("what is beside it in its order waits", held, holds=True)
 
 
 class Gone(msgspec.Struct, frozen=True):
