@@ -166,7 +166,9 @@ def _go_back(dynamodb: Any, table: str, move: Move) -> None:
         dynamodb.update_item(
             TableName=table,
             Key={"partitionId": {"S": move.partition_id}},
-            UpdateExpression="SET #cursor = :to, #owner = :nobody, #leaseUntil = :ended ADD #epoch :one, #quarantined :one",
+            UpdateExpression=(
+                "SET #cursor = :to, #owner = :nobody, #leaseUntil = :ended ADD #epoch :one, #quarantined :one"
+            ),
             ConditionExpression="#cursor = :cursor",
             ExpressionAttributeNames={
                 f"#{name}": name for name in ("cursor", "owner", "leaseUntil", "epoch", "quarantined")

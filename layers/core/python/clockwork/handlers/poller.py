@@ -47,9 +47,8 @@ def _told(app: bootstrap.App, reports: Mapping[str, PollReport]) -> list[dict[st
             "Released": whole.released,
             "Dead": whole.dead,
             "Expired": whole.expired,
-            "Stuck": sum(report.outcome == "stuck" for report in polled),
+            **{"Quarantined": whole.quarantined, "Stuck": sum(report.outcome == "stuck" for report in polled)},
             "SetAside": whole.set_aside,
-            "Quarantined": whole.quarantined,
             "CursorLagMs": whole.cursor_lag_ms,
             **({} if whole.horizon_ahead_ms is None else {"HorizonAheadMs": whole.horizon_ahead_ms}),
         }
