@@ -1,6 +1,6 @@
 """What others notice of one client whose jobs are poison, and of one that floods. Exits 1 if a bound does not hold.
 
-Poison is one client's work that raises where nobody expects it, in six kinds (`bench.isolating.poisons`). Each kind
+Poison is one client's work that raises where nobody expects it, in nine kinds (`bench.isolating.poisons`). Each kind
 runs twice: on the real adapters over the emulator, and in virtual time, where lateness is measured. Counts are those of
 both. `p99AloneMs` is the lateness of the others without that client.
 

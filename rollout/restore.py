@@ -158,15 +158,21 @@ def _complete(dynamodb: Any, copy: Copy) -> None:
 def _go_back(dynamodb: Any, table: str, move: Move) -> None:
     """Write the cursor, which no poller may ever move back, and end the lease of then under another epoch.
 
+    The next poller looks at the quarantine, whatever the copy of the shard's row says: the timeline's may be newer.
+
     Raises NotRestored if the shard has been polled meanwhile. A repeat finds nothing to do.
     """
     try:
         dynamodb.update_item(
             TableName=table,
             Key={"partitionId": {"S": move.partition_id}},
-            UpdateExpression="SET #cursor = :to, #owner = :nobody, #leaseUntil = :ended ADD #epoch :one",
+            UpdateExpression=(
+                "SET #cursor = :to, #owner = :nobody, #leaseUntil = :ended ADD #epoch :one, #quarantined :one"
+            ),
             ConditionExpression="#cursor = :cursor",
-            ExpressionAttributeNames={f"#{name}": name for name in ("cursor", "owner", "leaseUntil", "epoch")},
+            ExpressionAttributeNames={
+                f"#{name}": name for name in ("cursor", "owner", "leaseUntil", "epoch", "quarantined")
+            },
             ExpressionAttributeValues={
                 ":to": {"S": move.to},
                 ":cursor": {"S": move.cursor},

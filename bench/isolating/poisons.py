@@ -16,12 +16,16 @@ import msgspec
 from bench.isolating.reader import hot_reader
 from clockwork.aws.stores.table import written
 from clockwork.domain.clients import Client
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.keys import row_key
 from clockwork.domain.lifecycle import attempts
 from clockwork.domain.lifecycle.attempts import Plan
+from clockwork.domain.named_jobs import Pointer
+from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.storage.codec import FORMAT
+from clockwork.domain.storage.rows import row_of
 from clockwork.domain.timeline import NEVER, Row
 from clockwork.flows.deliver import claim
 from clockwork.flows.world import World
@@ -102,6 +106,21 @@ def limited_records(world: World) -> Iterator[None]:
 
 
 @contextmanager
+def throttled_jobs(world: World) -> Iterator[None]:
+    """Each read that asks for a named job of the odd client gets no answer: DynamoDB throttles by partition."""
+    store: Any = getattr(world.jobs, "_inner", world.jobs)
+    get = store.get
+
+    def asked(refs: Sequence[tuple[str, str]]) -> Any:
+        if any(client_id == ODD for client_id, _ in refs):
+            raise Unavailable("its partition is throttled")
+        return get(refs)
+
+    with mock.patch.object(store, "get", asked):
+        yield
+
+
+@contextmanager
 def _saves(world: World, objection: Callable[[Sequence[Execution]], str | None]) -> Iterator[None]:
     """Saves to the store itself raise if there is an objection to the records."""
     store: Any = getattr(world.executions, "_inner", world.executions)
@@ -148,13 +167,30 @@ class LongAnswers:
 
 @dataclass(frozen=True, kw_only=True)
 class Poison:
-    """One kind. `url`: the odd client's target. `garbage`: bytes that no version wrote lie among rows and messages."""
+    """One kind. `url`: the odd client's target. `garbage`: bytes that no version wrote lie among rows and messages.
+
+    `rows`: rows of a shard besides, so many, due at an instant (ms).
+    """
 
     says: str
     url: str = URL
     garbage: bool = False
+    rows: Callable[[str, int, int], list[Row]] = lambda *_: []
     acting: Callable[[World], Any] = nothing
     targets: Callable[[Targets], Targets] = lambda targets: targets
+
+
+def pointer_rows(partition_id: str, due_at: int, count: int) -> list[Row]:
+    """Rows of named jobs of the odd client."""
+    fire = Fire(due_at, due_at, 1)
+    pointers = [Pointer(ODD, f"job-{due_at}-{number}", "series", fire) for number in range(count)]
+    return [row_of(partition_id, pointer.key, [pointer], NEVER) for pointer in pointers]
+
+
+def newer_rows(partition_id: str, due_at: int, count: int) -> list[Row]:
+    """Rows whose first byte says that a newer version wrote them."""
+    blob = bytes([255]) + GARBAGE_ROW
+    return [Row(partition_id, row_key(due_at, f"newer{n}".ljust(22, "x")), blob, NEVER) for n in range(count)]
 
 
 POISONS = {
@@ -167,6 +203,8 @@ POISONS = {
         says="a client that reads its job of 256 KB as fast as it can",
         acting=lambda world: hot_reader(world, ODD, URL),
     ),
+    "throttledClient": Poison(says="named jobs that give no answer", rows=pointer_rows, acting=throttled_jobs),
+    "newerByte": Poison(says="rows with the byte of a newer format", rows=newer_rows),
     "oversizedRecord": Poison(says="a record larger than the table takes", acting=limited_records, targets=LongAnswers),
 }
 

@@ -144,6 +144,9 @@ def among_poison(poison: Poison | None, seed: int) -> Seen:
     else:
         create_all(virtual.world, jobs_of(ODD, dues(ODD_EACH), poison.url))
         virtual.answering = poison.targets
+        for due_at in seconds:
+            for partition_id in ensure_shards(virtual.world):
+                virtual.world.timeline.put(poison.rows(partition_id, due_at, 1))
         if poison.garbage:
             for due_at in seconds:
                 for partition_id in ensure_shards(virtual.world):

@@ -67,6 +67,8 @@ class _Scene:
         made = [one for client_id in OTHERS for one in create_all(self._world, jobs_of(client_id, dues))]
         create_all(self._world, jobs_of(ODD, dues, poison.url))
         partitions = ensure_shards(self._world)
+        for partition_id in partitions:
+            self._world.timeline.put(poison.rows(partition_id, at, each))
         if poison.garbage:
             for partition_id in partitions:
                 self._world.timeline.put(garbage_rows(partition_id, at, each))

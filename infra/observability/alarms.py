@@ -27,6 +27,8 @@ _BREACHING = cloudwatch.TreatMissingData.BREACHING
 _FINE = cloudwatch.TreatMissingData.NOT_BREACHING
 
 LATE_MS = 1_000
+#: As `GET /v1/health` has it: pollers visit each shard once a minute.
+SHARD_STANDS_MS = 120_000
 #: As long as a poller may run: in this time each shard is polled at least once, however far behind it is.
 POLL_MINUTES = 5
 #: Room for the longest delay of SQS (900 s) and two visibility timeouts.
@@ -104,7 +106,11 @@ class Alarms(Construct):
             above=third_of_retention_ms,
             means="A shard is behind by a third of the time for which waiting rows are kept: jobs will be lost",
         )
-        self._alarm("Stuck", metric(settings, "Stuck"), above=0, means="A shard stopped at a row it cannot read")
+        standing = "A shard does not move: what is due there starts late. The poller's log says why"
+        self._alarm("ShardStands", metric(settings, "CursorLagMs"), above=SHARD_STANDS_MS, of=3, means=standing)
+        self._alarm("Stuck", metric(settings, "Stuck"), above=0, means="A shard stopped at a row it cannot pass")
+        passed = "Rows are in quarantine: no table or queue answered for them, or a newer version wrote them"
+        self._alarm("Quarantined", metric(settings, "Quarantined"), above=0, of=5, means=passed)
         aside = "A queue refuses releases: they wait, and the poller's log says for which shards"
         self._alarm("SetAside", metric(settings, "SetAside"), above=0, of=5, means=aside)
         refused = metric(settings, "SettingsRefused")

@@ -35,6 +35,7 @@ STATISTICS = {
     "HorizonAheadMs": "Minimum",
     "Stuck": "Sum",
     "SetAside": "Sum",
+    "Quarantined": "Maximum",
     "FaultsContained": "Sum",
     "Ticks": "Sum",
     "PollersStarted": "Sum",

@@ -179,14 +179,14 @@ def test_what_a_visit_released_is_told_until_the_next_one_commits(shards: Shards
     assert stored(shards).released == 0
 
 
-def test_what_is_owed_is_handed_from_one_poller_to_the_next(shards: Shards) -> None:
-    assert take(shards, "one").owed == stored(shards).owed == ""
-    assert shards.commit(msgspec.structs.replace(take(shards, "two", UNTIL + 1), until=0, owed="a b"))
+def test_what_is_in_quarantine_is_handed_from_one_poller_to_the_next(shards: Shards) -> None:
+    assert take(shards, "one").quarantined == stored(shards).quarantined == 0
+    assert shards.commit(msgspec.structs.replace(take(shards, "two", UNTIL + 1), until=0, quarantined=5))
     lease = take(shards, "three", UNTIL + 60_000)
-    assert lease.owed == stored(shards).owed == "a b"
+    assert lease.quarantined == stored(shards).quarantined == 5
     assert shards.change(stored(shards), ShardStatus.LEAVING)
-    assert shards.commit(msgspec.structs.replace(lease, until=0, owed=""))
-    assert stored(shards).owed == take(shards, "four", UNTIL + 120_000).owed == ""
+    assert shards.commit(msgspec.structs.replace(lease, until=0, quarantined=0))
+    assert stored(shards).quarantined == take(shards, "four", UNTIL + 120_000).quarantined == 0
 
 
 def test_all_shards_are_read_at_once_also_those_that_have_left(shards: Shards) -> None:
@@ -286,13 +286,13 @@ def test_a_row_is_stored_under_names_that_never_change(aws_world: AwsWorld) -> N
     first = {"partitionId": {"S": "p000"}, "standing": {"S": "leaving"}, **beginning, **free}
     assert aws_world.raw("shards") == [first]
     lease = take(shards, "one")
-    shards.commit(msgspec.structs.replace(lease, cursor=HORIZON, released=7, owed="key/tag"))
+    shards.commit(msgspec.structs.replace(lease, cursor=HORIZON, released=7, quarantined=3))
     shards.change(Shard("p000"), ShardStatus.USED)
-    polled = {"cursor": {"S": HORIZON}, "horizon": {"S": HORIZON}, "released": {"N": "7"}, "owed": {"S": "key/tag"}}
+    polled = {"cursor": {"S": HORIZON}, "horizon": {"S": HORIZON}, "released": {"N": "7"}, "quarantined": {"N": "3"}}
     taken = {"owner": {"S": "one"}, "epoch": {"N": "1"}, "leaseUntil": {"N": str(UNTIL)}}
     changed = {"standing": {"S": "used"}, "changes": {"N": "1"}}
     assert aws_world.raw("shards") == [{"partitionId": {"S": "p000"}, **polled, **taken, **changed}]
-    assert stored(shards) == Shard("p000", "one", 1, UNTIL, HORIZON, HORIZON, changes=1, released=7, owed="key/tag")
+    assert stored(shards) == Shard("p000", "one", 1, UNTIL, HORIZON, HORIZON, changes=1, released=7, quarantined=3)
 
 
 def test_a_row_from_before_shards_could_leave_is_of_a_shard_in_use(aws_world: AwsWorld) -> None:

@@ -140,7 +140,7 @@ def test_the_logs_of_the_lambdas_are_shown(dev: Dev) -> None:
 def test_changed_code_is_live_after_a_reload(dev: Dev) -> None:
     place = dev.checkout.folder / "layers/core/python/clockwork/edge/operations/creates.py"
     before = place.read_text()
-    place.write_text(before.replace('Health("ok")', 'Health("changed")'))
+    place.write_text(before.replace('else "ok")', 'else "changed")'))
     assert place.read_text() != before
     try:
         reloaded = dev.checkout.shell(f"{sys.executable} -m local.dev.reload")

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from clockwork.domain import keys
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.instants import to_text
 from clockwork.domain.limits.circuits import Circuit
@@ -268,6 +269,33 @@ def test_an_admin_sees_where_the_shards_stand(api: Api) -> None:
     assert used
     assert all(shard["lagMs"] >= 0 and shard["cursorAt"] <= shard["horizonAt"] for shard in used)
     refused(api.call("GET", "/v1/shards", caller=ALICE), 403)
+
+
+def test_health_and_an_admin_are_told_of_a_shard_that_does_not_move_and_of_what_is_in_quarantine(api: Api) -> None:
+    api.create()
+    api.clockwork.run_until(api.clockwork.clock.at + 200_000)
+    assert api.call("GET", "/v1/health", caller=BOB).body == {"status": "ok"}
+    shards = api.clockwork.shards
+    shard = min((one for one in shards.all() if one.status is ShardStatus.USED), key=lambda one: one.cursor)
+    assert shard.cursor != keys.BEGINNING
+    now = keys.instant_of(shard.cursor) + 120_000
+    lease = shards.acquire(shard.partition_id, "poller", now, now + 20_000, shard.horizon)
+    assert lease is not None
+    assert shards.commit(msgspec.structs.replace(lease, quarantined=7))
+    for later_ms, status in ((0, "ok"), (1, "behind")):
+        api.clockwork.clock.advance(now + later_ms - api.clockwork.clock.at)
+        assert api.call("GET", "/v1/health", caller=BOB).body == {"status": status}
+    shown = api.call("GET", "/v1/shards", caller=ADMIN).body["items"]
+    told = {one["partitionId"]: one.get("quarantined", 0) for one in shown}
+    assert (told[shard.partition_id], sum(told.values())) == (7, 7)
+
+
+def test_health_answers_though_the_shards_give_no_answer(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    def throttled() -> Any:
+        raise Unavailable("throttled")
+
+    monkeypatch.setattr(api.clockwork.shards, "all", throttled)
+    assert api.call("GET", "/v1/health", caller=BOB).body == {"status": "unknown"}
 
 
 def test_a_named_job_is_found_by_its_whole_key(api: Api) -> None:

@@ -71,6 +71,19 @@ def test_one_minute_beyond_the_bound_is_enough(account: Template, name: str, met
     assert properties["DatapointsToAlarm"] == 1
 
 
+def test_a_shard_that_does_not_move_is_an_alarm_within_minutes(account: Template) -> None:
+    properties = alarm(account, "ShardStands")
+    told = properties["MetricName"], properties["Threshold"], properties["Statistic"]
+    assert told == ("CursorLagMs", 120_000, "Maximum")
+    assert properties["EvaluationPeriods"] <= 5
+
+
+def test_what_stays_in_quarantine_is_an_alarm(account: Template) -> None:
+    properties = alarm(account, "Quarantined")
+    assert (properties["MetricName"], properties["Threshold"], properties["Statistic"]) == ("Quarantined", 0, "Maximum")
+    assert "Quarantined" in FEW_METRICS
+
+
 def test_lateness_is_judged_by_its_tail(account: Template) -> None:
     properties = alarm(account, "Late")
     assert (properties["MetricName"], properties["ExtendedStatistic"]) == ("OwnLatenessMs", "p99")

@@ -45,7 +45,7 @@ def test_all_is_well(cli: Cli) -> None:
     findings = found(cli, 0)
     assert list(findings) == [
         *("url", "credentials", "network", "clock", "permission", "client", "parked", "dead"),
-        *("ticks", "lag", "queues"),
+        *("ticks", "lag", "quarantine", "queues"),
     ]
     assert all(one["ok"] for one in findings.values())
     assert "NOT OK" not in cli("doctor").stdout
@@ -165,7 +165,7 @@ def test_a_client_that_is_being_deleted_is_found(cli: Cli) -> None:
 
 def test_others_than_admins_are_told_what_is_not_checked(cli: Cli) -> None:
     findings = found(cli, 0)
-    for check in ("ticks", "lag", "queues"):
+    for check in ("ticks", "lag", "quarantine", "queues"):
         assert findings[check]["ok"] and "only admins" in findings[check]["found"]
 
 
@@ -191,6 +191,19 @@ def test_ticks_that_stopped_an_hour_ago_are_found_and_so_is_the_lag(cli: Cli) ->
     findings = found(cli, 1, caller=ADMIN)
     assert "no further than 35" in findings["ticks"]["found"] and "ticker" in findings["ticks"]["do"]
     assert "s behind" in findings["lag"]["found"] and "poller" in findings["lag"]["do"]
+
+
+def test_what_is_in_quarantine_is_found(cli: Cli) -> None:
+    cli.api.clockwork.clock.at = int(time.time() * 1000)
+    with_shards(cli)
+    assert found(cli, 0, caller=ADMIN)["quarantine"]["found"] == "nothing is in quarantine"
+    shards, now = cli.api.clockwork.shards, cli.api.clockwork.clock.at
+    shard = next(one for one in shards.all() if one.lease_until < now)
+    lease = shards.acquire(shard.partition_id, "poller", now, now, shard.horizon)
+    assert lease is not None
+    assert shards.commit(msgspec.structs.replace(lease, quarantined=3))
+    findings = found(cli, 1, caller=ADMIN)
+    assert findings["quarantine"]["found"] == f"about 3 rows are in quarantine, most of them of {shard.partition_id}"
 
 
 def test_a_shard_that_was_never_polled_is_found(cli: Cli) -> None:

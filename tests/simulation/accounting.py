@@ -14,7 +14,7 @@ from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.domain.timeline import Row
 from tests.simulation.requests import DEPARTING, EVERYBODY
-from tests.simulation.rows import elements_of, every_row, owed_rows
+from tests.simulation.rows import elements_of, every_row, quarantined_rows
 from tests.simulation.stores import Stores, carried
 from tests.simulation.verdict import where_it_stands
 from tests.simulation.watcher import Watcher
@@ -60,12 +60,12 @@ def _needs_message(watcher: Watcher, record: Execution) -> bool:
 
 
 def _kept(stores: Stores) -> Iterator[str]:
-    """The ids of all waiting jobs: in messages, in rows that no cursor has passed or that are owed, in parked rows."""
+    """The ids of all waiting jobs: in messages, in rows that no cursor has passed or that are quarantined or parked."""
     for queue in (stores.queue, stores.ordered_queue, *stores.pool_queues.all()):
         for message in (*queue.messages.values(), *queue.dead.values()):
             yield from (one.job_id for one in _releases_in(message.body) if _keeps(one, stores.lost))
     for partition_id, shard in stores.shards.get(stores.shards.list()).items():
-        for row in (*every_row(stores.timeline, partition_id, shard.cursor), *owed_rows(stores.timeline, shard)):
+        for row in (*every_row(stores.timeline, partition_id, shard.cursor), *quarantined_rows(stores.timeline, shard)):
             yield from _jobs_of_row(row, stores.lost)
     for client in (*EVERYBODY, DEPARTING):
         for row in every_row(stores.timeline, parking_of(client.client_id)):

@@ -83,7 +83,7 @@ class Watched(Faults):
             self._watcher.violated("Unexpected", f"{self._actor.name}: {error!r}\n{trail}")
 
     def lost(self, action: str, told: str, why_not: str, **extra: str) -> None:
-        """Object: what is refused everywhere is owed for an hour, and no fault of a run lasts for so long."""
+        """Object: what is refused everywhere is in the quarantine for days, and no fault of a run lasts for so long."""
         self._watcher.violated(
             "I1", f"{self._actor.name}: it ends in the log alone: {action}, {told}: {why_not} {extra}"
         )

@@ -17,10 +17,11 @@ from clockwork.domain.timeline import NEVER, Row
 from clockwork.edge.requests.clients import ClientBody
 from clockwork.flows.requests.clients import change_client
 from clockwork.flows.world import World
+from clockwork.ports import Timeline
 from tests.simulation.cloud import ApiEnvironment, Cloud
 from tests.simulation.faults import Adversary, Fault
 from tests.simulation.requests import CLIENTS, EVERYBODY, REGULATED
-from tests.simulation.rows import elements_of, every_row
+from tests.simulation.rows import UNDAMAGED, elements_of, every_row
 from tests.simulation.stores import Stores
 
 
@@ -71,3 +72,12 @@ def _repair(cloud: Cloud, client: Client) -> None:
     if cloud.stores.clients.is_damaged(client.client_id):
         cloud.call_api("api<repair", work)
         cloud.scheduler.after(TRIED_EVERY_MS, partial(_repair, cloud, client))
+
+
+def damage(timeline: Timeline, row: Row, blob: bytes) -> None:
+    """Change the bytes of a stored row, and nothing else of it."""
+    if blob != row.blob:
+        UNDAMAGED[blob] = row.blob
+    (stored,) = timeline.find([(row.partition_id, row.key)])
+    if stored is not None:
+        timeline.put([msgspec.structs.replace(stored, blob=blob)])

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from clockwork.domain.executions import Execution
 from clockwork.domain.jobs import KafkaTarget, Occurrence
 from clockwork.domain.releases import Release
+from clockwork.domain.timeline import Row
 from tests.simulation.faults import Profile
 
 #: The client that has the place.
 PLACED_AT = "client-0"
-#: One of so many seeds meets an outage, and nothing else that goes wrong: each time at the next place.
-OUTAGES_EVERY = 25
+#: One of so many seeds meets an outage, and nothing else that goes wrong: each time at the next place. Another one
+#: meets a long outage.
+OUTAGES_EVERY, LONG_AT = 25, 6
 #: This often in a run, for this long at the least and at the most (ms).
 TIMES = 6
 SHORTEST_MS, LONGEST_MS = 60_000, 140_000
@@ -30,12 +32,22 @@ class Place:
     call: str | tuple[str, ...]
     fails: Callable[[object], bool]
     holds_up: Callable[[Occurrence], bool]
-    #: By how much (ms) all other work may be late, too.
-    delays_ms: int = 0
+    #: Whether it fails once and for a quarter of an hour: for longer than pollers read ahead.
+    is_long: bool = False
+    #: Whether bytes of the client's rows and jobs say for as long that a newer version wrote them.
+    is_damaged: bool = False
 
 
 def _is_job(ref: object) -> bool:
     return isinstance(ref, tuple) and ref[0] == PLACED_AT
+
+
+def _is_one_job(ref: object) -> bool:
+    return isinstance(ref, tuple) and ref[0] == PLACED_AT and sum(str(ref[1]).encode()) % 2 == 0
+
+
+def _is_shard(about: object) -> bool:
+    return about == "p000" or (isinstance(about, Row) and about.partition_id == "p000")
 
 
 def _is_record(change: object) -> bool:
@@ -62,19 +74,29 @@ BESIDE_DEFECTS = Place(
 LIMITS = Place("one client's limits", "regulation.", lambda about: about == PLACED_AT, _is_of_client)
 #: Each is tried in turn.
 PLACES = (
-    # A job that cannot be read holds up its shard once that takes longer than a poller reads ahead, with the ticks
-    # around it: there may be nearly two minutes from one to the next, and a poller reads four ahead.
-    Place("one client's named jobs", "jobs.get", _is_job, _is_of_client, delays_ms=LONGEST_MS),
+    Place("one client's named jobs", "jobs.get", _is_job, _is_of_client),
     Place("one client's records", "executions.save", _is_record, _is_of_client),
     LIMITS,
     Place("one transport", "releases.send", _is_for_kafka, lambda one: isinstance(one.target, KafkaTarget)),
+)
+#: As these, for longer than pollers read ahead, or for good as long as it lasts.
+LONG_PLACES = (
+    Place("one client's named jobs for long", "jobs.get", _is_job, _is_of_client, is_long=True),
+    Place("bytes of one client's work", (), lambda _: False, _is_of_client, is_long=True, is_damaged=True),
+    Place("some of one client's jobs for long", "jobs.get", _is_one_job, _is_of_client, is_long=True),
+    Place("one client's records for long", "executions.save", _is_record, _is_of_client, is_long=True),
+    # What the shard holds is late, whosever it is: nothing may be lost.
+    Place("one shard for long", ("timeline.read", "timeline.put_new"), _is_shard, lambda _: True, is_long=True),
 )
 OUTAGES = Profile("outages", skew_ms=0)
 
 
 def place_of_seed(seed: int) -> Place | None:
     """The place at which something is out in the run of a seed, or None."""
-    return PLACES[seed // OUTAGES_EVERY % len(PLACES)] if seed % OUTAGES_EVERY == OUTAGES_EVERY // 2 else None
+    turn, at = divmod(seed, OUTAGES_EVERY)
+    if at == LONG_AT:
+        return LONG_PLACES[turn % len(LONG_PLACES)]
+    return PLACES[turn % len(PLACES)] if at == OUTAGES_EVERY // 2 else None
 
 
 class Outage:

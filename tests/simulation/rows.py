@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.keys import BEGINNING, END
-from clockwork.domain.lifecycle.owed import rows_owed
+from clockwork.domain.lifecycle.quarantine import kept_in, quarantine_of
 from clockwork.domain.storage.codec import Element, decode_row
 from clockwork.domain.timeline import Row, Shard
 from clockwork.ports import Timeline
@@ -24,15 +24,20 @@ def every_row(timeline: Timeline, partition_id: str, after: str = BEGINNING, unt
         after = page.rows[-1].key
 
 
-def owed_rows(timeline: Timeline, shard: Shard) -> list[Row]:
-    """The rows that the shard's pollers have passed and are to visit again."""
-    found = timeline.find([(shard.partition_id, key) for key in rows_owed(shard.owed)])
+def quarantined_rows(timeline: Timeline, shard: Shard) -> list[Row]:
+    """The rows that the shard's pollers have passed and are to visit again; none if its row says so."""
+    kept = every_row(timeline, quarantine_of(shard.partition_id)) if shard.quarantined else ()
+    found = timeline.find([(shard.partition_id, kept_in(row.key)[0]) for row in kept])
     return [row for row in found if row is not None]
 
 
+#: What damaged bytes of rows were: the simulator knows, and no flow does.
+UNDAMAGED: dict[bytes, bytes] = {}
+
+
 def elements_of(row: Row) -> Mapping[int, Element]:
-    """The elements of a row; none if the row is unreadable."""
-    return _elements_in(row.blob)
+    """The elements of a row; those that it had if it was damaged; none if the row is unreadable."""
+    return _elements_in(UNDAMAGED.get(row.blob, row.blob))
 
 
 @lru_cache(maxsize=4_096)

@@ -12,6 +12,7 @@ from clockwork.domain import keys
 from clockwork.domain.errors import NewerFormat
 from clockwork.domain.keys import instant_of, plain_partitions, row_key
 from clockwork.domain.named_jobs import NamedJob, Pointer
+from clockwork.domain.releases import Release
 from clockwork.domain.requests.quotas import day_of
 from clockwork.domain.storage.codec import FORMAT
 from clockwork.domain.timeline import Row
@@ -20,7 +21,7 @@ from clockwork.memory.jobs import MemoryJobs
 from clockwork.settings import Settings
 from tests.simulation.accounting import check_accounted
 from tests.simulation.clients import Step
-from tests.simulation.damage import damage_client, damage_parked_rows, lose_parked_record
+from tests.simulation.damage import damage, damage_client, damage_parked_rows, lose_parked_record
 from tests.simulation.decisions import raising
 from tests.simulation.defects import DEFECTIVE, Defects
 from tests.simulation.faults import CALM, CURIOUS, DEFECTS, PROFILES, SHORT_LIVES, Adversary, Fault, Profile
@@ -28,10 +29,10 @@ from tests.simulation.fleet import POOL, SPEC
 from tests.simulation.history import History
 from tests.simulation.named_further import hoard
 from tests.simulation.operations import ASKED_BY_MESSAGE, OPERATIONS, RARE_OPERATIONS, RARE_WEIGHTS, WEIGHTS
-from tests.simulation.outages import BESIDE_DEFECTS, LIMITS, OUTAGES, LongOutage, Outage, place_of_seed
+from tests.simulation.outages import BESIDE_DEFECTS, LIMITS, OUTAGES, PLACED_AT, LongOutage, Outage, place_of_seed
 from tests.simulation.requests import ADMIN, CLIENTS, DEPARTING, METERED, RETRY_POLICIES
 from tests.simulation.retention import LONG_PAUSE_MS, SHORT, SLOW_RETRIES
-from tests.simulation.rows import elements_of, every_row
+from tests.simulation.rows import UNDAMAGED, elements_of, every_row
 from tests.simulation.small import small_bounds
 from tests.simulation.stage import BEGAN_AT, DRAIN_BOUND_MS, Stage
 from tests.simulation.stores import LARGEST_PAGE
@@ -68,6 +69,8 @@ CURIOUS_EVERY = 3
 #: Event sources look at their queues this often (ms) in every third seed and where something is out: so what one batch
 #: carries is of several clients. Where something is out, batches are full as well.
 LOOKS_EVERY_MS = 1_000
+#: So often the rows of one client are damaged, where they are, so many at once, and for so long (ms).
+DAMAGES, MOST_DAMAGED, DAMAGED_MS = 5, 6, 600_000
 #: The clients are busy for this long (ms); then faults stop.
 BUSY_MS = 1_500_000
 
@@ -128,9 +131,13 @@ class Run:
             # The place of that outage is the first of these clients.
             place = BESIDE_DEFECTS if seed % OUTAGE_BESIDE_DEFECTS_EVERY < DEFECTS_EVERY else None
         if place is not None:
-            self.adversary.outage = Outage(place, BEGAN_AT, BUSY_MS, herd_at, random.Random(seed))
+            self.adversary.outage = (
+                LongOutage(place, BEGAN_AT, random.Random(seed))
+                if place.is_long
+                else Outage(place, BEGAN_AT, BUSY_MS, herd_at, random.Random(seed))
+            )
             self.stage.watcher.is_held_up = place.holds_up
-            self.stage.watcher.delays_ms = place.delays_ms
+        self.damages = place is not None and place.is_damaged
         self.stage.desk.some_complete = seed % COMPLETES_EVERY == COMPLETES_AT
         if seed % PULLS_EVERY == 2 and self.profile is not SHORT_LIVES:
             self.stage.desk.some_pull = True
@@ -196,7 +203,7 @@ class Run:
 
     def _make_unreadable(self, job: NamedJob) -> None:
         """Lets nobody read the row of a job that ended long ago."""
-        if self.adversary.strikes(Fault.UNREADABLE_JOB, float(self.profile.calls > 0)):
+        if self.adversary.strikes(Fault.UNREADABLE_JOB, float(self.profile.calls > 0 or self.damages)):
             error = NewerFormat(f"the job {job.job_key} was written by a newer build")
             self.stage.stores.jobs.unreadable[job.client_id, job.job_key] = error
 
@@ -214,17 +221,23 @@ class Run:
         if self.zones.are_drawn:
             scheduler.after(self.zones.changes_at - BEGAN_AT, self._new_zones)
         scheduler.after(self.rng.randrange(BUSY_MS), self._deploy)
+        for number in range(DAMAGES if self.damages else 0):
+            scheduler.after((number + 1) * BUSY_MS // (DAMAGES + 1), partial(self._damage, number))
         if self.rng.random() < self.profile.rows / 2:
             scheduler.after(self.rng.randrange(BUSY_MS), self._misdeploy)
         for incident in (*[self._lose_record] * 4, self._damage_parked):
             if self.rng.random() < self.profile.rows:
                 scheduler.after(self.rng.randrange(BUSY_MS), incident)
-        for incident in (self._garbage_row, self._newer_row, self._garbage_message, *[self._lost_pointer] * 2):
+        damaging = partial(damage_client, self.stage.cloud, self.adversary)
+        for incident in (
+            self._garbage_row,
+            self._newer_row,
+            self._garbage_message,
+            *[self._lost_pointer] * 2,
+            damaging,
+        ):
             if self.rng.random() < self.profile.rows:
                 scheduler.after(self.rng.randrange(BUSY_MS), incident)
-        if self.rng.random() < self.profile.rows:
-            damaging = partial(damage_client, self.stage.cloud, self.adversary)
-            scheduler.after(self.rng.randrange(BUSY_MS), damaging)
 
     def _deploy(self) -> None:
         shards = max(1, self.settings.shards + (-1, 1, 2)[self.rng.randrange(3)])
@@ -273,6 +286,26 @@ class Run:
             timeline.put([row])
             self.stage.scheduler.after(900_000, lambda: timeline.put([readable]))
 
+    def _damage(self, number: int) -> None:
+        """Lets the rows of one client's next work say for minutes that a newer version wrote them."""
+        stores, rng = self.stage.stores, random.Random(self.seed + number)
+        rows = [
+            row
+            for partition_id, shard in stores.shards.get(stores.shards.list()).items()
+            for row in every_row(stores.timeline, partition_id, shard.cursor)
+            if row.blob not in UNDAMAGED and _is_of(row, PLACED_AT)
+        ]
+        lives = [life for life in self.stage.watcher.named.lives.values() if life.truths[-1].client_id == PLACED_AT]
+        # What many changes at once leave out is judged elsewhere.
+        for life in lives[:1] if self.seed % DEPARTS_EVERY != DEPARTS_AT else ():
+            job = life.truths[-1]
+            self._make_unreadable(job)
+            self.stage.scheduler.after(DAMAGED_MS, partial(self._make_readable, job))
+        for row in rows[:MOST_DAMAGED]:
+            if self.adversary.strikes(Fault.NEWER_ROW, 1.0):
+                damage(stores.timeline, row, bytes([rng.randrange(FORMAT + 1, 256)]) + row.blob[1:])
+                self.stage.scheduler.after(DAMAGED_MS, partial(damage, stores.timeline, row, row.blob))
+
     def _garbage_message(self) -> None:
         if self.adversary.strikes(Fault.GARBAGE_MESSAGE, 1.0):
             body = self.rng.choice(("garbage!", "AgAA", ""))
@@ -291,6 +324,12 @@ class Run:
                 stores.timeline.forget(job.partition_id, keys)
                 named.cut_at.setdefault(job.job_id, min(map(instant_of, keys)))
                 return
+
+
+def _is_of(row: Row, client_id: str) -> bool:
+    """Whether all that a row holds is of a client."""
+    elements = elements_of(row).values()
+    return {one.occurrence.client_id if isinstance(one, Release) else one.client_id for one in elements} == {client_id}
 
 
 def _points_to(row: Row, job: NamedJob) -> bool:

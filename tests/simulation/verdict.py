@@ -109,9 +109,7 @@ def check_calm(watcher: Watcher) -> None:
         wanted_at = _wanted_at(watcher, execution_id, delivery)
         if wanted_at is not None:
             late = started_at - wanted_at
-            watcher.require(
-                late <= CALM_LATENESS_MS + watcher.delays_ms, "I3", f"{late} ms late without a fault of its own", job_id
-            )
+            watcher.require(late <= CALM_LATENESS_MS, "I3", f"{late} ms late without a fault of its own", job_id)
         starts = watcher.attempts[execution_id, delivery.attempt]
         # Where nothing is recorded, a repeat of the request releases again what is due.
         may_repeat = occurrence.record == "none" and execution_id in watcher.asked

@@ -31,7 +31,7 @@ from tests.simulation.lives import Lives
 from tests.simulation.named_watcher import NamedWatcher
 from tests.simulation.order import Order, Placed
 from tests.simulation.revoking import Grants
-from tests.simulation.rows import elements_of, every_row, owed_rows
+from tests.simulation.rows import elements_of, every_row, quarantined_rows
 from tests.simulation.scheduler import Actor, Scheduler
 from tests.simulation.turns import Turns
 
@@ -117,7 +117,7 @@ class Watcher:
         self._takers: dict[str, Actor | None] = {}
         self._horizons: dict[str, str] = {}
         #: The keys of the rows that each shard owes.
-        self._owed: defaultdict[str, set[str]] = defaultdict(set)
+        self._quarantined: defaultdict[str, set[str]] = defaultdict(set)
         self._cursors: defaultdict[str, str] = defaultdict(lambda: keys.BEGINNING)
         self._not_before: dict[str, int] = {}
         self._successes: set[tuple[str, int]] = set()
@@ -129,8 +129,6 @@ class Watcher:
         self.is_held_up: Callable[[Occurrence], bool] = lambda _: False
         #: Executions whose revisions began anew: what a stalled deliverer saw fits the record that came since.
         self.rewound: set[str] = set()
-        #: By how much (ms) all else may be late then.
-        self.delays_ms = 0
         #: The first start of each execution: its delivery, and when (ms, true time).
         #: Executions that were released at once because a client asked, perhaps not for the first time.
         self.asked: set[str] = set()
@@ -248,7 +246,7 @@ class Watcher:
         )
         self._cursors[after.partition_id] = after.cursor
         self._horizons[after.partition_id] = after.horizon
-        self._owed[after.partition_id] = {row.key for row in owed_rows(self.timeline, after)}
+        self._quarantined[after.partition_id] = {row.key for row in quarantined_rows(self.timeline, after)}
         if after.cursor != before.cursor:
             for row in every_row(self.timeline, after.partition_id, before.cursor, after.cursor):
                 self._check_row_released(row)
@@ -265,7 +263,7 @@ class Watcher:
         except (Undecodable, NewerFormat):
             job_id = AnonymousJob(row.partition_id, row.key, 0).job_id
             found = self.executions.find(job_id, only_execution(job_id, keys.instant_of(row.key)))
-            is_kept = found is not None or row.key in self._owed[row.partition_id]
+            is_kept = found is not None or row.key in self._quarantined[row.partition_id]
             self.require(is_kept, "I6", f"the cursor passes an unreadable row without a record: {row.key}")
             return
         for index, element in elements.items():
@@ -281,17 +279,20 @@ class Watcher:
             has_ended = record is not None and record.is_final
             self.require(
                 # A redriven execution has a row of its own, and so has a release that the queue refused for now. What
-                # cannot be told is owed.
-                has_ended or execution_id in self.named.redriven or self._is_set_aside(job_id) or self._is_owed(job_id),
+                # cannot be told is in the quarantine.
+                has_ended
+                or execution_id in self.named.redriven
+                or self._is_set_aside(job_id)
+                or self._is_quarantined(job_id),
                 "I6",
                 "the cursor passes an acknowledged, unreleased row",
                 job_id,
             )
 
-    def _is_owed(self, job_id: str) -> bool:
+    def _is_quarantined(self, job_id: str) -> bool:
         """Whether the job's row is to be visited again."""
         place = place_of(job_id)
-        return place.key in self._owed[place.partition_id]
+        return place.key in self._quarantined[place.partition_id]
 
     def _is_set_aside(self, job_id: str) -> bool:
         """Whether a release of the job waits in a row that its poller has yet to read."""

@@ -69,6 +69,7 @@ class Shard(Answer):
     horizon_at: datetime | None
     lag_ms: int | None
     last_released: int | None
+    quarantined: int | None
 
 
 class AuditEntry(Answer):

@@ -214,14 +214,16 @@ def test_a_chain_of_a_damaged_job_goes_on_once_the_job_is_whole_again() -> None:
     assert any(_fired(named))
 
 
-def test_a_job_of_a_newer_version_stops_its_shard_until_that_is_deployed() -> None:
+def test_a_job_of_a_newer_version_waits_in_the_quarantine_until_that_is_deployed() -> None:
     named = _two_jobs(NewerFormat("format 9"))
     clockwork = named.clockwork
     clockwork.clock.advance(300_000)
     report = clockwork.poll(named.job.partition_id)
-    assert report.outcome == "stuck"
+    assert (report.outcome, report.quarantined) == ("dry", 1)
     clockwork.jobs.unreadable.clear()
-    assert clockwork.poll(named.job.partition_id).outcome == "dry"
+    report = clockwork.poll(named.job.partition_id)
+    assert (report.outcome, report.quarantined) == ("dry", 0)
+    assert report.released > 0
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -15,9 +15,9 @@ LIVE = "live"
 USUAL_METRICS = ("Polls", "CursorLagMs", "LatenessMs", "OwnLatenessMs", "Released", "Delivered", "Failed", "Dead")
 #: Own metrics that count what should not happen. They are written only when it has happened.
 FAULT_METRICS = (
-    *("Early", "FaultsContained", "Stuck", "SetAside", "SettingsRefused", "PollersNotStarted", "LookaheadNarrowed"),
+    *("Early", "FaultsContained", "Stuck", "SetAside", "Quarantined", "SettingsRefused", "PollersNotStarted"),
     *("MessagesFailed", "MessagesRejected", "DeadLettersReleased", "DeadLettersLeft", "ChainsRepaired", "ChainsLeft"),
-    *("WorkersLost", "ForcedCancels", "StaleTokens"),
+    *("WorkersLost", "ForcedCancels", "StaleTokens", "LookaheadNarrowed"),
 )
 #: The own metrics that are written unless the deployment asks for others: alarms and dashboard look at each.
 FEW_METRICS = (*USUAL_METRICS, *FAULT_METRICS)

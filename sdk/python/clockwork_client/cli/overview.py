@@ -94,10 +94,11 @@ def shards(state: State) -> None:
         return
     rows = [
         [one.partition_id, one.status, "at work" if one.leased else "", _seconds(one.lag_ms),
-         show.when(one.horizon_at, state.now), "" if one.last_released is None else str(one.last_released)]
+         show.when(one.horizon_at, state.now), "" if one.last_released is None else str(one.last_released),
+         str(one.quarantined or "")]
         for one in found
     ]  # fmt: skip
-    show.table(("shard", "status", "poller", "lag", "released up to", "last visit"), rows)
+    show.table(("shard", "status", "poller", "lag", "released up to", "last visit", "quarantine"), rows)
     if waiting is not None:
         show.said(f"About {waiting:,} due messages wait in the fullest release queue.")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from itertools import islice
 from typing import NamedTuple
@@ -16,6 +16,8 @@ from clockwork_client.overview import Counted, Shard
 LATE_SECONDS = 60
 #: Messages beyond this wait: deliverers do not keep up. Pollers hold back from 40,000 on.
 MANY_WAITING = 1_000
+#: What is checked of a deployment.
+_CHECKS = ("ticks", "lag", "quarantine", "queues")
 _ADMINS = "only admins see the shards"
 
 
@@ -89,7 +91,7 @@ def of_deployment(cw: Clockwork) -> Iterator[Finding]:
     try:
         shards, waiting = cw.shards(), cw.backlog()
     except NotAllowed:
-        yield from (Finding(check, True, f"not checked: {_ADMINS}") for check in ("ticks", "lag", "queues"))
+        yield from (Finding(check, True, f"not checked: {_ADMINS}") for check in _CHECKS)
         return
     except (Refused, ClockworkError) as error:
         yield Finding("ticks", False, str(error), "try again; if it stays so, read the api's log")
@@ -97,6 +99,7 @@ def of_deployment(cw: Clockwork) -> Iterator[Finding]:
     used = [one for one in shards if one.status == "used" and not one.ordered]
     yield _ticks(used, datetime.now(timezone.utc))
     yield _lag(used)
+    yield _quarantine(shards)
     yield _queues(waiting)
 
 
@@ -122,6 +125,15 @@ def _lag(shards: list[Shard]) -> Finding:
         return Finding("lag", True, f"{most / 1000:.0f} s at most")
     advice = "what does the poller's log say? docs/operations.md, the alarm CursorLag"
     return Finding("lag", False, f"{name} is {most / 1000:.0f} s behind", advice)
+
+
+def _quarantine(shards: Sequence[Shard]) -> Finding:
+    count = sum(one.quarantined or 0 for one in shards)
+    if count == 0:
+        return Finding("quarantine", True, "nothing is in quarantine")
+    fullest = max(shards, key=lambda one: one.quarantined or 0).partition_id
+    advice = "what does the poller's log say, action quarantined? docs/operations.md, the alarm Quarantined"
+    return Finding("quarantine", False, f"about {count:,} rows are in quarantine, most of them of {fullest}", advice)
 
 
 def _queues(waiting: int | None) -> Finding:

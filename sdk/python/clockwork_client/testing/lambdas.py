@@ -100,7 +100,7 @@ class Lambdas:
             if rows:
                 at = keys.instant_of(rows[0].key)
                 yield at if keys.is_ordered(shard.partition_id) else at - ahead_ms
-            if shard.owed:
+            if shard.quarantined:
                 yield clockwork.clock.at
         if clockwork.queue.dead or clockwork.ordered_queue.dead or self._has_parked():
             yield clockwork.clock.at

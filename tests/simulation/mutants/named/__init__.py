@@ -10,11 +10,12 @@ from tests.simulation.mutants.named.living import LIVING
 from tests.simulation.mutants.named.naming import NAMING
 from tests.simulation.mutants.named.ordering import ORDERING
 from tests.simulation.mutants.named.pulling import PULLING
+from tests.simulation.mutants.named.quarantining import QUARANTINING
 from tests.simulation.mutants.named.regulating import REGULATING
 from tests.simulation.mutants.named.releasing import RELEASING
 from tests.simulation.mutants.named.skipping import SKIPPING
 
 NAMED = (
     *(*RELEASING, *ASKING, *NAMING, *DELIVERING, *CALLING_BACK, *COMPLETING, *PULLING),
-    *(*REGULATING, *ORDERING, *LASTING, *LEAVING, *SKIPPING, *LIVING),
+    *(*REGULATING, *ORDERING, *LASTING, *LEAVING, *SKIPPING, *LIVING, *QUARANTINING),
 )

@@ -234,7 +234,7 @@ NAMING = (
     Mutant(
         "a chain that goes on within the range is not read again",
         "flows/poll/release.py",
-        (('return done, "goes_on" if goes_on else None', "return done, None"),),
+        (('return "goes_on" if goes_on else None', "return None"),),
         "I1",
     ),
     Mutant(

@@ -48,28 +48,6 @@ RELEASING = (
         "I1",
     ),
     Mutant(
-        "what cannot be told is not owed",
-        "flows/poll/owe.py",
-        (
-            (
-                "    else:\n        visit.lease = msgspec.structs.replace(visit.lease, owed=owed)\n",
-                "    else:\n        pass\n",
-            ),
-        ),
-        "I6",
-    ),
-    Mutant(
-        "what is owed is not looked at again",
-        "flows/poll/owe.py",
-        (
-            (
-                "    for key, tags in rows.items():\n        _owed",
-                "    for key, tags in list(rows.items())[:0]:\n        _owed",
-            ),
-        ),
-        "I1",
-    ),
-    Mutant(
         "a retry's row is put without a look",
         "flows/timeline/retries.py",
         (("put_and_check(world, [", "world.timeline.put_new(["), ("], ids_are_new=False)", "])")),
@@ -164,12 +142,6 @@ RELEASING = (
         "a row that nobody can read leaves no record",
         "flows/poll/expand.py",
         (("visited.records.append(undecodable_execution(", "repr(undecodable_execution("),),
-        "I6",
-    ),
-    Mutant(
-        "a newer version's row is passed",
-        "flows/poll/release.py",
-        (("read = visited[:-1] if visited[-1].is_impassable else visited", "read = visited"),),
         "I6",
     ),
     Mutant(

@@ -17,7 +17,7 @@ from clockwork.domain.named.changes import cancelled, paused, replaced
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.flows.named import trigger
 from clockwork.flows.named.trigger import run_now
-from clockwork.flows.poll.expand import visit_rows
+from clockwork.flows.poll.expand import Silence, visit_rows
 from tests.support.named import Named
 
 #: Of a client without caps.
@@ -105,7 +105,14 @@ def test_a_backfill_goes_on_where_it_is_read_though_its_job_has_moved() -> None:
     assert named.clockwork.jobs.save(named.stored, moved)
     rows = named.clockwork.timeline.read(home, BEGINNING, END, 100).rows
     visits = list(
-        visit_rows(named.clockwork.world, rows, edge_key(named.clockwork.clock.at), 100, named.clockwork.clock.at)
+        visit_rows(
+            named.clockwork.world,
+            rows,
+            edge_key(named.clockwork.clock.at),
+            100,
+            named.clockwork.clock.at,
+            Silence(),
+        )
     )
     assert {row.partition_id for visited in visits for row in visited.following} == {home}
     named.run(600)

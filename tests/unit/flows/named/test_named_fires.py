@@ -26,7 +26,7 @@ from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.domain.storage.rows import pointer_row
 from clockwork.domain.timeline import Row
-from clockwork.flows.poll.expand import visit_rows
+from clockwork.flows.poll.expand import Silence, visit_rows
 from clockwork.ports import Refused
 from tests.support.examples import failure
 from tests.support.named import Named
@@ -272,7 +272,7 @@ def test_the_chains_of_a_page_share_what_may_be_taken_at_once() -> None:
     pointer = first_pointer(named.job)
     assert pointer is not None
     row = pointer_row(named.job, pointer, named.start)
-    visited = visit_rows(named.clockwork.world, [row, row], END, 5, named.clockwork.clock.at)
+    visited = visit_rows(named.clockwork.world, [row, row], END, 5, named.clockwork.clock.at, Silence())
     assert [len(one.releases) for one in visited] == [5, 1]
 
 

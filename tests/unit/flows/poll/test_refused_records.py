@@ -15,7 +15,6 @@ from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import AnonymousJob, only_execution
 from clockwork.domain.jobs import HttpTarget, Occurrence
 from clockwork.domain.keys import row_key
-from clockwork.domain.lifecycle.owed import TRIED_FOR_MS
 from clockwork.domain.named_jobs import Pointer
 from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Refused, Release
@@ -94,13 +93,12 @@ def test_a_death_whose_record_is_refused_is_passed_and_told(
     monkeypatch.setattr(clockwork.executions, "save", refusing)
     with caplog.at_level(logging.ERROR):
         check_the_others_are_released_once(clockwork, visits(clockwork, 3))
-        clockwork.world.environment.faults.take()
-        clockwork.clock.advance(TRIED_FOR_MS)
-        visits(clockwork, 1)
-        tries = clockwork.world.environment.faults.take()
+        # It is tried again until its row has gone, and only then it ends in the log.
+        assert not [one for one in caplog.records if getattr(one, "action", "") == "death_not_recorded"]
+        assert clockwork.world.environment.faults.take() == 3
+        clockwork.timeline.forget(P, [rows[ODD].key])
         check_the_others_are_released_once(clockwork, visits(clockwork, 3))
     assert len([one for one in caplog.records if getattr(one, "action", "") == "death_not_recorded"]) == 1
-    assert tries == 1
     assert clockwork.world.environment.faults.take() == 0
     assert SECRET not in caplog.text
 
@@ -153,12 +151,15 @@ def test_the_watch_of_an_attempt_that_runs_comes_again_where_the_queue_would_not
     assert clockwork.executions.all() == [running]
 
 
-def test_a_store_that_gives_no_answer_about_a_record_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_about_whose_record_a_store_gives_no_answer_waits_in_the_quarantine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     clockwork, rows = ready()
     clockwork.timeline.put([msgspec.structs.replace(rows[ODD], blob=b"\x01garbage")])
     with monkeypatch.context() as broken:
         broken.setattr(clockwork.executions, "save", lambda changes: [Saved(ok=False, unavailable="no")] * len(changes))
-        assert visits(clockwork, 1)[0].outcome == "stuck"
+        assert [(one.outcome, one.quarantined) for one in visits(clockwork, 2)] == [("dry", 1)] * 2
+    assert len(sent(clockwork)) == ROWS - 1
     visits(clockwork)
     ((raw, reason),) = [(one.raw, one.reason) for one in clockwork.executions.all()]
     assert (raw, (reason or "").partition(":")[0]) == (b"\x01garbage", "its row cannot be decoded")
@@ -252,17 +253,17 @@ def test_of_a_packed_row_only_the_job_that_raises_ends_and_the_others_are_releas
     assert dead.reason == "its release cannot be made: internal fault: ValueError"
 
 
-def test_a_row_that_cannot_even_be_given_up_is_passed_and_told_after_an_hour(
+def test_a_row_that_cannot_even_be_given_up_waits_in_the_quarantine_until_it_can(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     clockwork, rows = ready()
     clockwork.timeline.put([msgspec.structs.replace(rows[ODD], blob=b"\x01garbage")])
-    monkeypatch.setattr("clockwork.flows.poll.expand.undecodable_execution", raises)
-    check_the_others_are_released_once(clockwork, visits(clockwork, 1))
-    assert clockwork.world.environment.faults.take() == 2
-    clockwork.clock.advance(TRIED_FOR_MS)
-    check_the_others_are_released_once(clockwork, visits(clockwork))
-    assert len([one for one in caplog.records if getattr(one, "action", "") == "death_not_recorded"]) == 1
+    with monkeypatch.context() as broken:
+        broken.setattr("clockwork.flows.poll.expand.undecodable_execution", raises)
+        check_the_others_are_released_once(clockwork, visits(clockwork, 2))
+        assert clockwork.world.environment.faults.take() > 2
+    check_the_others_are_released_once(clockwork, visits(clockwork, 2))
+    assert [one.raw for one in clockwork.executions.all()] == [b"\x01garbage"]
     assert SECRET not in caplog.text
 
 

@@ -299,7 +299,7 @@ def test_a_poller_reads_no_record_since_its_role_may_not(monkeypatch: pytest.Mon
     assert [one.job_id for one in throttled.clockwork.executions.all()] == [odd.job_id]
 
 
-def test_behind_a_record_that_is_not_certain_nothing_is_sent_and_so_nothing_is_sent_again(
+def test_a_record_that_is_not_certain_holds_up_its_row_alone_and_nothing_is_sent_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     throttled = Throttled(monkeypatch, rows=20)
@@ -308,8 +308,8 @@ def test_behind_a_record_that_is_not_certain_nothing_is_sent_and_so_nothing_is_s
 
     with monkeypatch.context() as broken:
         broken.setattr(throttled.clockwork.executions, "save", no_answer)
-        assert {report.outcome for report in throttled.visits(5)} == {"stuck"}
-        assert once(7)(throttled.sent())
+        assert {report.outcome for report in throttled.visits(5)} == {"dry"}
+        assert once(19)(throttled.sent())
     throttled.visits(1)
     assert once(19)(throttled.sent())
 

@@ -150,12 +150,19 @@ def test_an_unreadable_row_becomes_a_dead_record_and_the_shard_goes_on() -> None
     assert (dead.state, dead.raw) == (State.DEAD, b"\x01garbage")
 
 
-def test_a_row_of_a_newer_format_stops_the_shard_before_it() -> None:
+@pytest.mark.parametrize("byte", [codec.FORMAT + 1, 77, 255])
+def test_a_row_of_a_newer_format_is_passed_and_waits_for_who_can_read_it(byte: int) -> None:
     clockwork = ready()
-    rows = put(clockwork, 5)
-    clockwork.timeline.put([msgspec.structs.replace(rows[0], blob=bytes([codec.FORMAT + 1]))])
-    assert poll(clockwork).outcome == "stuck"
-    assert cursor(clockwork) < rows[0].key
+    rows = put(clockwork, 5, 6)
+    clockwork.timeline.put([msgspec.structs.replace(rows[0], blob=bytes([byte]))])
+    report = poll(clockwork)
+    assert (report.outcome, report.released, report.quarantined) == ("dry", 1, 1)
+    assert cursor(clockwork) > rows[1].key
+    assert poll(clockwork).quarantined == 1
+    clockwork.timeline.put(rows[:1])
+    report = poll(clockwork)
+    assert (report.released, report.quarantined) == (1, 0)
+    assert not clockwork.executions.all()
 
 
 def test_what_can_never_be_sent_becomes_a_dead_record(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,8 @@ from clockwork.domain import keys
 
 #: The `expires_at` of a row that TTL must not delete.
 NEVER = 0
+#: A shard whose cursor is so far behind now (ms) does not move: pollers visit each shard once a minute.
+STANDS_MS = 120_000
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -50,7 +52,7 @@ class Shard(msgspec.Struct, frozen=True, rename="camel"):
     poller. Both are keys, `cursor <= horizon`, and neither ever goes back. `epoch` is the lease's fencing token.
     `changes` counts how often its status was written, so that a late or repeated write of the status has no effect.
     `released`: how many occurrences its last visit had released at its last commit; None before the first commit.
-    `owed`: what its pollers have passed and are to visit again (`domain/lifecycle/owed.py`).
+    `quarantined`: how many rows its quarantine holds, as far as its pollers know; 0 only if it holds none.
     Its row stores each field under the field's name in camel case, or under the `name` given.
     """
 
@@ -63,13 +65,18 @@ class Shard(msgspec.Struct, frozen=True, rename="camel"):
     status: ShardStatus = msgspec.field(default=ShardStatus.USED, name="standing")
     changes: int = 0
     released: int | None = None
-    owed: str = ""
+    quarantined: int = 0
+
+    def stands_at(self, now: int) -> bool:
+        """Whether it is polled and its cursor has stood still for long at `now` (ms), while its work became due."""
+        is_polled = self.status is not ShardStatus.LEFT and self.cursor != keys.BEGINNING
+        return is_polled and now - keys.instant_of(self.cursor) > STANDS_MS
 
 
 class Lease(msgspec.Struct, frozen=True):
     """The time-limited right of one poller to work on one shard, as of its last conditional update.
 
-    `released`: how many occurrences the poller has released under it. `owed`: as in `Shard`.
+    `released`: how many occurrences the poller has released under it. `quarantined`: as in `Shard`.
     """
 
     partition_id: str
@@ -79,4 +86,4 @@ class Lease(msgspec.Struct, frozen=True):
     cursor: str
     horizon: str
     released: int = 0
-    owed: str = ""
+    quarantined: int = 0

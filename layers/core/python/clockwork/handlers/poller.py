@@ -41,13 +41,13 @@ def _poll_together(world: World, partition_ids: list[str], waits: Waits) -> dict
 def _told(app: bootstrap.App, reports: Mapping[str, PollReport]) -> list[dict[str, Any]]:
     """Write one line of metrics about all visits together; returns what the invocation answers about each."""
     if polled := [report for report in reports.values() if report.outcome != "no_lease"]:
-        whole = summed(polled)
         counted = {
             "Polls": len(polled),
-            "Released": whole.released,
+            "Released": (whole := summed(polled)).released,
             "Dead": whole.dead,
             "Expired": whole.expired,
             "Stuck": sum(report.outcome == "stuck" for report in polled),
+            "Quarantined": whole.quarantined,
             "SetAside": whole.set_aside,
             "CursorLagMs": whole.cursor_lag_ms,
             **({} if whole.horizon_ahead_ms is None else {"HorizonAheadMs": whole.horizon_ahead_ms}),

@@ -47,7 +47,7 @@ class MemoryShards:
         if shard is None or shard.lease_until >= now:
             return None
         ahead = max(shard.horizon, horizon)
-        lease = Lease(partition_id, owner, shard.epoch + 1, until, shard.cursor, ahead, owed=shard.owed)
+        lease = Lease(partition_id, owner, shard.epoch + 1, until, shard.cursor, ahead, quarantined=shard.quarantined)
         self._store(lease, shard.released)
         return lease
 
@@ -73,5 +73,5 @@ class MemoryShards:
             cursor=lease.cursor,
             horizon=lease.horizon,
             released=released,
-            owed=lease.owed,
+            quarantined=lease.quarantined,
         )

@@ -79,7 +79,7 @@ class Shards(Protocol):
         """
 
     def commit(self, lease: Lease) -> bool:
-        """Write the lease's cursor, horizon, `until`, `released` and `owed`, if owner and epoch are still the lease's.
+        """Write the lease's cursor, horizon, `until`, `released` and `quarantined`, if owner and epoch are its own.
 
         `until = 0` releases the lease. False: another poller fenced this one off, or cursor or horizon would go back.
         Then nothing was written.

@@ -17,7 +17,7 @@ from clockwork.ports import Lease
 #: The key of the row that holds the number of ordered shards; no shard has such a partitionId.
 _ORDERED = "ordered"
 #: Attributes that a row has from its first change of status and its first commit on.
-_NOT_AT_FIRST = ("changes", "released", "owed")
+_NOT_AT_FIRST = ("changes", "released", "quarantined")
 
 
 class AwsShards:
@@ -94,7 +94,8 @@ class AwsShards:
         """
         return self._table.update(
             (lease.partition_id,),
-            "SET #cursor = :cursor, #horizon = :horizon, #leaseUntil = :until, #released = :released, #owed = :owed",
+            "SET #cursor = :cursor, #horizon = :horizon, #leaseUntil = :until, #released = :released, "
+            "#quarantined = :quarantined",
             "#owner = :owner AND #epoch = :epoch AND #cursor <= :cursor AND #horizon <= :horizon",
             owner=lease.owner,
             epoch=lease.epoch,
@@ -102,7 +103,7 @@ class AwsShards:
             horizon=lease.horizon,
             until=lease.until,
             released=lease.released,
-            owed=lease.owed,
+            quarantined=lease.quarantined,
         )
 
     def _of_shards(self, *attributes: str) -> Iterator[Item]:
@@ -145,7 +146,7 @@ def _own(stored: Shard | None, owner: str, until: int) -> Lease | None:
 
 def _lease(shard: Shard) -> Lease:
     place = shard.cursor, shard.horizon
-    return Lease(shard.partition_id, shard.owner, shard.epoch, shard.lease_until, *place, owed=shard.owed)
+    return Lease(shard.partition_id, shard.owner, shard.epoch, shard.lease_until, *place, quarantined=shard.quarantined)
 
 
 def _from_item(item: Item) -> Shard:

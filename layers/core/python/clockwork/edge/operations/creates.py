@@ -5,6 +5,7 @@ Nothing that this module imports loads pydantic: a new environment answers a cre
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -26,9 +27,12 @@ from clockwork.edge.responses.jobs import CreatedBatch, CreatedJob, Health
 from clockwork.edge.responses.named_jobs import WrittenJob
 from clockwork.flows import access
 from clockwork.flows.named import write
+from clockwork.flows.outages import tolerated
 from clockwork.flows.requests import create
 from clockwork.flows.requests.quotas import Intake
 from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
 
 #: With more faults of each of 500 elements an answer would not fit into the 6 MB that a Lambda may answer.
 MOST_FAULTS_OF_ELEMENT = 10
@@ -95,8 +99,11 @@ class CreateApi(Operations):
         return HTTPStatus.OK, CreatedBatch(results.shown)
 
     def get_health(self, _: Request) -> Answer:
-        """GET /v1/health."""
-        return HTTPStatus.OK, Health("ok")
+        """GET /v1/health. The API answers, whatever it tells of the shards."""
+        with tolerated(self.world, log, "shards are not told: %s", {"action": "shards_not_told"}):
+            shards, now = self.world.shards.all(), self.world.clock.now()
+            return HTTPStatus.OK, Health("behind" if any(one.stands_at(now) for one in shards) else "ok")
+        return HTTPStatus.OK, Health("unknown")
 
     def _create_anonymous(
         self,

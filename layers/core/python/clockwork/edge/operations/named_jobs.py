@@ -34,7 +34,7 @@ from clockwork.flows import access
 from clockwork.flows.access import FormerLife, find_life, get_named
 from clockwork.flows.named import trigger, write
 from clockwork.flows.named.repair import check_chain
-from clockwork.flows.requests.read import MOST_READ, list_jobs
+from clockwork.flows.requests.read import MOST_READ, list_jobs, newest
 
 #: So many of the newest records of a job that is over are counted when it is read. Each may hold a payload.
 MOST_COUNTED = 100

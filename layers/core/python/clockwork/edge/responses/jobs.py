@@ -158,6 +158,6 @@ class Job:
 
 
 class Health(AnswerBody):
-    """The API answers."""
+    """The API answers. `behind`: a shard has not moved for two minutes. `unknown`: where shards stand was not told."""
 
-    status: Literal["ok"]
+    status: Literal["ok", "behind", "unknown"]

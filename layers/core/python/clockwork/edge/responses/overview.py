@@ -49,6 +49,9 @@ class ShownShard(AnswerBody):
     horizon_at: Annotated[Instant | None, Meta(description="all that is due by then may have been read")] = None
     lag_ms: Annotated[int | None, Meta(description="how far the cursor is behind now")] = None
     last_released: Annotated[int | None, Meta(description="occurrences, by the last visit")] = None
+    quarantined: Annotated[
+        int, Meta(description="about so many rows were passed, and are tried again by themselves")
+    ] = 0
 
     @classmethod
     def of(cls, shard: Shard, now: int) -> Self:

@@ -18,11 +18,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from clockwork.domain import keys
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.awaited import goes_on
-from clockwork.domain.lifecycle.owed import Untold
+from clockwork.domain.lifecycle.quarantine import Untold
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import row_of
 from clockwork.domain.timeline import Row
@@ -39,14 +41,20 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def set_aside(visit: Visit, refused: Sequence[tuple[Row, Release]]) -> list[int]:
+class Aside(msgspec.Struct, frozen=True):
+    """The indexes of releases of which it is not certain that a row holds them, and what is left for the quarantine."""
+
+    held: Sequence[int] = ()
+    untold: Sequence[Untold] = ()
+
+
+def set_aside(visit: Visit, refused: Sequence[tuple[Row, Release]]) -> Aside:
     """Put a row for each release that the queue refused for now; each comes with the row that it was read from.
 
-    A release whose row is refused for a reason of its own ends as DEAD; if that cannot be recorded, it is owed. Returns
-    the indexes of those of which it is not certain that a row holds them.
+    A release whose row is refused for a reason of its own ends as DEAD. What cannot be recorded either is returned.
     """
     if not refused:
-        return []
+        return Aside()
     world, faults = visit.world, visit.world.environment.faults
     # Half a tick behind the horizon: the next visit reads it, and this one, whose horizon moves on with each commit,
     # does not come round to it again and again.
@@ -68,21 +76,23 @@ def set_aside(visit: Visit, refused: Sequence[tuple[Row, Release]]) -> list[int]
         if count:
             extra = {"action": "releases_set_aside", "shard": visit.lease.partition_id}
             log.warning("%d releases are refused for now, and set aside", count, extra=extra)
-    _end(visit, [(*refused[index], why_not) for index, why_not in ends.items()])
-    return held
+    return Aside(held, _end(visit, [(*refused[index], why_not) for index, why_not in ends.items()]))
+
+
+def untold_of(row: Row, release: Release, why_not: str) -> Untold:
+    """What the quarantine keeps of a release of the row."""
+    return Untold(row.key, why_not, release.execution_id, release.revision, release.occurrence.client_id)
 
 
 def _row(partition_id: str, at: int, release: Release, expires_at: int) -> Row:
     return row_of(partition_id, keys.row_key(at, release.row_id("aside")), [release], expires_at)
 
 
-def _end(visit: Visit, ends: Sequence[tuple[Row, Release, str]]) -> None:
-    """End releases that neither the queue nor the timeline takes. What cannot be ended is owed."""
+def _end(visit: Visit, ends: Sequence[tuple[Row, Release, str]]) -> list[Untold]:
+    """End releases that neither the queue nor the timeline takes. Returns what cannot be ended."""
     told = [(release, f"neither its queue nor the timeline takes it: {why_not}") for _, release, why_not in ends]
     unburied = bury(visit, told)
-    for number in sorted(unburied.waiting | unburied.refused):
-        row, release, why_not = ends[number]
-        visit.untold.append(Untold(row.key, why_not, release.execution_id, release.revision))
+    return [untold_of(*ends[number]) for number in sorted(unburied.waiting | unburied.refused)]
 
 
 def _has_ended(world: World, release: Release) -> bool:

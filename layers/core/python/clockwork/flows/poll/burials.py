@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,11 +12,9 @@ import msgspec
 from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.attempts import plan_death
 from clockwork.domain.lifecycle.awaited import is_awaited, is_watched
-from clockwork.domain.lifecycle.owed import TRIED_FOR_MS
 from clockwork.domain.releases import Release
 from clockwork.flows.containment import contained
 from clockwork.flows.deaths import call_back, notify_dead
-from clockwork.flows.world import World
 from clockwork.ports import Saved
 
 if TYPE_CHECKING:
@@ -40,8 +37,8 @@ class Unburied(msgspec.Struct, frozen=True):
 def bury(visit: Visit, given_up: Sequence[tuple[Release, str]]) -> Unburied:
     """Record releases as DEAD, with the reason, and call back; returns those that have to come again.
 
-    One comes again as long as a store gives no answer. One that is refused for a reason of its own comes again for
-    TRIED_FOR_MS, since most such reasons pass. After that it is logged, and it does not come again.
+    One comes again as long as a store gives no answer, and one that is refused for a reason of its own, too, since
+    most such reasons pass.
     """
     burials = _Burials(visit, given_up)
     # The record of a retry or a redrive waits for its release. A poller may not read it: the refused save answers with
@@ -74,7 +71,7 @@ class _Burials:
             if is_outage(saved):
                 self.waiting.add(index)
             elif saved.is_defect:
-                self._refused(index, saved.unavailable or "")
+                self.refused.add(index)
             elif not saved.ok:
                 with self._contained(index):
                     release = self._given_up[index][0]
@@ -82,7 +79,7 @@ class _Burials:
                         met[index] = saved.actual
                     elif is_watched(release, saved.actual):
                         # Nobody else would find the end of its claim.
-                        self._refused(index, "the watch of an attempt that runs cannot be sent")
+                        self.refused.add(index)
         return met
 
     def call_back(self) -> None:
@@ -93,7 +90,7 @@ class _Burials:
             extra = {"action": "callback_not_placed", "executionId": ended[one.index][0].execution_id}
             log.warning("a callback was not placed: %s", one.reason, extra=extra)
             if one.permanent:
-                self._refused(index, one.reason)
+                self.refused.add(index)
             else:
                 self.waiting.add(index)
 
@@ -104,15 +101,7 @@ class _Burials:
 
     def _contained(self, index: int) -> AbstractContextManager[None]:
         faults = self._visit.world.environment.faults
-        return contained(faults, partial(self._refused, index), self._given_up[index][0].execution_id)
-
-    def _refused(self, index: int, why_not: str) -> None:
-        """Note that one is refused for a reason of its own."""
-        release = self._given_up[index][0]
-        if self._now < release.run_at + TRIED_FOR_MS:
-            self.refused.add(index)
-        else:
-            _pass(self._visit.world, release.execution_id, why_not)
+        return contained(faults, lambda _: self.refused.add(index), self._given_up[index][0].execution_id)
 
 
 def save_deaths(visit: Visit, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
@@ -127,8 +116,3 @@ def save_deaths(visit: Visit, changes: Sequence[tuple[Execution | None, Executio
 def is_outage(saved: Saved) -> bool:
     """Whether the store gave no answer, for which the poller waits."""
     return saved.unavailable is not None and not saved.is_defect
-
-
-def _pass(world: World, execution_id: str, why_not: str) -> None:
-    told = "a death is not recorded, and its row is passed"
-    world.environment.faults.lost("death_not_recorded", told, why_not, executionId=execution_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import msgspec
@@ -14,6 +14,7 @@ from clockwork.domain.executions import Execution
 from clockwork.domain.fires.chains import Step, expand
 from clockwork.domain.ids import AnonymousJob, only_execution
 from clockwork.domain.jobs import Occurrence
+from clockwork.domain.lifecycle.quarantine import Untold, group_of
 from clockwork.domain.named_jobs import NamedJob, Pointer
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_row
@@ -39,9 +40,8 @@ class Visited(msgspec.Struct):
     `pointers`: the chains to advance. `fault`: why the row cannot be decoded. `releases`: the occurrences to send.
     `following`: the pointers to put before anything is sent. `skipped`: the fires that are not delivered. `records`:
     DEAD records of a row, or of a job behind it, that cannot be read. `is_given_up`: they stand for all of the row.
-    `untold`: why not even such a record can be made, by the executionId, or by None for all of the row. `goes_on`: a
-    chain continues within the range that is being read, so no row behind this one may be passed. `is_impassable`: a
-    newer version wrote the row or the job behind it, or its job gave no answer, so this row may not be passed either.
+    `untold`: what goes into the quarantine. `goes_on`: a chain continues within the range that is being read, so no row
+    behind this one may be passed.
     """
 
     row: Row
@@ -52,26 +52,96 @@ class Visited(msgspec.Struct):
     skipped: list[Stretch] = []
     records: list[Execution] = []
     is_given_up: bool = False
-    untold: dict[str | None, str] = {}
+    untold: list[Untold] = []
     goes_on: bool = False
-    is_impassable: bool = False
+
+    @property
+    def client_ids(self) -> list[str]:
+        """Whose work it is."""
+        return [one.client_id for one in self.pointers] + [one.occurrence.client_id for one in self.releases]
+
+    def set_aside(self, why_not: str, client_id: str | None = None, *, holds: bool = False) -> None:
+        """Leave all of the row to the quarantine: nothing of it is released or recorded now."""
+        self.releases, self.following, self.skipped, self.records, self.goes_on = [], [], [], [], False
+        self.is_given_up = False
+        self.untold = [Untold(self.row.key, why_not, client_id=client_id, holds=holds)]
 
 
-def visit_rows(world: World, rows: Sequence[Row], horizon: str, limit: int, now: int) -> Iterator[Visited]:
+class Silence:
+    """Whose work gave no answer in this visit, and whose goes on in its order only behind what is in the quarantine.
+
+    A client whose jobs gave no answer is not asked for again in the same visit: the others would wait for each call.
+    `keeps_order`: the shard is an ordered one.
+    """
+
+    def __init__(self, *, keeps_order: bool = False) -> None:
+        self._keeps_order = keeps_order
+        self._clients: set[str] = set()
+        #: The groups of the quarantine that hold up what follows.
+        self.held: set[str] = set()
+
+    def of(self, client_id: str) -> bool:
+        """Whether the client's jobs are not to be asked for."""
+        return client_id in self._clients
+
+    def holds(self, client_id: str) -> bool:
+        """Whether what comes now has to follow what is in the quarantine."""
+        return self._keeps_order and group_of(client_id, "", holds=True) in self.held
+
+    def note(self, client_id: str) -> None:
+        """Note that a client's job or record gave no answer."""
+        self._clients.add(client_id)
+        self.held.add(group_of(client_id, "", holds=True))
+
+    def is_over(self, group: str) -> None:
+        """Note that nothing of a group is left in the quarantine."""
+        self.held.discard(group)
+        self._clients = {one for one in self._clients if group_of(one, "", holds=True) != group}
+
+
+def visit_rows(
+    world: World, rows: Sequence[Row], horizon: str, limit: int, now: int, silence: Silence
+) -> Iterator[Visited]:
     """Yield the work that follows from each row, in order, with its chains advanced up to `horizon` (a key).
 
     All chains together are expanded to about `limit` occurrences. `now` (ms) decides which fires were missed.
     """
-    read = [_read(world, row) for row in rows]
-    jobs = jobs_apart(world, ((pointer.client_id, pointer.job_key) for one in read for pointer in one.pointers))
+    read = [read_row(world, row) for row in rows]
+    jobs = _jobs(world, (pointer for one in read for pointer in one.pointers), silence)
     for visited in read:
         with contained(world.environment.faults, partial(give_up, world, visited), visited.row.key):
             _visit(world, visited, jobs, horizon, limit, now)
+            _follow_aside(visited, jobs, silence)
         limit = max(1, limit - len(visited.releases))
         yield visited
 
 
-def _read(world: World, row: Row) -> Visited:
+def _jobs(world: World, pointers: Iterable[Pointer], silence: Silence) -> Jobs:
+    """The jobs of pointers. Those of a client that gave no answer before, or that waits, are not asked for."""
+    refs = {(one.client_id, one.job_key) for one in pointers}
+    passed = {ref for ref in refs if silence.of(ref[0]) or silence.holds(ref[0])}
+    unasked: dict[tuple[str, str], Unavailable] = {ref: Unavailable("not asked for again") for ref in passed}
+    return {**jobs_apart(world, refs - passed), **unasked}
+
+
+def _follow_aside(visited: Visited, jobs: Jobs, silence: Silence) -> None:
+    """Leave the row to the quarantine if its job gave no answer, or if what is before it in its order is there."""
+    for pointer in visited.pointers:
+        job = jobs[pointer.client_id, pointer.job_key]
+        if isinstance(job, Unavailable):
+            if not silence.of(pointer.client_id) and not silence.holds(pointer.client_id):
+                extra = {"action": "job_not_read", "clientId": pointer.client_id, "key": visited.row.key}
+                log.warning("its job gave no answer: %s", job, extra=extra)
+            silence.note(pointer.client_id)
+            visited.set_aside(f"its job gave no answer: {job}", pointer.client_id, holds=True)
+    for client_id in visited.client_ids:
+        if silence.holds(client_id):
+            visited.set_aside("what is before it in its order waits", client_id, holds=True)
+            break
+
+
+def read_row(world: World, row: Row) -> Visited:
+    """The row with the elements that it holds, or why it cannot be decoded."""
     try:
         elements = decode_row(row.blob)
     except Unreadable as fault:
@@ -95,10 +165,14 @@ def _read(world: World, row: Row) -> Visited:
 
 def _end_one(world: World, visited: Visited, index: int, element: Occurrence, why_not: str) -> None:
     """Record one job of a row as DEAD."""
-    untold: list[str | None] = [None]
-    with contained(world.environment.faults, lambda why: visited.untold.update({untold[-1]: why}), visited.row.key):
+    named: list[str | None] = [None]
+
+    def fail(why: str) -> None:
+        visited.untold.append(Untold(visited.row.key, why, named[-1], client_id=element.client_id))
+
+    with contained(world.environment.faults, fail, visited.row.key):
         job_id = AnonymousJob(visited.row.partition_id, visited.row.key, index).job_id
-        untold.append(only_execution(job_id, element.due_at))
+        named.append(only_execution(job_id, element.due_at))
         expires_at = world.execution_expires_at(world.clock.now())
         visited.records.append(
             undecodable_element(visited.row, index, element, f"its release cannot be made: {why_not}", expires_at)
@@ -107,41 +181,41 @@ def _end_one(world: World, visited: Visited, index: int, element: Occurrence, wh
 
 def give_up(world: World, visited: Visited, why_not: str) -> None:
     """Record a row for which something raises as DEAD, and release nothing of it: the rows of others go on."""
-    client_ids = [one.client_id for one in visited.pointers] + [r.occurrence.client_id for r in visited.releases]
+    client_id = next(iter(visited.client_ids), None)
     visited.releases, visited.following, visited.skipped, visited.goes_on = [], [], [], False
-    with contained(world.environment.faults, partial(visited.untold.__setitem__, None), visited.row.key):
-        client_id = client_ids[0] if client_ids else UNKNOWN_CLIENT
+
+    def fail(why: str) -> None:
+        visited.untold.append(Untold(visited.row.key, why, client_id=client_id))
+
+    with contained(world.environment.faults, fail, visited.row.key):
         _note_fault(world, visited, client_id, "its row is given up", Undecodable(why_not))
 
 
 def _visit(world: World, visited: Visited, jobs: Jobs, horizon: str, limit: int, now: int) -> None:
     if visited.fault is not None:
-        _note_fault(world, visited, UNKNOWN_CLIENT, "its row cannot be decoded", visited.fault)
+        _note_fault(world, visited, None, "its row cannot be decoded", visited.fault)
     for pointer in visited.pointers:
         job = jobs[pointer.client_id, pointer.job_key]
-        if isinstance(job, Unavailable):
-            extra = {"action": "job_not_read", "clientId": pointer.client_id, "key": visited.row.key}
-            log.warning("its job gave no answer: %s", job, extra=extra)
-            visited.is_impassable = True
-        elif isinstance(job, Unreadable):
+        if isinstance(job, Unreadable):
             _note_fault(world, visited, pointer.client_id, "its job cannot be decoded", job)
-        elif job is not None and pointer.counts_for(job, visited.row.partition_id):
+        elif job is not None and not isinstance(job, Unavailable) and pointer.counts_for(job, visited.row.partition_id):
             _advance(world, visited, job, pointer, expand(job, pointer, horizon, now, limit))
 
 
-def _note_fault(world: World, visited: Visited, client_id: str, told: str, fault: Unreadable) -> None:
-    """Record a row as DEAD if it, or the job behind it, is damaged; stop the shard if a newer version wrote it.
+def _note_fault(world: World, visited: Visited, client_id: str | None, told: str, fault: Unreadable) -> None:
+    """Record a row as DEAD if it, or the job behind it, is damaged; leave it to the quarantine if its format is newer.
 
-    `told`: what is wrong, which `fault` explains. The chain of a damaged job goes on once the audit finds the job whole
-    again.
+    One byte says so, which may be damaged itself: only a newer version can tell. `told`: what is wrong, which `fault`
+    explains. The chain of a damaged job goes on once the audit finds the job whole again.
     """
     log.error("%s: %s", told, fault, extra={"action": "unreadable_row", "key": visited.row.key})
     if isinstance(fault, NewerFormat):
-        visited.is_impassable = True
+        visited.set_aside(f"{told}: {fault}", client_id)
         return
     visited.is_given_up = True
     expires_at = world.execution_expires_at(world.clock.now())
-    visited.records.append(undecodable_execution(visited.row, client_id, f"{told}: {fault}", expires_at))
+    reason = f"{told}: {fault}"
+    visited.records.append(undecodable_execution(visited.row, client_id or UNKNOWN_CLIENT, reason, expires_at))
 
 
 def _advance(world: World, visited: Visited, job: NamedJob, pointer: Pointer, step: Step) -> None:

@@ -10,8 +10,8 @@ import logging
 
 from clockwork.domain import keys
 from clockwork.flows.outages import tolerated
-from clockwork.flows.poll.owe import look_again
-from clockwork.flows.poll.release import release_owed
+from clockwork.flows.poll.quarantine import knows_held, look_again
+from clockwork.flows.poll.release import WAYS
 from clockwork.flows.poll.shard import STOP_MARGIN_MS, PollReport, Visit, begin_visit, commit, drain
 from clockwork.flows.world import World
 
@@ -24,6 +24,8 @@ HAND_OVER_MS = 8_000
 #: A successor checks this often whether the lease is free (ms), and gives up this long after it began (ms).
 TAKE_EVERY_MS = 200
 MOST_TAKING_MS = 30_000
+#: A poller that stays looks at the quarantine this often (ms).
+QUARANTINE_EVERY_MS = 5_000
 
 
 def poll_ordered_shard(
@@ -38,11 +40,11 @@ def poll_ordered_shard(
     visit = _begin(world, partition_id, deadline_at, succeeds)
     if visit is None:
         return PollReport(outcome="no_lease")
-    look_again(visit, release_owed)
     stay = _Stay(visit, near_ms)
     while True:
-        # 1. Release the occurrences that are due, then wait for those that are near.
-        visit.report.outcome = drain(visit, release_lease=False)
+        # 1. Release the occurrences that are due, in their order behind what is in the quarantine, then wait for those
+        #    that are near.
+        visit.report.outcome = stay.release()
         if visit.report.outcome == "dry":
             visit.report.outcome = stay.wait()
         if visit.report.outcome == "due":
@@ -71,6 +73,7 @@ class _Stay:
         self._visit = visit
         self._near_ms = near_ms
         self._handed_over = False
+        self._look_at = 0
 
     def wait(self) -> str:
         """Return `due` once a row is due, with the horizon moved to now; `dry` if none is near; or why to stop."""
@@ -89,6 +92,16 @@ class _Stay:
             clock.hold_until(min(due_at, now + LOOK_EVERY_MS))
         return "dry"
 
+    def release(self) -> str:
+        """Release what is due; returns why it ended. The quarantine comes first, if the last look is long ago."""
+        visit = self._visit
+        if self._look_at == 0 and not knows_held(visit):
+            return "stuck" if commit(visit, visit.lease.cursor, release_lease=True) else "fenced"
+        if visit.world.clock.now() >= self._look_at:
+            look_again(visit, WAYS)
+            self._look_at = visit.world.clock.now() + QUARANTINE_EVERY_MS
+        return drain(visit, release_lease=False)
+
     def is_near(self) -> bool:
         """Whether a row is due already, or soon."""
         return self._next_at() is not None
@@ -106,11 +119,13 @@ class _Stay:
             self._visit.world.invoker.poll(partition_id, succeeds=True)
 
     def _next_at(self) -> int | None:
-        """When the next row is due (ms); None if none is due soon. This read releases nothing."""
+        """When the next row is due or the next look (ms); None if none is soon. This read releases nothing."""
         visit = self._visit
         until = keys.edge_key(visit.world.clock.now() + self._near_ms)
         rows = visit.world.timeline.read(visit.lease.partition_id, visit.lease.cursor, until, 1).rows
-        return keys.instant_of(rows[0].key) if rows else None
+        # What the quarantine holds up is looked at without waiting for a row.
+        looks = [self._look_at] if visit.silence.held else []
+        return min([*looks, *(keys.instant_of(row.key) for row in rows)], default=None)
 
 
 def _begin(world: World, partition_id: str, deadline_at: int, succeeds: bool) -> Visit | None:

@@ -14,17 +14,18 @@ from clockwork.domain.executions import Execution
 from clockwork.domain.fires.chains import release_at, run_of
 from clockwork.domain.ids import ONLY_RUN
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
-from clockwork.domain.lifecycle.owed import TRIED_FOR_MS, OwedFire, Untold, fires_in, tag_of
+from clockwork.domain.lifecycle.quarantine import OwedFire, Untold, fire_in, tag_of
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Refused, Release
+from clockwork.domain.storage.rows import UNKNOWN_CLIENT
 from clockwork.domain.timeline import Row
 from clockwork.flows.access import get_jobs
 from clockwork.flows.containment import put_each
 from clockwork.flows.outages import tolerated
-from clockwork.flows.poll.aside import set_aside
-from clockwork.flows.poll.burials import Unburied, bury, is_outage, save_deaths
-from clockwork.flows.poll.expand import Visited, give_up, visit_rows
-from clockwork.flows.poll.owe import owe_passed, pass_by
+from clockwork.flows.poll.aside import set_aside, untold_of
+from clockwork.flows.poll.burials import bury, is_outage, save_deaths
+from clockwork.flows.poll.expand import Silence, Visited, give_up, read_row, visit_rows
+from clockwork.flows.poll.quarantine import Again, Ways, keep_aside
 from clockwork.flows.poll.sending import Sent, send_at_once
 from clockwork.flows.skipped import record_each_skipped
 from clockwork.flows.world import World
@@ -36,7 +37,6 @@ log = logging.getLogger(__name__)
 
 #: The chains of a portion are expanded for at least so long (ms), if there are so many.
 LEAST_EXPANDING_MS = 2_000
-Tags = frozenset[str] | None
 #: Sends the releases of a visit, at once or aligned.
 Send = Callable[["Visit", Sequence[Release]], Sent]
 
@@ -44,79 +44,86 @@ Send = Callable[["Visit", Sequence[Release]], Sent]
 def release_portion(visit: Visit, rows: Sequence[Row], until: str) -> str | None:
     """Put the next pointers, record what ends without a release, and pool the rest, which `send_portion` sends.
 
-    Returns None, or why the poller must not read on: `stuck`, or `goes_on` if it must read again from the cursor.
-    Nothing behind a row that cannot be passed is sent before it is known that the row cannot be passed.
+    Returns None, or `goes_on` if the poller must read again from the cursor.
     """
-    if not visit.pool:
-        visit.untold.clear()
-    visited = list(_until_stop(visit, visit_rows(visit.world, rows, until, _limit(visit), visit.world.clock.now())))
-    done, stopped = _done(visit, visited)
-    visit.pool.add(done)
-    return stopped
+    now = visit.world.clock.now()
+    visited = list(_until_stop(visit, visit_rows(visit.world, rows, until, _limit(visit), now, visit.silence)))
+    # The rows behind a chain that goes on have not been visited, whatever becomes of its row below.
+    goes_on = visited[-1].goes_on
+    _finish(visit, visited, visit.silence)
+    visit.pool.add(visited)
+    return "goes_on" if goes_on else None
 
 
 def send_portion(visit: Visit, done: Sequence[Visited], send: Send = send_at_once) -> str | None:
-    """Send the releases of rows, and move the cursor past those that are done; returns None, or `stuck`."""
-    passed = _send(visit, done, send)
+    """Send the releases of rows, and move the cursor past those that are done; returns None, or `stuck`.
+
+    What nothing came of is in the quarantine before the cursor passes its row.
+    """
+    sent = _send(visit, done, send)
+    passed = keep_aside(visit, sent.passed_of(done), [*(u for one in done for u in one.untold), *sent.untold])
     if passed:
         visit.lease = msgspec.structs.replace(visit.lease, cursor=max(visit.lease.cursor, done[passed - 1].row.key))
-        owe_passed(visit)
     return None if passed == len(done) else "stuck"
 
 
-def release_owed(visit: Visit, row: Row, tags: Tags) -> bool:
-    """Release what is owed of a row behind the cursor: those of its executions that have the tags, or all if None.
+def release_kept(visit: Visit, row: Row, tag: str) -> Again:
+    """Release what the quarantine keeps of a row: the execution with the tag, or all that the row holds if it is "".
 
-    True once it is seen to, or owed again; False if a store gave no answer.
+    Returns what has to go into the quarantine again, and whether nothing else is left of it.
     """
-    now = visit.world.clock.now() if tags is None else keys.instant_of(row.key)
-    # A fire that is owed was due in time, however late it is read now.
-    visit.untold.clear()
-    (visited,) = visit_rows(visit.world, [row], visit.lease.horizon, _limit(visit), now)
-    if tags is not None and (visited.is_given_up or visited.untold):
-        # What raises for all of the row tells nothing of those that are owed: they stay so, for as long as all others.
-        return visit.world.clock.now() >= keys.instant_of(row.key) + TRIED_FOR_MS and _is_passed(visit, row)
-    if tags is not None:
-        visited.releases = _owed_of(visit.world, visited, tags)
-        visited.records = [record for record in visited.records if tag_of(record.execution_id) in tags]
+    now = keys.instant_of(row.key) if tag else visit.world.clock.now()
+    # A fire with a tag was due in time, however late it is read now.
+    silence = Silence()
+    (visited,) = visit_rows(visit.world, [row], visit.lease.horizon, _limit(visit), now, silence)
+    if tag:
+        if visited.is_given_up or visited.untold:
+            # What raises for all of the row tells nothing of this one.
+            return Again()
+        visited.releases = _kept_of(visit.world, visited, tag)
+        visited.records = [record for record in visited.records if tag_of(record.execution_id) == tag]
         visited.following, visited.skipped, visited.goes_on = [], [], False
-    goes_on, visited.goes_on = visited.goes_on, False
-    done, stopped = _done(visit, [visited])
-    is_done = send_portion(visit, done) is None and stopped is None
-    if is_done and goes_on:
-        # The next pointer, too, may lie behind the cursor. None follows if the row was given up.
-        visit.untold += [Untold(following.key, "its chain goes on") for following in visited.following]
-        owe_passed(visit)
-    return is_done
+    goes_on = visited.goes_on
+    _finish(visit, [visited], silence)
+    sent = _send(visit, [visited], send_at_once)
+    again = [*visited.untold, *sent.untold]
+    if goes_on and not visited.untold:
+        # The next pointer, too, may lie behind the cursor.
+        again += [_going_on(following, visited) for following in visited.following]
+    return Again(again, is_done=sent.passed > 0)
 
 
-def _is_passed(visit: Visit, row: Row) -> bool:
-    pass_by(visit, Untold(row.key, "its row or its job cannot be read"))
-    return True
+def end_kept(visit: Visit, row: Row) -> bool:
+    """Record a row as DEAD that nobody could read or answer for while it lived; returns whether that is certain."""
+    visited = read_row(visit.world, row)
+    give_up(visit.world, visited, "nobody could read it, or answer for it, while its row lived")
+    _record_deaths(visit, [visited])
+    return not visited.untold
 
 
-def _owed_of(world: World, visited: Visited, tags: frozenset[str]) -> list[Release]:
-    """The releases of a row that are owed, as they were made when they were passed.
+#: What a visit does with what is in the quarantine.
+WAYS = Ways(release_kept, end_kept)
+
+
+def _going_on(following: Row, visited: Visited) -> Untold:
+    client_id = next(iter(visited.client_ids), None)
+    return Untold(following.key, "its chain goes on", client_id=client_id, holds=True)
+
+
+def _kept_of(world: World, visited: Visited, tag: str) -> list[Release]:
+    """The release of a row that has the tag, as it was made when it was passed.
 
     A fire of a named job is released for itself. Its job may be paused by now, or its schedule may not name it any
     more. Then a backfilled one leaves at once: the pace was that of its row. A deleted job has none left.
     """
-    now = world.clock.now()
-    if not visited.pointers:
-        return [one for one in visited.releases if tag_of(one.execution_id, one.revision) in tags]
+    fire = fire_in(tag)
+    if not visited.pointers or fire is None:
+        return [one for one in visited.releases if tag_of(one.execution_id, one.revision) == tag]
     planned = {one.execution_id: one for one in visited.releases if one.run != ONLY_RUN}
-    # An earlier build owed a backfilled fire by a digest of its id.
-    releases = [one for execution_id, one in planned.items() if tag_of(execution_id) in tags]
-    owed = fires_in(tags)
-    job_refs = [(one.client_id, one.job_key) for one in visited.pointers] if owed else []
-    for job in map(readable, get_jobs(world, job_refs).values()):
-        fires = [_fire_of(job, fire, now) for fire in owed if job is not None and _is_of(job, fire)]
-        releases += [planned.get(one.execution_id, one) for one in fires]
-    return releases
-
-
-def _is_of(job: NamedJob, fire: OwedFire) -> bool:
-    return job.is_alive and job.incarnation == fire.incarnation
+    job_refs = [(one.client_id, one.job_key) for one in visited.pointers]
+    jobs = [readable(job) for job in get_jobs(world, job_refs).values()]
+    fires = [_fire_of(job, fire, world.clock.now()) for job in jobs if job is not None and fire.is_of(job)]
+    return [planned.get(one.execution_id, one) for one in fires]
 
 
 def _fire_of(job: NamedJob, fire: OwedFire, now: int) -> Release:
@@ -131,18 +138,15 @@ def _limit(visit: Visit) -> int:
     return 1 if visit.keeps_order else visit.world.settings.commit_occurrences
 
 
-def _done(visit: Visit, visited: Sequence[Visited]) -> tuple[list[Visited], str | None]:
-    """The rows that are done but for their sends, the first ones, and why the others are not: `stuck` or `goes_on`."""
-    # The rows behind a chain that goes on have not been visited, whatever becomes of its row below.
-    goes_on = visited[-1].goes_on
-    read = visited[:-1] if visited[-1].is_impassable else visited
-    # 1. A chain lives on if this visit dies.
-    _put_following(visit.world, read)
-    # 2. Record what is not sent. From the first row on about which a store gives no answer, nothing is sent either.
-    done = list(read[: min([*_record_deaths(visit, read), *_record_skipped(visit, read), len(read)])])
-    if len(done) < len(visited):
-        return done, "stuck"
-    return done, "goes_on" if goes_on else None
+def _finish(visit: Visit, visited: Sequence[Visited], silence: Silence) -> None:
+    """Do all about rows but their sends. A row about which a store gives no answer is left to the quarantine."""
+    # 1. Record what is skipped, before the next pointer is put: a row of the quarantine has none, or whoever changes
+    #    its job would take its fires for released.
+    _record_skipped(visit, visited, silence)
+    # 2. A chain lives on if this visit dies.
+    _put_following(visit.world, visited)
+    # 3. Record what cannot be read.
+    _record_deaths(visit, visited)
 
 
 def _until_stop(visit: Visit, visited: Iterator[Visited]) -> Iterator[Visited]:
@@ -158,7 +162,7 @@ def _until_stop(visit: Visit, visited: Iterator[Visited]) -> Iterator[Visited]:
         until_at = until_at or max(visit.commits_by, now + LEAST_EXPANDING_MS)
         one.goes_on = one.goes_on or now >= until_at
         yield one
-        if one.goes_on or one.is_impassable:
+        if one.goes_on:
             return
 
 
@@ -171,38 +175,60 @@ def _put_following(world: World, read: Sequence[Visited]) -> None:
             give_up(world, following[index][0], f"its next pointer is refused: {why_not}")
 
 
-def _record_deaths(visit: Visit, read: Sequence[Visited]) -> list[int]:
-    """Save the records of rows that cannot be read; returns the indexes of those for which that is not certain.
+def _record_deaths(visit: Visit, read: Sequence[Visited]) -> None:
+    """Save the records of rows that cannot be read. What is not certain, or refused, is left to the quarantine.
 
-    One that is refused for a reason of its own, or cannot even be made, is owed.
+    Where a store gives no answer all of the row is, since another of its jobs may be refused at the next try.
     """
-    deaths = [(index, record) for index, one in enumerate(read) for record in one.records]
+    deaths = [(one, record) for one in read for record in one.records]
     saves = save_deaths(visit, [(None, record) for _, record in deaths])
-    visit.untold += [Untold(one.row.key, why, name) for one in read for name, why in one.untold.items()]
-    for (index, record), saved in zip(deaths, saves, strict=True):
-        if saved.is_defect:
-            execution_id = None if read[index].is_given_up else record.execution_id
-            visit.untold.append(Untold(read[index].row.key, saved.unavailable or "", execution_id))
-    return [index for (index, _), saved in zip(deaths, saves, strict=True) if is_outage(saved)]
+    for (one, record), saved in zip(deaths, saves, strict=True):
+        if is_outage(saved) or saved.is_defect:
+            execution_id = None if one.is_given_up else record.execution_id
+            why_not = saved.unavailable or ""
+            one.untold.append(Untold(one.row.key, why_not, execution_id, client_id=_client_in(record)))
 
 
-def _record_skipped(visit: Visit, read: Sequence[Visited]) -> list[int]:
-    """Record skipped fires; returns the indexes of the rows for which that is not certain.
+def _client_in(record: Execution) -> str | None:
+    return None if record.client_id == UNKNOWN_CLIENT else record.client_id
+
+
+def _record_skipped(visit: Visit, read: Sequence[Visited], silence: Silence) -> None:
+    """Record skipped fires. The rows for which that is not certain are left to the quarantine.
 
     A stretch whose record is refused for good is logged, and its row is passed. The fires beside a stretch are sent
     later. If this visit dies between, they may be missed when they are read again: then they are recorded behind it.
     """
-    stretches = [(index, stretch) for index, one in enumerate(read) for stretch in one.skipped]
+    stretches = [(one, stretch) for one in read for stretch in one.skipped]
     recorded = record_each_skipped(visit.world, [stretch for _, stretch in stretches])
     visit.report.skipped += recorded.count
     for number, reason in (recorded.uncertain | recorded.refused).items():
         extra = {"action": "skipped_not_recorded", "jobId": stretches[number][1].job.job_id}
         log.warning("not recorded as skipped: %s", reason, extra=extra)
-    return [stretches[number][0] for number in recorded.uncertain]
+    for number in recorded.uncertain:
+        one, stretch = stretches[number]
+        silence.note(stretch.job.client_id)
+        one.set_aside("its skipped fires are not recorded", stretch.job.client_id, holds=True)
+    for one in read:
+        held = next((client_id for client_id in one.client_ids if silence.holds(client_id)), None)
+        if held is not None and not one.untold:
+            # The portion was read before that was known. It goes on in its order behind that row.
+            one.set_aside("what is beside it in its order waits", held, holds=True)
 
 
-def _send(visit: Visit, done: Sequence[Visited], send: Send) -> int:
-    """Send the releases of rows; returns how many of the rows, from the first one on, may be passed.
+class Gone(msgspec.Struct, frozen=True):
+    """How many of the rows, from the first one on, may be passed, and what is left of them for the quarantine."""
+
+    passed: int
+    untold: Sequence[Untold] = ()
+
+    def passed_of(self, done: Sequence[Visited]) -> Sequence[Row]:
+        """The rows that may be passed."""
+        return [one.row for one in done[: self.passed]]
+
+
+def _send(visit: Visit, done: Sequence[Visited], send: Send) -> Gone:
+    """Send the releases of rows.
 
     A release that the queue can never take is recorded as DEAD. One that it refuses for now is set aside, or holds up
     its shard if that keeps an order.
@@ -218,27 +244,25 @@ def _send(visit: Visit, done: Sequence[Visited], send: Send) -> int:
     visit.report.released += len(going) - len(sent.refused) - len(sent.unsent)
     visit.uncommitted += len(going)
     rows = [done[place].row for place in places]
-    held = [*sent.unsent, *_held(visit, rows, going, sent.refused)]
-    return min([len(done), *(places[number] for number in held)])
+    held, untold = _held(visit, rows, going, sent.refused)
+    return Gone(min([len(done), *(places[number] for number in [*sent.unsent, *held])]), untold)
 
 
-def _held(visit: Visit, rows: Sequence[Row], going: Sequence[Release], refused: Sequence[Refused]) -> list[int]:
-    """The indexes of refused releases that nothing but their rows holds, so that the cursor may not pass these."""
+def _held(
+    visit: Visit, rows: Sequence[Row], going: Sequence[Release], refused: Sequence[Refused]
+) -> tuple[list[int], list[Untold]]:
+    """The indexes of refused releases that nothing but their rows holds, and what is left for the quarantine."""
     never = [one for one in refused if one.permanent]
     unburied = bury(visit, [(going[one.index], f"it cannot be released: {one.reason}") for one in never])
     left = [one.index for one in refused if not one.permanent] + [never[number].index for number in unburied.waiting]
+    # What can never be sent keeps no order: the shard goes on.
+    ends = [never[number] for number in sorted(unburied.refused)]
+    untold = [untold_of(rows[one.index], going[one.index], one.reason) for one in ends]
     if visit.keeps_order:
-        # What can never be sent keeps no order: it is owed, and the shard goes on.
-        for one in _of(never, unburied):
-            release = going[one.index]
-            visit.untold.append(Untold(rows[one.index].key, one.reason, release.execution_id, release.revision))
-        return left
-    left = sorted([*left, *(one.index for one in _of(never, unburied))])
-    return [left[number] for number in set_aside(visit, [(rows[number], going[number]) for number in left])]
-
-
-def _of(never: Sequence[Refused], unburied: Unburied) -> list[Refused]:
-    return [never[number] for number in sorted(unburied.refused)]
+        return left, untold
+    left.sort()
+    aside = set_aside(visit, [(rows[number], going[number]) for number in left])
+    return [left[number] for number in aside.held], [*untold, *aside.untold]
 
 
 def _staggered(visit: Visit, releases: Sequence[Release]) -> Sequence[Release]:

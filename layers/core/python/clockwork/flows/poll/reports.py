@@ -15,6 +15,7 @@ def summed(reports: Sequence[PollReport]) -> PollReport:
         dead=sum(report.dead for report in reports),
         expired=sum(report.expired for report in reports),
         set_aside=sum(report.set_aside for report in reports),
+        quarantined=sum(report.quarantined for report in reports),
         cursor_lag_ms=max(report.cursor_lag_ms for report in reports),
         horizon_ahead_ms=min(ahead_ms, default=None),
     )

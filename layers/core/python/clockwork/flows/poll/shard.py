@@ -13,14 +13,14 @@ import msgspec
 
 from clockwork.domain import keys
 from clockwork.domain.errors import Unreadable
-from clockwork.domain.lifecycle.owed import Untold
 from clockwork.domain.limits.herds import Herds
 from clockwork.domain.messages.alignment import grid_of_shard
 from clockwork.domain.timeline import Page
 from clockwork.flows.outages import tolerated
-from clockwork.flows.poll.owe import look_again
+from clockwork.flows.poll.expand import Silence
 from clockwork.flows.poll.portions import most_in, portions
-from clockwork.flows.poll.release import release_owed, release_portion, send_portion
+from clockwork.flows.poll.quarantine import look_again
+from clockwork.flows.poll.release import WAYS, release_portion, send_portion
 from clockwork.flows.poll.sending import Pool, Waits, send_aligned
 from clockwork.flows.world import World
 from clockwork.ports import Lease
@@ -55,6 +55,8 @@ class PollReport(msgspec.Struct):
     #: end (ms; None in an ordered shard, which is not read ahead).
     cursor_lag_ms: int = 0
     horizon_ahead_ms: int | None = None
+    #: How many rows the quarantine holds at the end, as far as the poller knows.
+    quarantined: int = 0
 
 
 class Visit:
@@ -83,8 +85,7 @@ class Visit:
         self.uncommitted = 0
         #: How far rows were read into the pool: ahead of the cursor.
         self.read_to = keys.BEGINNING
-        #: What is to be owed if the cursor passes it.
-        self.untold: list[Untold] = []
+        self.silence = Silence(keeps_order=self.keeps_order)
         self.herds = Herds(self._max_rate_of, world.random.fraction)
 
     @property
@@ -138,8 +139,8 @@ def poll_shard(world: World, partition_id: str, deadline_at: int, waits: Waits |
     visit = begin_visit(world, partition_id, deadline_at, world.settings.lookahead_seconds * 1000, waits)
     if visit is None:
         return PollReport(outcome="no_lease")
-    # 2. Look again at what earlier visits had to pass. Then read, release and commit, page by page, up to the horizon.
-    look_again(visit, release_owed)
+    # 2. Look again at what is in the quarantine. Then read, release and commit, page by page, up to the horizon.
+    look_again(visit, WAYS)
     visit.report.outcome = drain(visit)
     visit.report.horizon_ahead_ms = keys.instant_of(visit.lease.horizon) - world.clock.now()
     return visit.report
@@ -268,6 +269,7 @@ def commit(visit: Visit, cursor: str, *, release_lease: bool = False) -> bool:
         log.warning("fenced", extra={"action": "fenced", "shard": lease.partition_id, "epoch": lease.epoch})
         return False
     visit.lease, visit.committed_at, visit.uncommitted = lease, now, 0
+    visit.report.quarantined = lease.quarantined
     visit.report.commits += 1
     return True
 

@@ -75,9 +75,9 @@ def _retire(world: World, shard: Shard) -> bool:
 
 
 def _holds_rows(world: World, shard: Shard) -> bool:
-    """Whether the shard has rows behind its cursor, or owes some that its cursor has passed.
+    """Whether the shard has rows behind its cursor, or some in its quarantine.
 
     The cursor may have moved on since the shard was read.
     """
     page = world.timeline.read(shard.partition_id, shard.cursor, keys.END, 1)
-    return bool(page.rows) or page.more or bool(shard.owed)
+    return bool(page.rows) or page.more or shard.quarantined > 0

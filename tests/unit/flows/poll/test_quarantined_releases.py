@@ -20,9 +20,9 @@ from clockwork.domain import keys
 from clockwork.domain.errors import Unavailable, Undecodable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.fires.chains import release_of as release_of_fire
-from clockwork.domain.ids import AnonymousJob, decode_job
+from clockwork.domain.ids import AnonymousJob, InvalidId, decode_job
 from clockwork.domain.jobs import Occurrence
-from clockwork.domain.lifecycle.owed import MOST_OWED, TRIED_FOR_MS
+from clockwork.domain.lifecycle.quarantine import PARTS, quarantine_of
 from clockwork.domain.named import changes
 from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Release
@@ -38,6 +38,7 @@ from tests.support.examples import NOW, execution, occurrence
 from tests.support.named import Named
 
 P, ROWS = "p000", 9
+DAYS_MS = 86_400_000
 ODD, SECRET = "odd", "https://user:secret@example.com/"
 
 
@@ -53,6 +54,10 @@ def raising(inner: Callable[..., Any], is_refused: Callable[[object], bool] = is
         return inner(about, *more)
 
     return call
+
+
+def is_of_quarantine(value: object) -> bool:
+    return isinstance(value, Row) and value.partition_id == quarantine_of(value.partition_id[-4:])
 
 
 @contextmanager
@@ -103,7 +108,10 @@ def place_of(execution_id: str) -> str | None:
 
 
 def owed(clockwork: MemoryClockwork, partition_id: str = P) -> int:
-    return len(clockwork.shards.get([partition_id])[partition_id].owed.split())
+    """How many rows the quarantine holds, as it is and as the shard's row says."""
+    rows = clockwork.timeline.read(quarantine_of(partition_id), keys.BEGINNING, keys.END, 1_000).rows
+    assert clockwork.shards.get([partition_id])[partition_id].quarantined == len(rows)
+    return len(rows)
 
 
 def test_it_is_passed_and_released_once_as_soon_as_that_is_possible(
@@ -119,7 +127,7 @@ def test_it_is_passed_and_released_once_as_soon_as_that_is_possible(
     assert SECRET not in caplog.text
 
 
-def test_of_a_shared_row_only_the_job_is_owed_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_shared_row_only_the_job_is_kept_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     clockwork = MemoryClockwork()
     jobs = {place: due(clockwork, ODD if place == 2 else "acme") for place in range(4)}
     packed = row_of_many(P, keys.row_key(jobs[0].due_at, "x" * 22), jobs, NOW * 2)
@@ -140,7 +148,7 @@ def test_of_a_shared_row_only_the_job_is_owed_that_raises(monkeypatch: pytest.Mo
     assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS + 3, ODD: 1}, 0)
 
 
-def test_of_a_shared_row_the_death_that_is_owed_is_recorded_and_no_other_one_again(
+def test_of_a_shared_row_the_death_that_is_kept_is_recorded_and_no_other_one_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clockwork = MemoryClockwork()
@@ -174,7 +182,7 @@ def test_of_a_shared_row_the_death_that_is_owed_is_recorded_and_no_other_one_aga
     assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS + 2}, 0)
 
 
-def test_a_job_whose_record_cannot_even_be_made_is_owed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_whose_record_cannot_even_be_made_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     clockwork = ready(odd_row())
 
     def odd(row: Row, index: int, element: Occurrence, *_: object) -> Any:
@@ -209,7 +217,7 @@ def test_a_row_that_nobody_can_read_is_recorded_as_soon_as_that_is_possible(monk
     assert [one.raw for one in clockwork.executions.all()] == [b"\x01garbage"]
 
 
-def test_a_fire_is_owed_alone_and_is_not_missed_however_late_it_is_released(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fire_is_kept_alone_and_is_not_missed_however_late_it_is_released(monkeypatch: pytest.MonkeyPatch) -> None:
     named = Named(every_ms=30_000, catch_up="none")
     clockwork, partition_id = named.clockwork, named.job.partition_id
     fires: list[str] = []
@@ -289,7 +297,7 @@ def test_a_poller_that_dies_before_it_commits_loses_nothing(monkeypatch: pytest.
     assert sent(clockwork)[ODD] == 1
 
 
-def test_what_is_owed_keeps_no_other_work_waiting_while_it_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_kept_keeps_no_other_work_waiting_while_it_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     clockwork = ready(odd_row())
     with poisoned(clockwork, monkeypatch):
         visits(clockwork, 1)
@@ -313,7 +321,7 @@ def test_what_is_owed_keeps_no_other_work_waiting_while_it_cannot_be_read(monkey
     assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS + 1, ODD: 1}, 0)
 
 
-def test_a_visit_without_time_leaves_what_is_owed_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_visit_without_time_leaves_what_is_kept_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     clockwork = ready(odd_row())
     with poisoned(clockwork, monkeypatch):
         visits(clockwork, 1)
@@ -321,40 +329,36 @@ def test_a_visit_without_time_leaves_what_is_owed_to_the_next(monkeypatch: pytes
     assert owed(clockwork) == 1
 
 
-@pytest.mark.parametrize("gone", [True, False], ids=["its row has gone", "tried for an hour"])
-def test_what_cannot_be_told_for_an_hour_is_logged_once(
+@pytest.mark.parametrize("gone", [True, False], ids=["its row has gone", "its row is about to expire"])
+def test_what_cannot_be_told_while_its_row_lives_is_logged_once(
     gone: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    odd = odd_row()
+    lives_ms = 3 * DAYS_MS
+    odd = msgspec.structs.replace(odd_row(), expires_at=NOW + lives_ms)
     clockwork = ready(odd)
     with caplog.at_level(logging.ERROR), poisoned(clockwork, monkeypatch):
         visits(clockwork, 1)
         if gone:
             clockwork.timeline.forget(P, [odd.key])
         else:
-            clockwork.clock.advance(TRIED_FOR_MS)
-        visits(clockwork)
+            clockwork.clock.advance(lives_ms - lives_ms // PARTS - 10 * 60_000)
+            visits(clockwork, 5)
+            assert owed(clockwork) == 1
+            clockwork.clock.advance(10 * 60_000)
+        visits(clockwork, 30)
     assert owed(clockwork) == 0
     (told,) = [one for one in caplog.records if getattr(one, "action", "") == "death_not_recorded"]
-    if gone:
-        assert (told.__dict__["key"], told.__dict__["executionId"]) == (odd.key, "all of the row")
-    else:
-        assert place_of(told.__dict__["executionId"]) == odd.key
+    assert odd.key in told.__dict__["key"]
     assert SECRET not in caplog.text
 
 
-def test_a_shard_owes_a_bounded_number(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    clockwork = ready(*[odd_row(number) for number in range(MOST_OWED + 3)])
-    with caplog.at_level(logging.ERROR), poisoned(clockwork, monkeypatch):
-        visits(clockwork, 2)
-        assert owed(clockwork) == MOST_OWED
-    lost = [one for one in caplog.records if getattr(one, "action", "") == "death_not_recorded"]
-    # Nothing but the log tells of these: whoever reads it finds each job by its execution.
-    assert [(one.__dict__["key"], place_of(one.__dict__["executionId"])) for one in lost] == [
-        (odd_row(number).key,) * 2 for number in range(MOST_OWED, MOST_OWED + 3)
-    ]
+def test_any_number_is_passed_and_released_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    clockwork = ready(*[odd_row(number) for number in range(250)])
+    with poisoned(clockwork, monkeypatch):
+        assert {one.outcome for one in visits(clockwork, 2)} == {"dry"}
+        assert owed(clockwork) == 250
     visits(clockwork, 2)
-    assert sent(clockwork) == {"acme": ROWS, ODD: MOST_OWED}
+    assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS, ODD: 250}, 0)
 
 
 def test_an_ordered_shard_passes_a_row_that_raises_and_owes_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -410,7 +414,7 @@ def taken(named: Named) -> list[Release]:
     return sorted((one for body in bodies for one in codec.decode_message(body)), key=lambda one: one.occurrence.due_at)
 
 
-def test_fires_that_are_owed_outlive_a_visit_that_cannot_read_their_job(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fires_in_quarantine_outlive_a_visit_that_cannot_read_their_job(monkeypatch: pytest.MonkeyPatch) -> None:
     named, count = owing(monkeypatch)
     clockwork, partition_id = named.clockwork, named.job.partition_id
     with monkeypatch.context() as broken:
@@ -426,7 +430,7 @@ def test_fires_that_are_owed_outlive_a_visit_that_cannot_read_their_job(monkeypa
 
 
 @pytest.mark.parametrize("what", ["pause", "pause and resume", "another timing"])
-def test_fires_that_are_owed_come_though_their_job_is_changed_meanwhile(
+def test_fires_in_quarantine_come_though_their_job_is_changed_meanwhile(
     what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named, count = owing(monkeypatch)
@@ -445,7 +449,7 @@ def test_fires_that_are_owed_come_though_their_job_is_changed_meanwhile(
     assert old == [named.start + 30_000 * number for number in range(1, count + 1)]
 
 
-def test_a_retry_of_a_named_job_that_is_owed_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_retry_of_a_named_job_that_is_kept_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     named = Named(every_ms=3_600_000)
     clockwork, partition_id = named.clockwork, named.job.partition_id
     at = clockwork.clock.at + 5
@@ -453,7 +457,7 @@ def test_a_retry_of_a_named_job_that_is_owed_comes(monkeypatch: pytest.MonkeyPat
     clockwork.timeline.put([row_of(partition_id, keys.row_key(at, "retry"), [retry], NOW * 2)])
     with monkeypatch.context() as broken:
         for port, call in ((clockwork.queue, "send"), (clockwork.executions, "save"), (clockwork.timeline, "put_new")):
-            broken.setattr(port, call, raising(getattr(port, call), lambda _: True))
+            broken.setattr(port, call, raising(getattr(port, call), lambda one: not is_of_quarantine(one)))
         clockwork.poll(partition_id)
         assert owed(clockwork, partition_id) == 1
     clockwork.clock.advance(60_000)
@@ -463,7 +467,7 @@ def test_a_retry_of_a_named_job_that_is_owed_comes(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("what", ["nothing", "pause", "another timing"])
-def test_a_backfilled_fire_that_is_owed_comes_once_though_its_job_is_changed_meanwhile(
+def test_a_backfilled_fire_that_is_kept_comes_once_though_its_job_is_changed_meanwhile(
     what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named = Named(every_ms=3_600_000)
@@ -472,7 +476,7 @@ def test_a_backfilled_fire_that_is_owed_comes_once_though_its_job_is_changed_mea
     planned = backfill(clockwork.world, named.stored, from_at, named.start - 1, 0.1, "key", admit=lambda _: None)
     with monkeypatch.context() as broken:
         for port, call in ((clockwork.queue, "send"), (clockwork.executions, "save")):
-            broken.setattr(port, call, raising(getattr(port, call), lambda _: True))
+            broken.setattr(port, call, raising(getattr(port, call), lambda one: not is_of_quarantine(one)))
         broken.setattr(clockwork.timeline, "put_new", raising(clockwork.timeline.put_new, is_release))
         clockwork.poll(partition_id)
     assert (planned.count, owed(clockwork, partition_id)) == (3, 3)
@@ -498,7 +502,7 @@ def is_release(about: object) -> bool:
     return isinstance(about, Row) and any(isinstance(one, Release) for one in codec.decode_row(about.blob).values())
 
 
-def test_a_deleted_job_is_owed_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deleted_job_is_kept_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     named, _ = owing(monkeypatch)
     named.change(changes.cancelled(None))
     named.clockwork.clock.advance(60_000)
@@ -533,9 +537,6 @@ def test_a_job_that_was_cancelled_meanwhile_is_not_released(monkeypatch: pytest.
     assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS}, 0)
 
 
-DAYS_MS = 86_400_000
-
-
 @pytest.mark.parametrize("has_ended", [True, False])
 def test_a_release_that_is_set_aside_for_days_is_looked_at(has_ended: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     clockwork = MemoryClockwork()
@@ -558,14 +559,14 @@ def test_a_release_that_is_set_aside_for_days_is_looked_at(has_ended: bool, monk
     assert (record.expires_at > NOW + 8 * DAYS_MS) is not has_ended
 
 
-def test_what_cannot_be_named_is_owed_with_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_named_is_kept_with_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
     clockwork = ready(odd_row())
 
-    def odd(execution_id: str) -> str:
-        raise ValueError(f"{SECRET} {execution_id}")
+    def odd(execution_id: str, _: int | None) -> str:
+        raise InvalidId(f"{SECRET} {execution_id}")
 
     with monkeypatch.context() as broken, poisoned(clockwork, monkeypatch):
-        broken.setattr("clockwork.domain.lifecycle.owed.tag_of", odd)
+        broken.setattr("clockwork.domain.lifecycle.quarantine.tag_of", odd)
         visits(clockwork, 1)
         assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS}, 1)
     visits(clockwork, 1)
