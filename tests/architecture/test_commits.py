@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -62,7 +63,7 @@ def test_a_range_of_commits_is_judged(capsys: pytest.CaptureFixture[str], monkey
         asked.extend(command)
         return Ran()
 
-    monkeypatch.setattr(commits.subprocess, "run", run)
+    monkeypatch.setattr(subprocess, "run", run)
     assert commits.main(["main"]) == 1
     assert asked[-1] == "main..HEAD"
     assert capsys.readouterr() == ("abc2: the subject is not `area: imperative`: Rows\n", "2 messages, 1 faults\n")

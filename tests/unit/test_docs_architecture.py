@@ -145,30 +145,6 @@ def test_the_glossary_has_every_term_once_and_in_order() -> None:
     assert terms == sorted(set(terms))
 
 
-def test_decisions_are_numbered_have_a_status_and_stand_in_the_index() -> None:
-    index, _, entries = text_of(ROOT / "docs/decisions.md").partition("\n## The decisions\n")
-    found = re.findall(r"^### D(\d+)\. .+\n\n(Accepted|Superseded by D\d+), \d{4}-\d\d-\d\d\.\n", entries, re.M)
-    numbers = [int(number) for number, _ in found]
-    assert len(numbers) >= 100
-    assert numbers == list(range(1, entries.count("\n### ") + 1))
-    assert sorted(int(number) for number in re.findall(r"^- \[D(\d+)\]\(#d\1-", index, re.M)) == numbers
-
-
-def superseded(page: str) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
-    """The pairs (old decision, new one) of a page of decisions: as statuses have them, and as the new ones do."""
-    entries = [(int(one[0]), one[1]) for one in re.findall(r"^### D(\d+)\. (.*?)(?=^### |\Z)", page, re.M | re.S)]
-    told = {(number, int(new)) for number, text in entries for new in re.findall(r"^Superseded by D(\d+)", text, re.M)}
-    lines = [(number, line) for number, text in entries for line in re.findall(r"^- Supersedes: (.+)\.$", text, re.M)]
-    return told, {(int(old), number) for number, line in lines for old in re.findall(r"D(\d+)", line)}
-
-
-def test_what_a_decision_supersedes_has_that_status_and_nothing_else_has() -> None:
-    by_status, by_successor = superseded(text_of(ROOT / "docs/decisions.md"))
-    assert len(by_status) >= 6
-    assert by_status == by_successor
-    assert [pair for pair in by_status if pair[0] >= pair[1]] == []
-
-
 #: What the pages of the architecture stress without making a term of it.
 STRESSED = {
     "before",
@@ -194,8 +170,6 @@ def test_what_a_page_sets_in_italics_is_a_term_of_the_glossary(path: Path) -> No
 
 
 def test_what_is_looked_for_would_be_found() -> None:
-    page = "### D1. A\n\nSuperseded by D3, 2026.\n\n### D3. B\n\nAccepted, 2026.\n\n- Supersedes: D1, D2.\n"
-    assert superseded(page) == ({(1, 3)}, {(1, 3), (2, 3)})
     assert "cancel_job" in defined_in("flows/requests/cancel.py")
     assert "ClientApi.pause_client" in defined_in("edge/operations/clients.py")
     assert defined_in("flows/requests/no_such_file.py") == set()
