@@ -31,7 +31,7 @@ REFUSED, USAGE, UNCERTAIN = 1, 2, 3
 
 
 class State:
-    """What the commands share. `settings` go to the client as they are."""
+    """Values that the commands share. `settings` go to the client unchanged."""
 
     def __init__(self, **settings: Any) -> None:
         self.settings = settings
@@ -59,7 +59,7 @@ class State:
 
     @property
     def now(self) -> datetime:
-        """The instant that distances are told from."""
+        """The instant from which distances in time are shown."""
         return datetime.now(timezone.utc)
 
 
@@ -129,7 +129,7 @@ def _worker() -> click.Command:
     return worker
 
 
-#: Groups of commands: what imports one when it is first used, and its line in the help, which needs none of them.
+#: Groups of commands: the function that imports a group at its first use, and its line in the help.
 GROUPS = {
     "job": (_job, "Jobs: create, list, get, update, pause, resume, run, backfill, cancel."),
     "exec": (_exec, "Executions of jobs: list, get, cancel, redrive, complete, fail."),
@@ -237,7 +237,7 @@ def in_front(args: list[str]) -> list[str]:
 @click.version_option(__version__, prog_name="clockwork")
 @click.pass_context
 def clockwork(ctx: click.Context, /, output: str, **settings: Any) -> None:
-    """Schedule jobs with Clockwork, and see what became of them."""
+    """Schedule jobs with Clockwork, and see their results."""
     state = ctx.ensure_object(State)
     state.output = output
     state.settings.update({name: value for name, value in settings.items() if value is not None})
@@ -268,7 +268,7 @@ def dev(port: int | None, state: str | None, tour: bool) -> None:
 @clockwork.command()
 @click.pass_obj
 def doctor(state: State) -> None:
-    """Check the clock, the credentials and the permissions, and say what to do."""
+    """Check the clock, the credentials and the permissions, and say what to do about each fault."""
     from clockwork_client.cli import show
     from clockwork_client.cli.doctor import examine
 
