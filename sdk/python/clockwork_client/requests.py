@@ -101,8 +101,7 @@ class ClientOptions(TypedDict, total=False):
 
 
 class DeadFilter(TypedDict, total=False):
-    """A choice of dead executions: of jobs whose key has this `prefix`, due within these instants; `limit` for each
-    call."""
+    """A choice of dead executions, by `prefix` of the jobKey and by due instant. `limit` is for each call."""
 
     prefix: str
     from_: Instant

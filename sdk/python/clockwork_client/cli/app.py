@@ -134,17 +134,17 @@ GROUPS = {
     "job": (_job, "Jobs: create, list, get, update, pause, resume, run, backfill, cancel."),
     "exec": (_exec, "Executions of jobs: list, get, cancel, redrive, complete, fail."),
     "dead": (_dead, "DEAD executions of a client: list, redrive, discard."),
-    "client": (_client, "Clients, who may act within which bounds: list, get, usage, put, pause, resume, delete."),
+    "client": (_client, "Clients, their principals and their bounds: list, get, usage, put, pause, resume, delete."),
     "pools": (_pools, "Pools of workers: list, show, running."),
     "cron": (_cron, "Cron expressions: explain, next."),
 }
 #: The same for commands that stand alone.
 COMMANDS = {
-    "upcoming": (_upcoming, "What is about to start for the client, anonymous jobs included."),
-    "audit": (_audit, "Who changed what of the client, when and why."),
-    "shards": (_shards, "Where each shard of the timeline stands (admins)."),
+    "upcoming": (_upcoming, "List the client's jobs that are about to start, anonymous ones included."),
+    "audit": (_audit, "List the changes of the client, with author, time and reason."),
+    "shards": (_shards, "Show the state of each shard of the timeline (admins)."),
     "worker": (_worker, "Run the handlers of a pool until SIGTERM."),
-    "whoami": (_whoami, "Who the caller is, as Clockwork sees it, and for which clients it may act."),
+    "whoami": (_whoami, "Show the caller's principal, and the clients that it may act for."),
 }
 LOADED: dict[str, tuple[Callable[[], click.Command], str]] = {**GROUPS, **COMMANDS}
 
