@@ -14,9 +14,9 @@ from infra.packaging.bytecode import Compiler, account_compiler, local_compiler
 from infra.packaging.shelf import digest_of, shelved
 
 CONSTRAINTS = ROOT / "constraints.txt"
-#: A change of what builds builds anew.
+#: A change of these files causes a new build.
 _MAKERS = (Path(__file__), Path(bytecode.__file__), bytecode.PROGRAM)
-#: pip's options for wheels that suit the account's Lambdas, whatever machine deploys.
+#: pip's options for wheels of the account's Lambdas, independent of the machine that deploys.
 ACCOUNT_WHEELS = {
     architecture: (
         f"--platform=manylinux_2_28_{machine}",
@@ -60,7 +60,7 @@ def handler(folder: str) -> Path:
 
 
 def _compiler(architecture: str | None) -> Compiler | None:
-    """What compiles: byte code is the same for all architectures."""
+    """The compiler: byte code is the same for all architectures."""
     return account_compiler() if architecture else local_compiler()
 
 
