@@ -23,7 +23,7 @@ BEHIND_CIRCUIT = "the circuit of its target is open"
 NOTED_MS = 60_000
 #: A deliverer that takes longer than this (ms) to put its rows, after it looked at the note, writes the note again.
 LONGEST_PARKING_MS = 60_000
-#: The reason in the record of what an admin has discarded.
+#: The reason in the record of a parked occurrence that an admin has discarded.
 DISCARDED = "discarded while it was parked"
 
 
@@ -50,7 +50,10 @@ class Parked(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         return self.directions() == other.directions()
 
     def directions(self) -> Parked:
-        """The note without what is written beside it: when some were parked, who sweeps, and how far was looked."""
+        """The note without the values that are written beside it.
+
+        They are the last parking, the sweep's lease, and the place of the look.
+        """
         return msgspec.structs.replace(self, noted_at=0, swept_until=0, looked_to=keys.BEGINNING)
 
 
@@ -95,9 +98,9 @@ def parked_record(release: Release, stored: Execution | None, reason: str, expir
 
 
 def is_left_behind(release: Release, stored: Execution) -> bool:
-    """Whether a parked row holds what its execution waits for no more: by its record it lies parked in a later row.
+    """Whether the execution no longer waits for this parked row: by its record it lies in a later row.
 
-    Nobody parks it again but with the message that the row became, or with a redrive. Version 0.1.0 told no revisions.
+    Only the message that the row became, or a redrive, parks the execution again. Version 0.1.0 told no revisions.
     """
     is_parked = stored.state is State.PARKED and stored.parked_as == release.revision
     return is_parked and release.parkings < stored.parkings
@@ -113,8 +116,8 @@ class Discard(msgspec.Struct, frozen=True):
 def plan_discard(release: Release, expires_at: int, stored: Execution | None, reason: str = DISCARDED) -> Discard:
     """The CANCELLED record of a parked occurrence that is discarded, with the reason.
 
-    What has ended, or runs, is left as it is. One without a record (level `none`) gets this one, kept until
-    `expires_at` (ms).
+    An execution that runs or has ended is left unchanged. An execution without a record (level `none`) gets this one,
+    kept until `expires_at` (ms).
     """
     if stored is not None and (stored.state in FINAL or stored.state is State.RUNNING):
         return Discard(stored)
@@ -137,5 +140,5 @@ def ramp(start_at: int, seconds: int) -> Iterator[int]:
 
 
 def next_rate(rate: float) -> float:
-    """The rate of the next sweep: twice that of the one before (a ramp), up to the highest."""
+    """The rate of the next sweep: twice the rate of the last one (a ramp), up to the highest."""
     return min(2 * rate, HIGHEST_RATE)

@@ -49,10 +49,10 @@ class Passage(Enum):
 
 
 def host_of(target: Target) -> str | None:
-    """The host that a circuit is about, as the Host header names it; None for a target that has no circuit.
+    """The host of a circuit, as in the Host header; None for a target without a circuit.
 
     The URL is read by the parser that checked it at create. A URL which an older version stored and `parse` refuses by
-    now has no circuit: its attempt fails for good, so that it says nothing of the host.
+    now has no circuit: its attempt fails permanently, and says nothing about the host.
     """
     if not isinstance(target, HttpTarget):
         return None
