@@ -50,10 +50,7 @@ class Parked(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         return self.directions() == other.directions()
 
     def directions(self) -> Parked:
-        """The note without the values that are written beside it.
-
-        They are the last parking, the sweep's lease, and the place of the look.
-        """
+        """The note without what is written beside it: when some were parked, who sweeps, and how far was looked."""
         return msgspec.structs.replace(self, noted_at=0, swept_until=0, looked_to=keys.BEGINNING)
 
 
@@ -98,9 +95,9 @@ def parked_record(release: Release, stored: Execution | None, reason: str, expir
 
 
 def is_left_behind(release: Release, stored: Execution) -> bool:
-    """Whether the execution no longer waits for this parked row: by its record it lies in a later row.
+    """Whether a parked row holds what its execution waits for no more: by its record it lies parked in a later row.
 
-    Only the message that the row became, or a redrive, parks the execution again. Version 0.1.0 told no revisions.
+    Nobody parks it again but with the message that the row became, or with a redrive.
     """
     is_parked = stored.state is State.PARKED and stored.parked_as == release.revision
     return is_parked and release.parkings < stored.parkings

@@ -49,10 +49,9 @@ class Passage(Enum):
 
 
 def host_of(target: Target) -> str | None:
-    """The host of a circuit, as in the Host header; None for a target without a circuit.
+    """The host that a circuit is about, as the Host header names it; None for a target that has no circuit.
 
-    The URL is read by the parser that checked it at create. A URL which an older version stored and `parse` refuses by
-    now has no circuit: its attempt fails permanently, and says nothing about the host.
+    A stored URL that `parse` refuses has no circuit: its attempt fails for good, so the host is not to blame.
     """
     if not isinstance(target, HttpTarget):
         return None
