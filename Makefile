@@ -117,7 +117,7 @@ fmt: setup-dev ## Format, and mend what lint can mend by itself
 	@$(PY) -m ruff check --fix .
 	@$(PY) -m ruff format .
 
-commits: .venv/.complete ## Check the messages of the commits since BASE: `area: imperative`, at most 72 characters
+commits: setup-dev ## Check the messages of the commits since BASE: `area: imperative`, at most 72 characters
 	@$(PY) -m tests.architecture.commits $(BASE)
 
 test: check ## Everything that continuous integration runs (16 minutes on two cores that did other work, too)

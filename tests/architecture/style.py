@@ -23,8 +23,8 @@ MOST_WORDS, MOST_ON_AVERAGE = 32, 20
 ENOUGH_FOR_AN_AVERAGE = 5
 #: The patterns of the files that hold to the style, one a line. Each test run checks these files.
 CONFORMING = ROOT / "tests/architecture/conforming.txt"
-#: No sentence begins with these words. A question may.
-_NO_SUBJECT = re.compile(r"""["'(\[*]*(What|Who|Whoever|So|One that)\b(?!['-])""")
+#: No sentence begins with these words. A question may, and so may a label (`Who:`).
+_NO_SUBJECT = re.compile(r"""["'(\[*]*(What|Who|Whoever|So|One that)\b(?!['-]|:)""")
 _TABLE_OF_WORDS = "| private | the field's term |"
 
 

@@ -35,7 +35,7 @@ def test_the_list_of_files_that_conform_is_in_order_and_names_each_once() -> Non
 
 @pytest.mark.parametrize("word", ["What", "Who", "Whoever", "So", "One that"])
 def test_no_sentence_begins_without_a_subject(tmp_path: Path, word: str) -> None:
-    path = page(tmp_path, f"The poller reads.\n{word} reads is late. {word} is it?\n\nSome rows wait.\n")
+    path = page(tmp_path, f"The poller reads.\n{word} reads is late. {word} is it?\n\n- **{word}:** the poller.\n")
     assert [(fault.line, fault.rule) for fault in style.faults_of(path)] == [(2, f"begins with {word}")]
 
 
