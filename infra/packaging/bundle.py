@@ -14,9 +14,9 @@ from infra.packaging.bytecode import Compiler, account_compiler, local_compiler
 from infra.packaging.shelf import digest_of, shelved
 
 CONSTRAINTS = ROOT / "constraints.txt"
-#: A change of these files causes a new build.
+#: A change of what builds builds anew.
 _MAKERS = (Path(__file__), Path(bytecode.__file__), bytecode.PROGRAM)
-#: pip's options for wheels of the account's Lambdas, independent of the machine that deploys.
+#: pip's options for wheels that suit the account's Lambdas, whatever machine deploys.
 ACCOUNT_WHEELS = {
     architecture: (
         f"--platform=manylinux_2_28_{machine}",
