@@ -23,7 +23,7 @@ BEHIND_CIRCUIT = "the circuit of its target is open"
 NOTED_MS = 60_000
 #: A deliverer that takes longer than this (ms) to put its rows, after it looked at the note, writes the note again.
 LONGEST_PARKING_MS = 60_000
-#: The reason in the record of a parked occurrence that an admin has discarded.
+#: The reason in the record of what an admin has discarded.
 DISCARDED = "discarded while it was parked"
 
 
