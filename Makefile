@@ -10,6 +10,8 @@ ADMIN_PRINCIPALS ?=
 SEEDS ?= 200
 RANDOM_MUTANTS ?= 40
 FAULTS ?=
+# The commit before the first one whose message `make commits` checks, or a range of commits.
+BASE ?= main
 MINUTES ?= 5
 # The order matters: `capacity` calibrates its model with the result that `lateness` has just measured.
 BENCHES ?= units idle besides cpu throughput backlog cold_start order herd caps isolation sdk lateness capacity
@@ -64,7 +66,7 @@ PORT ?=
 STATE ?=
 SERVER = $(PY) -m local.dev $(PORT:%=--port %) $(if $(STATE),--state '$(STATE)')
 
-.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy rollback destroy restore run demo bench clean
+.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt commits test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy rollback destroy restore run demo bench clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -114,6 +116,9 @@ check: setup-dev ## Lint, format, types
 fmt: setup-dev ## Format, and mend what lint can mend by itself
 	@$(PY) -m ruff check --fix .
 	@$(PY) -m ruff format .
+
+commits: setup-dev ## Check the messages of the commits since BASE: `area: imperative`, at most 72 characters
+	@$(PY) -m tests.architecture.commits $(BASE)
 
 test: check ## Everything that continuous integration runs (16 minutes on two cores that did other work, too)
 	@$(SIDE_BY_SIDE) 'deploying=$(PYTEST) $(DEPLOYING)' 'serving=$(PYTEST) $(SERVING)' 'computing=nice $(PYTEST) $(COMPUTING)'

@@ -1,7 +1,7 @@
 """The memory of a poller for a shard on which a million jobs are due: no more than for one page of them.
 
-The flow runs over the ports in memory, except that the timeline makes its rows when they are read and the queue keeps
-no messages, so that the measured memory is the poller's own. botocore is loaded, as in the Lambda.
+The flow runs over the ports in memory. The timeline makes its rows when they are read and the queue keeps no messages,
+so that the measured memory is the poller's own. The library botocore is loaded, as in the Lambda.
 
     python -m bench.backlog [--json] [--docs] [--jobs N]
 

@@ -1,8 +1,8 @@
-"""What the costs per million jobs and the idle month leave out: storage with its backup, the api's time, and options.
+"""Costs beside those per million jobs and of the idle month: storage with its backup, the api's time, and options.
 
-The bytes of rows and records are those that a few jobs leave in the emulator's tables. The api's time is reckoned as in
-`bench.idle`: 10 ms a call, of which a create makes two. The number of own metrics and of alarms is that of the code and
-of the template. The rest is prices (`bench/billing/prices.py`).
+A few jobs in the emulator's tables give the bytes of rows and records. The api's time is computed as in `bench.idle`:
+10 ms a call, and two calls for a create. The code and the template give the numbers of own metrics and of alarms. The
+rest is prices (`bench/billing/prices.py`).
 
     python -m bench.besides [--json] [--docs]
 

@@ -5,10 +5,10 @@ event sources, pollers and Lambda environments, messages in flight, latencies as
 are made by its own code: keys, the draw of a shard, horizon and cursor, sizes of pages and batches, delays, pauses
 between repeats, all settings.
 
-`bench.lateness` calibrates it: with the local stack's constants it must predict what that benchmark measured there,
-each figure within a bound (`bench/model/calibration.py`), and must fail to with any one constant three times as large
-or as small. The command exits with 1 if it does not, or if nothing was measured yet.
-What `make smoke` has measured in an account (docs/measured) takes the place of what the model assumes of AWS.
+`bench.lateness` calibrates it: with the local stack's constants it must predict that benchmark's figures, each within a
+bound (`bench/model/calibration.py`). With any one constant three times as large or as small it must miss a bound. The
+command exits with 1 if it does not, or if nothing was measured yet. Figures that `make smoke` has measured in an
+account (docs/measured) replace the model's assumptions about AWS.
 
     python -m bench.capacity [--json] [--docs] [--scenario NAME ...]
 

@@ -7,8 +7,9 @@ as many deliverer environments as an account is made for. A line of jobs, all du
 - `newcomerWaitS`: all but ten of the line are cancelled ten seconds after they were due; how long a job waits that is
   due two minutes later.
 - `afterCancelS`: in the same run, from the cancels to the last job of the line that lives.
-- `afterRaiseS`: the cap is raised a hundredfold, two minutes after the line was due, or when a fifth of it has gone;
-  how long a job waits that is due five seconds later. `lastAfterRaiseS`: from the raise to the last of the line.
+- `afterRaiseS`: the wait of a job that is due five seconds after the cap was raised a hundredfold. The raise comes two
+  minutes after the line was due, or when a fifth of it has gone. `lastAfterRaiseS`: from the raise to the last of the
+  line.
 - `afterDeleteS`: a job that runs at five times its cap is deleted after ten minutes; how long a job waits that is due
   five seconds later.
 
@@ -60,7 +61,7 @@ LINE, LONG_LINE = 1_000, 10_000
 #: A job that runs once a second goes at this cap, and is deleted after so long (ms), or so long in the longer run.
 RUNAWAY_CAP, RUNAWAY_MS, LONG_RUNAWAY_MS = 0.2, 600_000, 2_500_000
 CANCEL_MS, COMES_MS, RAISE_MS, NEXT_MS = 10_000, 120_000, 120_000, 5_000
-#: So many of a line live on when the others are cancelled.
+#: The jobs of a line that stay when the others are cancelled.
 ALIVE = 10
 TICK_MS = 60_000
 #: A result must not be above its bound; `use` not below. The longer line has a bound of its own.

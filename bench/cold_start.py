@@ -1,9 +1,9 @@
 """CPU until a Lambda is ready for its first event, beside the CPU until botocore alone has one DynamoDB client.
 
 `ours` imports the handler and wires its environment, as Lambda does when it starts one; `bare` makes a session of
-botocore and one client. Each start is a process of its own. Both take turns, and the least of many starts counts.
-Both have the folders that Lambda has and no others: the function's own, and the layers as the account gets them, of
-wheels and with byte code for the interpreter of this machine.
+botocore and one client. Each start is a process of its own. Both take turns, and the least of many starts counts. Both
+have the folders that Lambda has and no others: the function's own, and the layers in the account's form. The layers are
+made of wheels, with byte code for the interpreter of this machine.
 
     python -m bench.cold_start [--json] [--docs] [--starts N]
 

@@ -1,9 +1,9 @@
 """CPU per job of each Lambda's work, beside the CPU of the botocore calls that the work cannot do without.
 
-`ours` are the flows over the real adapters and their own data plane; `bare` are the calls that they make, recorded with
-botocore as the data plane, and repeated by a low-level client of botocore with the same values, batches and threads.
-Both run in this process in turns, and call a stub in another process that answers at once with canned bytes. The least
-of many turns counts, in us per job. Machines differ, so compare the ratio only.
+`ours` are the flows over the real adapters and their own data plane. `bare` are their calls, recorded with botocore as
+the data plane. A low-level client of botocore repeats them with the same values, batches and threads. Both run in this
+process in turns, and call a stub in another process that answers at once with canned bytes. The least of many turns
+counts, in us per job. Machines differ, so compare the ratio only.
 
     create_single   one job a request: its row, and the check of its shard
     create_batch    500 jobs a request, each due in a minute of its own: 20 batches of rows, and the check

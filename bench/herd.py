@@ -1,12 +1,12 @@
 """One client among many: a capped client's herd keeps to its cap, another's jobs stay on time, and nothing is lost.
 
-The first two measurements are in virtual time: the shipped flows on the adapters in memory, with service times as
-`bench.arrivals.virtual` has them and as many deliverer environments as an account is made for.
+The first two measurements are in virtual time: the shipped flows on the adapters in memory. Service times come from
+`bench.arrivals.virtual`, and there are as many deliverer environments as the default account has.
 
-- One client has 5,000 jobs due on one second and a cap of 200 deliveries a second; another has 100 jobs due in the
-  same seconds. The other's 99th percentile of lateness stands beside the one that it has alone. There are ten runs,
-  since a percentile of a hundred jobs would be chance: the percentile is of all their jobs, the rate the mean of the
-  runs' rates.
+- One client has 5,000 jobs due on one second and a cap of 200 deliveries a second; another has 100 jobs due in the same
+  seconds. The other's 99th percentile of lateness stands beside the one that it has alone. There are ten runs, since a
+  percentile of a hundred jobs would be chance: the percentile is of all their jobs, the rate the mean of the runs'
+  rates.
 - 300,000 such jobs, so that slots lie further away than a queue can delay a message (900 s) and are reached in hops.
 
 The third is on the local stack, through its API and to a real receiver: 300 jobs on one second under a cap of 20 a

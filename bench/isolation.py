@@ -1,4 +1,4 @@
-"""What others notice of one client whose jobs are poison, and of one that floods. Exits 1 if a bound does not hold.
+"""Effects on others of one client whose jobs are poison, and of one that floods. Exits 1 if a bound does not hold.
 
 Poison is one client's work that raises where nobody expects it, in nine kinds (`bench.isolating.poisons`). Each kind
 runs twice: on the real adapters over the emulator, and in virtual time, where lateness is measured. Counts are those of
@@ -8,9 +8,9 @@ A flood is 5,000 jobs of one client on one second, in virtual time: once to a ta
 that takes 2 s. Beside it five other clients have 20 jobs a second. Their lateness is measured from 2 s before the flood
 to 20 s after it. Figures are of several runs together.
 
-`capacityUsed` is the mean share at work of those deliverers that the slow client may take while others have work, from
-the instant of the flood until fewer messages wait than these deliverers take at once. Its `p99Ms` is the lateness of
-the flood itself.
+`capacityUsed` is the mean busy share of the deliverers that the slow client may take while others have work. It counts
+from the instant of the flood until fewer messages wait than these deliverers take at once. Its `p99Ms` is the lateness
+of the flood itself.
 
     python -m bench.isolation [--json] [--docs] [--runs N]
 

@@ -1,8 +1,8 @@
 """Checks that ordered jobs keep their order while attempts fail, processes crash and messages come twice.
 
 20,000 jobs of 500 keys go through the shipped flows on the ports in memory, in virtual time. Half of each key's jobs
-are due within one second, several at one instant. The ordered queue keeps SQS' rules: a message group is locked while
-one of its messages is in hand, and a message that was sent within the last five minutes is not taken again.
+are due within one second, several at one instant. The ordered queue keeps the rules of SQS. A message group is locked
+while one of its messages is in flight, and a message that was sent within the last five minutes is not taken again.
 
 An inversion is an attempt that begins while an earlier job of its key has not ended. A job is lost if it neither was
 accepted nor ended otherwise. Duplicates are acceptances beyond the first: a crash between answer and record costs one.

@@ -10,9 +10,9 @@ except `none_spread`, one visit to one shard finds all jobs; `none_spread` is an
 `dollarsPerMillion` are these units times `bench/billing/prices.py` and nothing else, in full batches of ten. A held
 batch is an invocation of the deliverer, which AWS bills while it waits: half a second on average.
 
-`curve` (200 bytes a job) and `curve1k` have dollars per million by jobs a second with everything that AWS bills: the
-units of `bench/costs/metered.py`, the batches and times that the model has at that rate, the api's time, logs, stored
-bytes with their recovery, and the idle month's share. `controls` are units of a call that looks or changes.
+`curve` (200 bytes a job) and `curve1k` have dollars per million by jobs a second with everything that AWS bills. They
+sum the units of `bench/costs/metered.py`, the model's batches and times at that rate, the api's time, logs, stored
+bytes with their recovery, and the idle month's share. `controls` are the units of a call that reads or changes.
 
     python -m bench.units [--json] [--docs] [--jobs N] [--path NAME ...]
 

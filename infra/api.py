@@ -24,7 +24,7 @@ from infra.options import Options
 #: The API's throttle (a token bucket) counts requests, not jobs: one batch request creates up to 500 jobs.
 REQUESTS_PER_SECOND = 2_000
 BURST = 1_000
-#: That of requests that nobody has signed. Whoever sends more than this keeps others out there, and nowhere else.
+#: The rate of unsigned requests. A flood of them keeps out other unsigned requests, and no signed ones.
 UNSIGNED_PER_SECOND = 100
 UNSIGNED_BURST = 200
 

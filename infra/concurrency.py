@@ -19,7 +19,7 @@ ORDERED_PART, INGESTER_PART = 5, 10
 
 @dataclass(frozen=True)
 class Shares:
-    """So many at once: of each plain release queue, of the ordered one, and of the ingester."""
+    """The Lambdas that run at once: of each plain release queue, of the ordered one, and of the ingester."""
 
     plain: int
     ordered: int

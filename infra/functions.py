@@ -34,15 +34,16 @@ class _Shape:
     purpose: str
     timeout_seconds: int
     memory_mb: int = MEMORY_MB
-    #: Concurrency that the option `reserve` keeps for this Lambda alone. None: it takes from what the account has left.
+    #: Concurrency that the option `reserve` keeps for this Lambda alone. None: the Lambda uses the account's unreserved
+    #: concurrency.
     reserved: int | None = None
     #: The Lambda's own work comes back to it, for example through the release queue. Lambda's recursion detection
     #: would stop such a chain at the 16th time, so it is switched off.
     recursive: bool = False
-    #: The Lambda is started asynchronously by a caller that will start it again within a minute, so a late start is
-    #: worthless: Lambda drops an event after 60 s and repeats none that failed.
+    #: A caller starts the Lambda asynchronously, and again within a minute, so a late start is worthless. Lambda drops
+    #: an event after 60 s and repeats no failed one.
     perishable: bool = False
-    #: The layers of third-party packages that it needs besides those of every Lambda.
+    #: The layers of third-party packages that only this Lambda needs, besides the layers of every Lambda.
     layers: tuple[str, ...] = ()
     #: The folder of its handler below lambdas/. Empty: the folder of its own name.
     folder: str = ""
@@ -122,7 +123,7 @@ class Functions(Construct):
 
     `by_moment` has the Lambda of each moment, with `kafka_deliverer`, `private_deliverer`, `ingester` and `workers` if
     the options ask for them. The five Lambdas of every deployment are attributes, too. `further` has the deliverers of
-    further release queues, by the number of the queue. Whoever starts one of them names its alias, see `live`.
+    further release queues, by the number of the queue. Every caller names the Lambda's alias, see `live`.
     """
 
     def __init__(
@@ -188,10 +189,10 @@ class Functions(Construct):
         )
 
     def live(self, function: lambda_.Function) -> lambda_.Alias:
-        """The alias of a Lambda's version that works at the moment: a deployment moves it once the version is whole.
+        """The alias of a Lambda's present version. A deployment moves the alias once the version is complete.
 
-        A version has code, layers and settings of one deployment. Without it an update changes them one after the other
-        under the feet of whoever is starting.
+        A version has code, layers and settings of one deployment. Without versions an update changes them one after the
+        other, and a Lambda that starts meanwhile gets a mixture.
         """
         return self._live[function]
 

@@ -1,4 +1,4 @@
-"""Options of a deployment: what `deployment.json` and `-c` ask for, checked whole."""
+"""Options of a deployment, from `deployment.json` and `-c`, checked together."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Options:
     kafka: KafkaCluster | None = None
     #: The network of private targets. None: deliveries have none.
     network: Network | None = None
-    #: Provisioned pollers that Lambda keeps ready for each plain release queue of the deliverers (not for that of the
-    #: Kafka deliverer). 0: Lambda adds pollers as messages come.
+    #: Provisioned pollers that Lambda keeps ready for each plain release queue of the deliverers (not for the Kafka
+    #: deliverer's). 0: Lambda adds pollers as messages arrive.
     queue_pollers: int = 0
     #: The priorities of each pool of workers, by its name. Empty: no job may target a pool.
     pools: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -73,12 +73,12 @@ class Options:
     #: `arm64` or `x86_64`.
     architecture: str = "arm64"
     tags: Mapping[str, str] = field(default_factory=dict)
-    #: The names in the account of tables and queues that stayed from a stack before, by what they are for.
+    #: The account's names of tables and queues that stayed from an earlier stack, by purpose.
     adopted_tables: Mapping[str, str] = field(default_factory=dict)
     adopted_queues: Mapping[str, str] = field(default_factory=dict)
-    #: Whether tables, queues and logs stay when the stack goes. They do in an account, but for those of a smoke.
+    #: Whether tables, queues and logs stay when the stack is deleted. They stay in an account, except after a smoke.
     keeps: bool = True
-    #: What was asked for, as it was asked: the stack keeps it, so that the next deployment can tell what it drops.
+    #: The options as they were given. The stack keeps them, so that the next deployment can tell which ones it drops.
     given: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -98,11 +98,12 @@ class Options:
 
     @staticmethod
     def chosen(node: Node, file: Path | None) -> Options:
-        """The options of one environment of a file, with those that the CDK context gives in their place.
+        """The options of one environment of a file, where options of the CDK context take precedence.
 
-        The context also has `environment`, its name, and `stage`. `local`, for the emulator, reads no file, and what it
-        makes goes with the stack unless `keep` is `true`. `smoke`, for an account, reads none either: its stack has a
-        name that no other may have, and goes whole. Raises InvalidDeployment with every fault.
+        The context also has `environment`, its name, and `stage`. The stage `local`, for the emulator, reads no file,
+        and its tables and queues are deleted with the stack unless `keep` is `true`. The stage `smoke`, for an account,
+        reads no file either. Its stack has a name that no other may have, and is deleted completely. Raises
+        InvalidDeployment with every fault.
         """
         stage = str(node.try_get_context("stage") or "account")
         if stage not in STAGES:

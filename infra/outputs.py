@@ -1,4 +1,4 @@
-"""Outputs of the stack: the addresses and names that the person who deployed it needs."""
+"""Outputs of the stack: the addresses and names that its operator needs."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def _allow_successor(poller: lambda_.Function) -> None:
 
 
 def _allow_targets(deliverer: lambda_.Function, target_arns: tuple[str, ...]) -> None:
-    """Let the deliverer call the targets that the deployment opened. Queues are not among them: `TELLS` covers them."""
+    """Let the deliverer call the targets that the deployment opened. Queues are not included: `TELLS` covers them."""
     for service, action in TARGET_ACTIONS.items():
         opened = [arn for arn in target_arns if service_of(arn) == service]
         if opened:

@@ -1,4 +1,4 @@
-"""What the workers of a pool may do: a managed policy for each pool, for whoever runs workers to give to their role."""
+"""The rights of a pool's workers: a managed policy for each pool, which an operator attaches to the workers' role."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ RECEIVES = ("sqs:ReceiveMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueUr
 def policy_of(stack: cdk.Stack, pool: str, *, queues: PoolQueues, api: Api, key_arn: str) -> iam.ManagedPolicy:
     """The policy of one pool's workers: its queues, and the routes of workers.
 
-    Whether a caller works for the pool is decided by the API, which asks the pool's principals. So the policy alone
-    lets nobody in, and a principal without it is stopped before the API is asked.
+    The API decides whether a caller works for the pool, by the pool's principals. The policy alone therefore admits
+    nobody, and IAM stops a principal without the policy before the API.
     """
     statements = [
         iam.PolicyStatement(

@@ -29,7 +29,7 @@ class Pair:
 
     release: sqs.IQueue
     dead_letters: sqs.IQueue
-    #: Whether the dead-letter queue is that of another pair.
+    #: Whether the dead-letter queue belongs to another pair.
     shares_dead_letters: bool = False
 
 
@@ -71,7 +71,7 @@ class Queues(Construct):
 
     @property
     def every(self) -> Sequence[Pair]:
-        """All pairs: those of standard queues, then those of FIFO queues."""
+        """All pairs: standard queues first, then FIFO queues."""
         return [*self.pairs.values(), *self.ordered.values()]
 
     def _pair(self, prefix: str, settings: Settings, *, fifo: bool = False) -> Pair:
@@ -83,7 +83,10 @@ class Queues(Construct):
         return Pair(release, dead_letters)
 
     def _private(self, settings: Settings, like: Pair, *, fifo: bool = False) -> Pair:
-        """A queue of deliveries to private targets. Its dead letters are with those of the deliverer's queue."""
+        """A queue of deliveries to private targets.
+
+        Its dead letters go to the dead-letter queue of the deliverer's queue.
+        """
         receives = settings.ordered_max_receive_count if fifo else settings.max_receive_count
         redrive = sqs.DeadLetterQueue(queue=like.dead_letters, max_receive_count=receives)
         name = private_queue_name(cdk.Stack.of(self).stack_name, ordered=fifo)
@@ -164,8 +167,8 @@ def leave_behind(construct: IConstruct) -> None:
 def encrypt(queue: sqs.Queue, key_arn: str) -> None:
     """Let a queue be encrypted by a key of the deployment, if there is one, in place of SQS's own.
 
-    It is set at the CloudFormation resource: with the key as a construct the CDK would let each consumer use it for
-    whatever it likes.
+    The key is set at the CloudFormation resource: with a construct the CDK would let each consumer use the key for any
+    purpose.
     """
     if key_arn:
         resource = queue.node.default_child

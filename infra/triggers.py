@@ -84,9 +84,9 @@ def _start_live(construct: IConstruct, live: lambda_.Alias) -> None:
 
 
 def _how(deliverers: int, *, pollers: int) -> dict[str, Any]:
-    """How Lambda hands over the messages of a plain release queue, to so many deliverers at once.
+    """The settings by which Lambda hands messages of a plain release queue to at most so many deliverers at once.
 
-    `pollers`: so many are kept ready, and their number bounds that of the deliverers; 0: none.
+    `pollers`: the pollers that Lambda keeps ready. Their number bounds the number of deliverers; 0: none.
     """
     how: dict[str, Any] = {
         "batch_size": BATCH,

@@ -25,11 +25,10 @@ class Answer(NamedTuple):
 
 
 class SignedApi:
-    """A client of the API at `url`, which signs its requests with `credentials`; those of botocore may renew
-    themselves.
+    """A client of the API at `url`, which signs its requests with `credentials`; botocore's may renew themselves.
 
-    With `connect_to` (a port of this machine) it connects to that port, while the request names the host of the url:
-    names below `localhost` resolve on some systems only.
+    With `connect_to` (a port of this machine) the client connects to that port, while the request names the host of the
+    url. Names below `localhost` resolve on some systems only.
     """
 
     def __init__(
@@ -56,7 +55,7 @@ class SignedApi:
         )
 
     def request(self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None) -> Answer:
-        """Send one request and return the answer, whatever its status. `body`: bytes and str as they are, else JSON.
+        """Send one request and return the answer of any status. `body`: bytes and str unchanged, other values as JSON.
 
         Raises urllib3's HTTPError when no answer comes within 35 s.
         """

@@ -110,7 +110,10 @@ def _reasons(emulator: Emulator) -> str:
 
 
 def _apply_what_the_emulator_drops(emulator: Emulator, template: dict[str, Any]) -> None:
-    """Set by API what the emulator's CloudFormation ignores: time to live, reserved concurrency, recursion."""
+    """Set by API the properties that the emulator's CloudFormation ignores.
+
+    They are time to live, reserved concurrency and recursion.
+    """
     functions = emulator.client("lambda")
     resources = emulator.client("cloudformation").describe_stack_resources(StackName=STACK)["StackResources"]
     physical = {one["LogicalResourceId"]: one["PhysicalResourceId"] for one in resources}

@@ -110,9 +110,9 @@ class Emulator:
         _await_health(self, self._process)
 
     def end(self) -> None:
-        """End the emulator with its Lambdas. State is saved first if it has a folder of its own.
+        """End the emulator with its Lambdas. With a folder for state, the emulator saves its state first.
 
-        Raises EmulatorFailed if that took longer than 30 s; the folder then holds what was saved before.
+        Raises EmulatorFailed if the end took longer than 30 s; the folder then holds the state of the last save.
         """
         while self._clients:
             self._clients.popitem()[1].close()
@@ -140,12 +140,12 @@ def emulator(
     state: Path | None = None,
     calls: Path | None = None,
 ) -> Iterator[Emulator]:
-    """An emulator on 127.0.0.1, on a free port unless one is given; at the end of the block nothing of it is left.
+    """An emulator on 127.0.0.1, on a free port unless one is given. No process of it outlives the block.
 
     `secure` enforces IAM policies and signatures, over TLS; without it every caller may do anything, over HTTP.
     `address` is a listening socket at which the one API that is deployed answers by itself, over HTTP: see
-    `local.fixed_address`. `state` is a folder from which the emulator begins, and where it saves what it holds at the
-    end. `calls` is a file to which `local.recorded_calls` appends, if `secure`.
+    `local.fixed_address`. `state` is a folder from which the emulator begins, and where it saves its state at the end.
+    `calls` is a file to which `local.recorded_calls` appends, if `secure`.
 
     Raises EmulatorFailed if it does not answer within 30 s.
     """

@@ -1,8 +1,8 @@
 """A correction to the emulator's queues, made in its process: standard queues are fair, as SQS documents it.
 
-A group is noisy if it has more than a tenth of the messages in flight, and 30 of them or more, or if it had more than a
-tenth of the time that consumers spent of late. Messages of the other groups are received first. SQS does not say how
-far back it looks: here the time counts half after 30 s.
+A group is noisy if it has at least 30 messages in flight and more than a tenth of all. A group is also noisy if it had
+more than a tenth of the time that consumers spent of late. Messages of the other groups are received first. SQS does
+not say how far back it looks: here the time counts half after 30 s.
 https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues-detailed.html
 """
 
@@ -19,7 +19,7 @@ HALF_LIFE_SECONDS = 30.0
 
 
 class Consumption:
-    """What the consumers of a queue have had in flight, by group."""
+    """The messages that consumers of a queue have had in flight, by group."""
 
     def __init__(self) -> None:
         self._spent: dict[str, float] = {}
@@ -43,7 +43,7 @@ class Consumption:
 
 
 def quiet_first(messages: Sequence[Mapping[str, Any]], noisy: Collection[str]) -> list[Mapping[str, Any]]:
-    """The messages in their order, those of noisy groups behind the others."""
+    """The messages in their order, with noisy groups behind the others."""
     return sorted(messages, key=lambda one: one.get("group_id") in noisy)
 
 

@@ -1,11 +1,11 @@
-"""One address in plain HTTP at which the emulator answers as the one API that is deployed, and as nothing else.
+"""One address in plain HTTP at which the emulator answers as the deployed API, and as nothing else.
 
 Any client that signs requests for AWS reaches it, without a name to resolve or a certificate to trust. The emulator
 checks a signature against the Host header and the path that it received, and neither is rewritten.
 
-Runs in the emulator's process. The port is on loopback, where every web page of a browser may send requests too, so
-that requests are refused whose Host is not this address (DNS rebinding), and paths that begin with `/_`, which are
-the emulator's own.
+Runs in the emulator's process. The port is on loopback, where every web page of a browser may send requests too.
+Requests for another Host are therefore refused (DNS rebinding), and so are paths that begin with `/_`, which are the
+emulator's own.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ _OWN = re.compile(
     rb"(https?://(?:[a-z0-9]+\.execute-api\.)?localhost:)[0-9]+(?=/[0-9]{12}/|/_ministack/)"
     rb'|(https://(?:[a-z0-9]+\.execute-api\.)?localhost:)[0-9]+(?=")'
 )
-#: What clients have stored is theirs, whatever it looks like.
+#: Data that clients have stored stays unchanged, even where it looks like an address.
 _OF_CLIENTS = "dynamodb.json"
 
 

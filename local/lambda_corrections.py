@@ -21,7 +21,7 @@ LAYERS_VARIABLE = "_LAMBDA_LAYERS_DIRS"
 
 
 def correct_lambda(layers: Path) -> None:
-    """To be called before the emulator serves; `layers` is a folder for what is unpacked."""
+    """Call this before the emulator serves. `layers` is a folder for unpacked layers."""
     from ministack.core import lambda_runtime
     from ministack.services import lambda_svc
 
@@ -31,8 +31,9 @@ def correct_lambda(layers: Path) -> None:
 
 
 def _repeat_throttled_events(lambda_svc: Any) -> None:
-    """Lambda puts an asynchronous event that meets a concurrency limit back, whatever its retry attempts; the emulator
-    drops it after those, and the shard whose poller it was waits for a tick.
+    """Lambda returns an asynchronous event that meets a concurrency limit, whatever its retry attempts.
+
+    The emulator drops the event after those, and the shard of that poller waits for a tick.
     """
     is_event = contextvars.ContextVar("is_event", default=False)
     execute, invoke = lambda_svc._execute_function, lambda_svc.invoke_async_with_retry
@@ -57,8 +58,9 @@ def _repeat_throttled_events(lambda_svc: Any) -> None:
 
 
 def _let_events_in_hand_end(lambda_svc: Any, lambda_runtime: Any) -> None:
-    """Lambda lets an environment end the event it has in hand before an update replaces it; the emulator kills it, and
-    with one environment that dies all others of its function.
+    """Lambda lets an environment finish its event before an update replaces it.
+
+    The emulator kills the environment, and together with it all others of its function.
     """
     kill_all, release = lambda_svc.invalidate_worker, lambda_svc.release_worker
     replaced: set[Any] = set()

@@ -1,4 +1,4 @@
-"""A correction to the emulator's Parameter Store, made in its process: what does not exist has no tags."""
+"""A correction to the emulator's Parameter Store, made in its process: a parameter that does not exist has no tags."""
 
 from __future__ import annotations
 

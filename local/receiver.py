@@ -1,4 +1,4 @@
-"""An HTTP server on 127.0.0.1 that takes the time of each POST before anything else; subclasses say what it answers.
+"""An HTTP server on 127.0.0.1 that notes the time of each POST first. Subclasses give the answers.
 
 class Accepting(Receiver):
     def answer(self, post: Post) -> Answer:
@@ -32,7 +32,7 @@ class Post:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the sender is told."""
+    """The answer to the sender."""
 
     status: int
     body: bytes = b""
@@ -50,7 +50,7 @@ class Receiver(ABC, ThreadingHTTPServer):
 
     @abstractmethod
     def answer(self, post: Post) -> Answer:
-        """What to tell the sender; called in the thread of its connection, so it may take its time."""
+        """The answer to the sender. Called in the thread of the connection, so it may be slow."""
 
     @property
     def port(self) -> int:

@@ -1,4 +1,4 @@
-"""Notes for tests what the deployed Lambdas ask of AWS, in the emulator's process: each different call once."""
+"""Records for tests the calls of the deployed Lambdas to AWS, in the emulator's process: each different call once."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The commands of a deployment into an account: what is checked before it, and how a stack is taken away."""
+"""The commands of a deployment into an account: its checks, and the removal of a stack."""

@@ -5,16 +5,16 @@
     python -m rollout destroy [-c name=value ...] [--now] [--yes]
     python -m rollout restore [-c name=value ...] [--check] [--at INSTANT] [--back SECONDS]
 
-`rollback` moves the aliases of the Lambdas that the last deployment changed to the versions of before, or with
-`--forward` to the newest again.
+`rollback` moves the aliases of the Lambdas that the last deployment changed to their earlier versions. With `--forward`
+it moves them to the newest versions again.
 
 `restore` prepares the five tables of the option `adopt` that were restored to one instant, before a stack adopts them;
-with `--check` it changes nothing. `--at` is that instant, if DynamoDB does not know it. `--back`: so far before it
-cursors go back (900).
+with `--check` it changes nothing. `--at` is that instant, if DynamoDB does not know it. `--back` is the distance (s) by
+which cursors go back before the instant (900).
 
-`--app` deploys an assembly that was synthesized before. `--now` does not wait for what was released. Exit status 1:
-nothing was changed, and the table says why; or the CDK's command line or a call of AWS failed, and the last line says
-why.
+`--app` deploys an assembly that was synthesized before. `--now` does not wait for released jobs. Exit status 1: nothing
+was changed, and the table has the reason; or the CDK's command line or a call of AWS failed, and the last line has the
+reason.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from rollout.stillness import StillBusy
 
 
 class NoStack(Exception):
-    """No stack has the name that was given, or that of the environment."""
+    """No stack has the given name, or the name of the environment."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def preflight(account: Account, assembly: Path, allowed: Sequence[str]) -> bool:
-    """Tell what the account says to an assembly; returns whether it may be deployed. Raises NoAccount."""
+    """Print the account's checks of an assembly. Returns whether it may be deployed. Raises NoAccount."""
     name, wanted = commands.read(assembly)
     rows = judge(account.facts(name, wanted), wanted, allowed)
     print(f"Preflight of the stack {name}\n\n{commands.table(rows)}\n")

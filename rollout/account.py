@@ -25,14 +25,14 @@ Found = TypeVar("Found")
 
 
 class NoAccount(Exception):
-    """There are no credentials, or no region; the message says what to give."""
+    """There are no credentials, or no region. The message names the missing value."""
 
 
 class Account:
-    """An account and region, by the credentials of whoever deploys."""
+    """An account and region, by the credentials of the operator."""
 
     def __init__(self, session: Session | None = None) -> None:
-        #: The session of whoever deploys. As for the CDK, AWS_REGION goes before AWS_DEFAULT_REGION and the profile.
+        #: The operator's session. As for the CDK, AWS_REGION goes before AWS_DEFAULT_REGION and the profile.
         self.session = session or Session()
         if region := os.environ.get("AWS_REGION"):
             self.session.set_config_variable("region", region)

@@ -1,4 +1,4 @@
-"""What is checked before a deployment: the account's facts against what the template needs. Pure."""
+"""The checks before a deployment: the account's facts against the template's needs. Pure."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _READY = frozenset(
         "IMPORT_ROLLBACK_COMPLETE",
     }
 )
-#: What to do about a stack that rests in a state that CloudFormation does not update. Only a stack that never was
-#: complete may be deleted without a thought: any other may be in use.
+#: Advice for a stack in a state that CloudFormation does not update. Only a stack that was never complete may be
+#: deleted without a further look: any other may be in use.
 _NEVER_COMPLETE = "delete the stack in CloudFormation: it was never complete"
 _CONTINUE = "the stack is in use, do not delete it. In CloudFormation: continue the rollback"
 _STUCK = {
@@ -50,13 +50,13 @@ class Unknown(str):
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What the account says. Each value may be `Unknown`."""
+    """The account's facts. Each value may be `Unknown`."""
 
     account: str
     region: str
     #: The version of the bootstrap stack; 0: there is none.
     bootstrap: int | Unknown
-    #: The account's quota of concurrent executions, and what of it nobody has reserved.
+    #: The account's quota of concurrent executions, and its unreserved part.
     concurrency: int | Unknown
     unreserved: int | Unknown
     #: The state of the stack; empty: there is none.
@@ -79,7 +79,7 @@ class Row:
 
 
 def judge(facts: Facts, wanted: Template, allowed: Iterable[str] = ()) -> list[Row]:
-    """Every check, in the order in which they are told."""
+    """Every check, in the order of the table."""
     options = wanted.options or {}
     return [
         _place("account", facts.account, options),
@@ -162,7 +162,7 @@ def _names(facts: Facts, wanted: Template) -> Iterator[Row]:
 
 
 def _refused_if_known(facts: Facts) -> str:
-    """The state of what stands in the way unless it is the live stack's own."""
+    """The state of a resource that blocks the deployment, unless the live stack owns it."""
     return UNKNOWN if isinstance(facts.live, Unknown) else REFUSED
 
 

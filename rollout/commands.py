@@ -1,4 +1,4 @@
-"""Runs the CDK's command line, and tells a table."""
+"""Runs the CDK's command line, and prints a table."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def read(assembly: Path) -> tuple[str, Template]:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows for a terminal: what can be left as it is in one line each, and what to do below what cannot."""
+    """The rows for a terminal: one line for each good row, and advice below each bad one."""
     widths = [max(len(text) for text in column) for column in zip(*((r.what, r.state) for r in rows), strict=True)]
     lines = []
     for row in rows:

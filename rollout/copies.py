@@ -1,4 +1,4 @@
-"""What is checked of five tables that were restored, and which cursors go back so that nothing is lost. Pure."""
+"""The checks of five restored tables, and the cursors that go back so that no job is lost. Pure."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 #: Nothing in this table expires.
 LASTING = "shards"
 ATTENTION_INDEX = "attention"
-#: So far back go cursors unless asked otherwise (s): the longest delay of SQS. What came due earlier had been
-#: delivered, or waited in the queue for a retry.
+#: The distance (s) by which cursors go back unless another is given: the longest delay of SQS. Work that was due
+#: earlier had been delivered, or waited in the queue for a retry.
 BACK_SECONDS = 900
 #: A horizon lies so far ahead of its poller's clock at most (ms): the longest delay of SQS.
 _LONGEST_LOOKAHEAD_MS = 900_000
@@ -49,7 +49,7 @@ class Copy:
 
     @property
     def lacks(self) -> list[str]:
-        """What a restore has not brought back."""
+        """The settings that a restore has not brought back."""
         return [
             *([] if self.expires or self.kind == LASTING else ["expiry"]),
             *([] if self.recoverable else ["point-in-time recovery"]),
@@ -59,18 +59,21 @@ class Copy:
 
 @dataclass(frozen=True, kw_only=True)
 class Move:
-    """A cursor that goes back, and what its shard's next poller releases once more on the way."""
+    """A cursor that goes back, and the work that its shard's next poller releases again."""
 
     partition_id: str
     cursor: str
     to: str
-    #: Occurrences between the two, and those of them that leave no record: they are delivered twice.
+    #: Occurrences between the two cursors, and the ones without a record, which are delivered twice.
     occurrences: int = 0
     unrecorded: int = 0
 
 
 def instant_of_copies(copies: Sequence[Copy], told: int | None) -> int | None:
-    """The instant (ms) of which all tables are copies: the one that was told, or theirs; None if they have no one."""
+    """The instant (ms) of which all tables are copies: the given one, or theirs.
+
+    None if theirs differ or are unknown.
+    """
     if told is not None:
         return told
     instants = {copy.restored_at for copy in copies}
@@ -105,7 +108,7 @@ def judge_shards(shards: Sequence[Shard], at: int) -> Row:
 
 
 def judge_moves(moves: Sequence[Move], back_seconds: int) -> Row:
-    """What the cursors that go back bring with them."""
+    """The effects of the cursors that go back."""
     again, twice = sum(move.occurrences for move in moves), sum(move.unrecorded for move in moves)
     found = f"{len(moves)} go back, {again} occurrences come once more, {twice} of them without a record"
     then = "those without a record are delivered twice if they had been delivered" if twice else ""

@@ -1,4 +1,4 @@
-"""Takes a stack away, and says what stays, what it costs, and how another stack takes it up."""
+"""Removes a stack, and lists the resources that stay, their cost, and the way to adopt them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clockwork.settings import release_queue_name
 from rollout.live import Live, Resource
 from rollout.stillness import Say, await_rest, stilled
 
-#: What a resource that stays costs, by its type.
+#: The cost of a resource that stays, by its type.
 _COSTS = {
     "AWS::DynamoDB::GlobalTable": "storage, and as much again for point-in-time recovery; protected against deletion",
     "AWS::SQS::Queue": "nothing, unless somebody reads from it; messages expire 14 days after they were sent",
@@ -24,10 +24,11 @@ _COSTS = {
 
 
 def destroy(live: Live, say: Say, *, now: bool) -> None:
-    """Bring the stack to rest, delete it, and say what stays. `now` does not wait for what was released.
+    """Bring the stack to rest, delete it, and list the resources that stay. `now` does not wait for released jobs.
 
-    Raises StillBusy, and puts everything back as it was, if the release queues do not become empty. Nothing is put back
-    once the deletion has begun: whatever fails from then on, what stays has been said.
+    Raises StillBusy, and restores the former state, if the release queues do not become empty. Once the deletion has
+    begun, nothing is restored. The list of remaining resources is printed once the deletion has begun, so that a later
+    failure does not hide it.
     """
     if not live.is_going():
         _begin(live, say, now=now)
@@ -50,9 +51,9 @@ def _begin(live: Live, say: Say, *, now: bool) -> None:
 
 
 def report(name: str, kept: list[Resource], held: Mapping[str, int], paused: list[str]) -> str:
-    """What stays of a stack, with its cost, and the option by which a new stack takes up tables and queues.
+    """The resources that stay of a stack, their cost, and the option by which a new stack adopts tables and queues.
 
-    Every queue is among them, also one that seems empty: SQS counts approximately.
+    The list has every queue, also one that seems empty: SQS counts approximately.
     """
     lines = [f"The stack {name} is being deleted. These stay:"]
     for kind, cost in _COSTS.items():
@@ -118,7 +119,7 @@ def _take_further_deliverers_away(live: Live) -> Iterator[str]:
 
 
 def _removed(what: str, remove: Callable[[], object]) -> str:
-    """Remove one of them, and tell; the next is tried whatever becomes of this one."""
+    """Remove one of them, and print the result. A failure does not stop the next one."""
     try:
         remove()
     except (ClientError, BotoCoreError) as error:

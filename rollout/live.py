@@ -64,7 +64,7 @@ class Live:
 
     @cached_property
     def world(self) -> World:
-        """The ports of its api, by the credentials of whoever deploys."""
+        """The ports of its api, by the operator's credentials."""
         return aws_world(self.settings, Aws(self.account.session))
 
     def depth(self, queue: str) -> int:
@@ -75,7 +75,10 @@ class Live:
 
     @property
     def adopted(self) -> Iterator[Resource]:
-        """What it took up by the option `adopt`. It is no resource of the stack, so it stays when the stack goes."""
+        """The tables and queues that it adopted.
+
+        They are no resources of the stack, so they stay when the stack is deleted.
+        """
         found = (self.template.options or {}).get("adopt", {})
         for name, table in found.get("tables", {}).items():
             yield Resource("AWS::DynamoDB::GlobalTable", f"Storage{name.capitalize()}", table, True)

@@ -1,6 +1,6 @@
-"""What a deployment would take away from a live stack: options, queues, tables and admins.
+"""Removals that a deployment would make from a live stack: options, queues, tables and admins.
 
-A removal has a name. Whoever means it gives that name; everything else that a deployment takes away is an oversight.
+A removal has a name. An operator who intends the removal gives that name; every other removal is an oversight.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _BROUGHT = (
 
 @dataclass(frozen=True)
 class Removal:
-    """`name` is what allows it; `what` is lost."""
+    """`name` allows the removal; `what` is lost."""
 
     name: str
     what: str

@@ -1,8 +1,8 @@
 """Prepares five tables that were restored to one instant, so that a stack which adopts them loses nothing.
 
-A restore brings back rows alone. The queues of then are gone, or hold what came later: what the pollers had released
-and nobody had delivered would be lost. So cursors go back to before the instant, and pollers release it once more. At
-record level `full` the records of what had been delivered absorb it.
+A restore brings back rows alone. The queues of that time are gone, or hold later messages, so released jobs without a
+delivery would be lost. Cursors therefore go back to before the instant, and pollers release those jobs again. At record
+level `full` the records of delivered jobs absorb the duplicates.
 """
 
 from __future__ import annotations
@@ -47,10 +47,11 @@ class NotRestored(ClockworkError):
 
 
 def restore(account: Account, tables: Mapping[str, str], say: Say, *, at: int | None, back: int, check: bool) -> bool:
-    """Tell what stands in the way and what comes twice, and unless `check`, prepare the tables.
+    """Print the obstacles and the expected duplicates, and unless `check`, prepare the tables.
 
     `tables`: the names of all five, by what they hold. `at`: the instant (ms) of the copies, if DynamoDB does not know
-    it. `back`: so many seconds the cursors go back behind it. Returns whether nothing is refused. May be repeated.
+    it. `back`: the seconds by which cursors go back before that instant. Returns whether there is no obstacle. May be
+    repeated.
     """
     if set(tables) != set(KEYS):
         raise NotRestored(f"adopt.tables must name all five tables: {', '.join(KEYS)}")
@@ -119,7 +120,7 @@ def _moves(world: World, shards: Any, at: int, back_ms: int) -> Iterator[Move]:
 
 
 def _counted(world: World, shard: Shard, move: Move) -> Move:
-    """The move with what lies on its way. A row that cannot be read is the poller's concern; it counts as one."""
+    """The move with the jobs between its two cursors. An unreadable row counts as one job; the poller deals with it."""
     after, occurrences, unrecorded = move.to, 0, 0
     while True:
         page = world.timeline.read(shard.partition_id, after, move.cursor, _PAGE)

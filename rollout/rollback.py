@@ -1,10 +1,11 @@
-"""Goes back to the versions of the Lambdas that worked before the last deployment, or forward to the newest again.
+"""Goes back to the versions of the Lambdas from before the last deployment, or forward to the newest again.
 
-Only aliases are moved, so it takes seconds. A Lambda that the last deployment left alone stays as it is: its alias
-names a version from before that deployment. So a second call finds nothing to do.
+Only aliases are moved, so a rollback takes seconds. A Lambda that the last deployment did not change keeps its alias,
+since the alias names a version from before that deployment. A second call therefore finds nothing to do.
 
-How it fails. The call dies between two aliases: a repeat moves the rest. A version of before was deleted by hand: that
-is said before anything is moved. A deployment runs: nothing is moved, since CloudFormation is moving the same aliases.
+How it fails. If the call dies between two aliases, a repeat moves the rest. If somebody has deleted an earlier version,
+the command says so before it moves anything. If a deployment runs, nothing is moved, since CloudFormation is moving the
+same aliases.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Brings a live stack to rest: nothing new is accepted or released, and what was released comes to its instant."""
+"""Brings a live stack to rest.
+
+No job is accepted or released any more, and released jobs are delivered at their instants.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,14 @@ from clockwork.flows.requests.clients import pause_client, resume_client
 from rollout.live import Live
 
 Say = Callable[[str], None]
-#: Lambdas that accept or release. Deliverers and the sweeper go on: they end what is under way.
+#: Lambdas that accept or release. Deliverers and the sweeper go on: they finish running work.
 _STOPPED = ("Api", "Ingester", "Poller", "Ticker")
-#: All must be seen at rest for so long. SQS counts approximately, and for a minute may miss what was sent:
-#: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueAttributes.html
-#: The emulator counts at once.
+#: The time for which all queues must be seen at rest. SQS counts approximately, and may miss new messages for a minute:
+#: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueAttributes.html The emulator counts
+#: at once.
 _REST_SECONDS = {"account": 90, "local": 4}
 _LOOK_SECONDS = 2
-#: The longest delay of a message, and time to deliver what comes last (s).
+#: The longest delay of a message, and the time to deliver the last one (s).
 _LONGEST_DELAY_SECONDS = 900 + 120
 
 
@@ -40,10 +43,9 @@ class _Undo:
 
 @contextmanager
 def stilled(live: Live, say: Say) -> Iterator[list[str]]:
-    """Stop what accepts and releases, and pause all clients, for the block; yields the clients that were paused.
+    """Stop the Lambdas that accept and release, and pause all clients, for the block. Yields the paused clients.
 
-    If the block fails, or is interrupted, everything is put back as it was. Each step that puts back is tried whatever
-    becomes of the others.
+    If the block fails, or is interrupted, the former state is restored. Each step of that is tried even if others fail.
     """
     undo = _Undo()
     try:

@@ -8,20 +8,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-#: Kinds of resources that hold what nothing else has, with the properties that CloudFormation cannot change: it would
-#: make a new resource, empty.
+#: Types of resources that hold the only copy of their data, with the properties that CloudFormation cannot change: it
+#: would make a new, empty resource.
 STATEFUL: Mapping[str, tuple[str, ...]] = {
     "AWS::DynamoDB::GlobalTable": ("TableName", "KeySchema", "LocalSecondaryIndexes"),
     "AWS::SQS::Queue": ("QueueName", "FifoQueue"),
     "AWS::MSK::ServerlessCluster": ("ClusterName", "VpcConfigs", "ClientAuthentication"),
 }
-#: What the CDK puts behind a logical id.
+#: The suffix that the CDK puts behind a logical id.
 _HASH = re.compile(r"[0-9A-F]{8}$")
 
 
 @dataclass(frozen=True)
 class Concurrency:
-    """What a stack may take of the account's concurrent executions: reserved, and by its event sources at most."""
+    """A stack's share of the account's concurrent executions: reserved, and the most by its event sources."""
 
     reserved: int
     sources: int
@@ -55,7 +55,10 @@ class Template:
 
     @property
     def concurrency(self) -> Concurrency:
-        """What it may take of the account's concurrency. A provisioned poller keeps ten invocations busy."""
+        """The most of the account's concurrency that the stack takes.
+
+        A provisioned poller keeps ten invocations busy.
+        """
         functions = [one["Properties"] for _, one in self.resources("AWS::Lambda::Function")]
         sources = [one["Properties"] for _, one in self.resources("AWS::Lambda::EventSourceMapping")]
         bounds = [

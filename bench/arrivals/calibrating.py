@@ -1,4 +1,4 @@
-"""What `bench.lateness` measures on Clockwork's local stack besides, so that `bench.capacity` can be wrong.
+"""Further measurements of `bench.lateness` on Clockwork's local stack, so that `bench.capacity` can be proved wrong.
 
 Late creates are due when they are asked for: nothing of their lateness is hidden by a hold. Probes time single calls to
 the emulator, and a request to the target, one after the other.

@@ -1,7 +1,7 @@
 """Deliverers that clients share, in virtual time: `VirtualClockwork` whose queue fills batches as SQS does.
 
-A deliverer that becomes free takes the ten messages that have been visible for longest, whoever they belong to. So a
-backlog makes full batches, and no client's messages go before another's. A message that fails comes back after the
+A deliverer that becomes free takes the ten messages that have been visible for longest, of any client. A backlog
+therefore makes full batches, and no client's messages go before another's. A message that fails comes back after the
 visibility timeout, and all messages of a deliverer that raises do, until they have been received too often.
 """
 

@@ -29,8 +29,8 @@ from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
 
-#: Durations, ms, evenly distributed: of a write or read of DynamoDB, of a send to SQS, of a target's answer, and from
-#: the instant at which a message becomes visible to the start of its invocation.
+#: Durations, ms, evenly distributed: a write or read of DynamoDB, a send to SQS, and a target's answer. The last one is
+#: the time from a message's visibility to the start of its invocation.
 STORE_MS = (5, 10)
 SEND_MS = (10, 20)
 TARGET_MS = (20, 50)

@@ -1,6 +1,6 @@
 """A whole scheduler in this process: the real handlers over the real adapters, on an emulator, in virtual time.
 
-The emulator's queues wait in real time, so messages are sent to it without their delay; `EventSource` hands them to
+The emulator's queues wait in real time, so messages are sent to them without delay. `EventSource` hands the messages to
 the deliverer in the order, the seconds and the batches in which their delays would have ended.
 """
 
@@ -103,7 +103,7 @@ class Scheduler:
         self._aws = aws
 
     def receive_tickets(self) -> list[dict[str, str]]:
-        """What a worker of the pool receives at once, each as a claim hands it in."""
+        """The tickets that a worker of the pool receives at once, each in the form of a claim."""
         url = self._settings.pool_queue_urls[POOL.name]["normal"]
         answer = self._aws.client("sqs").receive_message(QueueUrl=url, MaxNumberOfMessages=BATCH)
         return [

@@ -1,1 +1,1 @@
-"""What a job costs with everything that AWS bills for it, by the rate at which jobs come."""
+"""The cost of a job with everything that AWS bills for it, by the rate of jobs."""

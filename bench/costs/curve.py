@@ -42,7 +42,7 @@ PARTS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """What is billed by the month whatever the load: an idle month, and the part of it that grows with the shards.
+    """The monthly bill that is independent of load: an idle month, and the part of it that grows with the shards.
 
     `platform_lines`: whether Lambda writes lines of its own about each invocation.
     """
@@ -106,7 +106,7 @@ def _standing(per_second: float, shape: Shape, standing: Standing) -> float:
 
 
 def _station(used: Usage, tariff: prices.Tariff, standing: Standing) -> float:
-    """What a station uses besides the tables: messages, invocations, and the lines that are logged."""
+    """A station's use besides the tables: messages, invocations, and logged lines."""
     lines = standing.platform_lines * used.lambda_invocations * LAMBDA_LOG_BYTES
     logged = (used.log_bytes + lines) / _GB * prices.LOG_GB * _MILLION
     return used.sqs_requests * tariff.sqs_request + used.lambda_invocations * prices.LAMBDA_REQUEST + logged

@@ -106,7 +106,7 @@ class _Scene:
 
 
 class Paths:
-    """Meters paths, each scene in an account of its own. What a rate does not change is metered once."""
+    """Meters paths, each scene in an account of its own. Values that do not depend on the rate are metered once."""
 
     def __init__(self, running: Emulator, first_account: int = 1) -> None:
         self._running = running

@@ -42,7 +42,7 @@ def report(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def usual(result: Mapping[str, Any]) -> str:
-    """What people run, beside EventBridge Scheduler."""
+    """Usual loads, beside EventBridge Scheduler."""
     other = OTHERS[0]
     heads = [USUAL_HEAD, "jobs/s", "million a month", *(f"{_size(size)} each" for size in SIZES), other.name]
     rows = [

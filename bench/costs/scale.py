@@ -1,4 +1,4 @@
-"""What a rate asks of AWS beside what an account gets by default, and what a day of it costs. Pure arithmetic.
+"""The needs of a rate beside an account's defaults, and the cost of a day. Pure arithmetic.
 
     python -m bench.costs.scale
 
@@ -41,7 +41,7 @@ _SOURCES = "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.ht
 
 @dataclass(frozen=True, kw_only=True)
 class Need:
-    """What each job a second needs of something, and how much of it an account or a deployment has by default."""
+    """The need of a resource for each job a second, and the default amount in an account or a deployment."""
 
     name: str
     per_job: float

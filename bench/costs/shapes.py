@@ -1,7 +1,7 @@
-"""What the model says about jobs at a rate: the batches of deliverers, and the time of deliverers and pollers.
+"""The model's figures for jobs at a rate: the batches of deliverers, and the time of deliverers and pollers.
 
-Clockwork's own code decides in the model (delays, pages, portions, the sharing of pollers), and a Lambda's memory is
-that of `infra/memory.py`: whoever changes them changes the curve.
+Clockwork's own code decides in the model (delays, pages, portions, the sharing of pollers), and a Lambda's memory comes
+from `infra/memory.py`. A change of either changes the curve.
 """
 
 from __future__ import annotations

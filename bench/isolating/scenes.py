@@ -46,7 +46,7 @@ SHARE, IN_A_BATCH = 1 - LEFT_FREE, 10
 
 @dataclass(frozen=True)
 class Seen:
-    """What was seen of some jobs: their latenesses (ms), and how many were lost or delivered more than once."""
+    """Figures of some jobs: their latenesses (ms), and the numbers of lost and duplicated ones."""
 
     lateness_ms: Sequence[int]
     lost: int = 0
@@ -65,7 +65,10 @@ class Seen:
 
 @dataclass(frozen=True)
 class Flooded:
-    """What was seen of the others beside a flood, and of the flood. `used`: of the capacity that the flood may use."""
+    """Figures of the others beside a flood, and of the flood.
+
+    `used`: the used share of the capacity that the flood may use.
+    """
 
     others: Seen
     flood: Seen
@@ -126,7 +129,7 @@ def capacity_used(begun: Sequence[Began], since: int, takes_ms: int, deliverers:
 
 
 def among_poison(poison: Poison | None, seed: int) -> Seen:
-    """What is seen of the others while the odd client's work is poison; None: without the odd client.
+    """Figures of the others while the odd client's work is poison; None: without the odd client.
 
     All jobs lie in one shard, so that those of all clients which are due together share sends and batches.
     """

@@ -37,7 +37,7 @@ MOST_BATCHES = 2_000
 
 
 def among_poison(running: Emulator, account: Credentials, poison: Poison, each: int = EACH) -> Seen:
-    """What is seen of the others' jobs while the odd client's work is poison; `each` client has so many jobs.
+    """Figures of the others' jobs while the odd client's work is poison; `each` client has so many jobs.
 
     It tells no lateness, since a call takes no virtual time.
     """

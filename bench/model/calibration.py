@@ -1,9 +1,10 @@
 """Calibrates the model: with the local stack's constants it must predict what was measured on the local stack.
 
-What is predicted was measured apart from what it is predicted with. The constants are those of `EMULATOR`; for a lone
-job the time from a due instant to an arrival comes from `bench.lateness`, and the times between the starts of a batch
-from `bench.model.starts`. It can fail: for each error there is a bound, and every constant is tried at three times its
-value and at a third of it. Unless each of these breaks a bound, too, the calibration is worth nothing, and fails.
+The predicted figures were measured apart from the constants of the prediction. The constants are those of `EMULATOR`.
+For a lone job the time from a due instant to an arrival comes from `bench.lateness`; the times between the starts of a
+batch come from `bench.model.starts`. It can fail: for each error there is a bound, and every constant is tried at three
+times its value and at a third of it. Unless each of these breaks a bound, too, the calibration is worth nothing, and
+fails.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from bench.model.starts import Starts
 from bench.model.world import Deployment
 from clockwork.settings import Settings
 
-#: The most by which a prediction may be off, as a share of what was measured. `p50`, `p90` and `p99` are those of a
-#: steady load; `lateCreates` the median of jobs that are due when they are created, so without a hold; `herd` the
-#: larger error of the median and the p90 of more batches than the event source takes at once; `calls` the largest of
-#: single calls, and of the CPU of a claim and of a release.
+#: The most by which a prediction may be off, as a share of the measured value. `p50`, `p90` and `p99` belong to a
+#: steady load. `lateCreates` is the median of jobs that are due at their create, so without a hold. `herd` is the
+#: larger error of the median and the p90 of more batches than the event source takes at once. `calls` is the largest
+#: error of single calls, and of the CPU of a claim and of a release.
 BOUNDS = {"p50": 0.3, "p90": 0.5, "p99": 1.0, "lateCreates": 0.3, "herd": 0.5, "calls": 0.5}
 FACTORS = (3.0, 1 / 3)
 #: The constants that were measured, and are tried.
@@ -41,7 +42,7 @@ MEASURED = (
     "record_ms_per_job",
     "poller_ms_per_job",
 )
-#: What the stack cannot show: nothing here is calibrated, and AWS's own figures or assumptions stand in the model.
+#: Constants that the stack cannot show. They are not calibrated: the model has AWS's own figures or assumptions.
 NOT_SHOWN = (
     "time between the starts of a batch: measured anew for each calibration, and small beside the rest",
     "invoke: asynchronous invocations of pollers hide behind the lookahead",
@@ -80,7 +81,7 @@ class Calibration:
         return not broken(self.errors) and all(self.sensitivity.values())
 
     def as_json(self) -> dict[str, Any]:
-        """What is printed."""
+        """The printed object."""
         rounded = {name: round(error, 3) for name, error in self.errors.items()}
         return {**rounded, "sensitivity": dict(self.sensitivity), "assumed": list(NOT_SHOWN)}
 
@@ -101,7 +102,10 @@ def calibrate(measured: Measured, starts: Starts) -> Calibration:
 
 
 def broken(errors: Mapping[str, float]) -> set[str]:
-    """The errors that are out of their bounds. One that is so in any case shows nothing of a single constant."""
+    """The errors that are out of their bounds.
+
+    An error that is always out of its bound shows nothing about a single constant.
+    """
     return {name for name, bound in BOUNDS.items() if errors[name] > bound}
 
 
@@ -159,7 +163,7 @@ def relative_error(predicted: float, measured: float) -> float:
 
 
 def measured_from(kept: Mapping[str, Any], cpu_us: Mapping[str, float]) -> Measured:
-    """What `bench.lateness` and `bench.cpu` have kept."""
+    """The kept results of `bench.lateness` and `bench.cpu`."""
     calls = {
         **kept["probesMs"],
         "record_ms_per_job": cpu_us["deliver"] / 2 / 1_000,

@@ -58,7 +58,7 @@ class Creates:
     def _request(self, jobs: int, due: tuple[int, int]) -> None:
         """Create the jobs of one request: all go to one random shard, and jobs of one minute share rows.
 
-        What the account's API does not take is sent again, under the same due instants.
+        Requests that the account's API refuses are sent again, under the same due instants.
         """
         world = self._world
         if not self._gateway.take_all(1, world.events.now):

@@ -64,7 +64,7 @@ class Limits:
         return min(1.0, memory_gb * 1_024 / self.core_mb)
 
 
-#: What the work of a job takes on a core of the machine that measured it last, us (`bench.cpu`).
+#: The CPU of a job's work on a core of the machine that measured it last, us (`bench.cpu`).
 _CPU_US = {name: cost["ours"] for name, cost in kept("cpu").items()}
 
 

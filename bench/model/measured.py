@@ -79,7 +79,7 @@ def _delay_error(figures: Mapping[str, Any]) -> Spread | None:
 
 
 def _messages(figures: Mapping[str, Any]) -> int | None:
-    """Of the invocations that had a herd in hand, where more messages waited than one could take."""
+    """Messages of the invocations that carried a herd, where more messages waited than one could take."""
     counts = {int(size): int(count) for size, count in figures["messagesPerInvocationOfHerd"].items()}
     invocations = sum(counts.values())
     if not invocations:

@@ -17,7 +17,7 @@ Later = Callable[[float, Callable[[], None]], None]
 
 
 class Pool:
-    """What a visit has read and not sent, and how it sends it. `waits` is that of its invocation."""
+    """The read and unsent releases of a visit, and the way of their sends. `waits` is its invocation's."""
 
     def __init__(self, world: World, send: SendRow, later: Later, waits: Waits) -> None:
         settings = world.settings

@@ -1,15 +1,15 @@
 """Clockwork beside what one would pick instead: the same jobs, the same receiver, one machine, one run.
 
 Each round gives every system its turn alone: creates, a steady rate, a herd on one second. Then all are killed with
-SIGKILL, with their stores and also (where those are processes of their own) without, while some jobs are in the middle
-and others wait; they are started again at once. Everything is counted at the receiver.
+SIGKILL while some jobs run and others wait, and are started again at once. The kill takes their stores along, and,
+where stores are processes of their own, is repeated without them. Everything is counted at the receiver.
 
     python -m bench.rivals [--json] [--docs] [--only SYSTEM ...] [--rounds N] [--herd N] [--pending N] [--watch S]
 
-Systems are installed into .venv-rivals of this project, at pinned versions. What cannot be installed is printed as not
-to be had. All servers listen on 127.0.0.1 and end with this process. Linux only: it reads /proc. The tables go to
-standard error, with --docs also into docs/performance.md; the last line of standard output is one JSON object. About
-half an hour; `--rounds 1 --pending 2000` takes ten minutes.
+Systems are installed into .venv-rivals of this project, at pinned versions. A system that cannot be installed is
+printed as not to be had. All servers listen on 127.0.0.1 and end with this process. Linux only: it reads /proc. The
+tables go to standard error, with --docs also into docs/performance.md; the last line of standard output is one JSON
+object. About half an hour; `--rounds 1 --pending 2000` takes ten minutes.
 """
 
 from __future__ import annotations

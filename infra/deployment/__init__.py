@@ -1,1 +1,1 @@
-"""What a deployment is asked to be: `deployment.json`, single options given with `-c`, and the check of both."""
+"""The wanted deployment: `deployment.json`, single options given with `-c`, and the check of both."""

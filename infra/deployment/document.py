@@ -1,4 +1,4 @@
-"""Reads `deployment.json`: what each environment is deployed with."""
+"""Reads `deployment.json`: the options of each environment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAME = "deployment.json"
 
 
 class InvalidDeployment(Exception):
-    """What is asked for cannot be deployed; the message lists every fault, a line each."""
+    """The options cannot be deployed. The message lists every fault, a line each."""
 
     def __init__(self, faults: Sequence[str]) -> None:
         super().__init__("\n".join([f"Nothing was deployed. {NAME} or -c options have faults:", *faults]))
@@ -21,7 +21,7 @@ class InvalidDeployment(Exception):
 
 
 def options_of(path: Path, environment: str) -> Mapping[str, Any]:
-    """The options of an environment: its own, and those of `common` that it does not replace.
+    """The options of an environment: its own, and the options of `common` that it does not replace.
 
     `environment` may be empty if there is only one. Raises InvalidDeployment.
     """

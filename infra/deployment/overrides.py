@@ -1,4 +1,4 @@
-"""Single options that the CDK context gives (`-c name=value`): for one deployment, in place of those of the file.
+"""Single options that the CDK context gives (`-c name=value`): for one deployment, in place of the file's options.
 
 A value is text as the command line has it, or JSON as in cdk.json. Text is read by the type that the schema gives to
 the option: a list has commas between its entries or is JSON, an object is JSON. Empty text stands for the option's
@@ -19,7 +19,7 @@ from infra.deployment.schema import OPTIONS, default_of, faults_of_options
 
 #: Names in the context that are Clockwork's and no options of a deployment.
 OTHERS = ("stage", "environment", "keep")
-#: So like an option is a name that is meant to be one. Others in the context belong to the CDK.
+#: The likeness to an option's name from which a name counts as a misspelt option. Other names belong to the CDK.
 _LIKENESS = 0.8
 
 

@@ -1,4 +1,4 @@
-"""The rules between the fields of the option `kafka`; the schema has those of each field."""
+"""The rules between the fields of the option `kafka`. The schema has the rules of each field."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LEAST_SUBNETS = 2
 
 
 def faults_of_cluster(given: Mapping[str, Any], secret_prefix: str) -> Iterator[str]:
-    """What is wrong with a cluster whose fields are good, each for itself. Secrets lie below the prefix."""
+    """The faults of a cluster whose single fields are good. Names of secrets begin with the prefix."""
     yield from _faults_of_new(given) if "create" in given else _faults_of_existing(given, secret_prefix)
 
 

@@ -1,4 +1,4 @@
-"""What the API logs about a request, if it logs any. The file needs no CDK, so that benches can use it."""
+"""The API's log line of a request, if the option asks for it. The file needs no CDK, so that benches can use it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The CloudWatch alarms, for states that must wake a person.
 
-Every alarm says in its description what it means and where to look first.
+Every alarm has its meaning, and the first place to look, in its description.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ IN_FLIGHT = 80_000
 ORDERED_BACKLOG = 60_000
 #: Early enough for a person to resume a client before its ordered jobs end DEAD (`Settings.ordered_wait_seconds`).
 ORDERED_AGE_DAYS = 10
-#: A fleet may be away for a night. What waits for longer waits for workers that do not come.
+#: A fleet may be away for a night. If jobs wait for longer, their workers do not come.
 TICKET_AGE_SECONDS = 86_400
 API_FAULTS = 5
 
@@ -118,7 +118,7 @@ class Alarms(Construct):
         self._alarm("SettingRefused", refused, above=0, means=means)
 
     def _watch_heartbeats(self, functions: Functions) -> None:
-        """Silence of what runs by the clock. AWS counts invocations and failures of its own accord, and for nothing."""
+        """Silence of the Lambdas that run by the clock. AWS counts invocations and failures free of charge."""
         for beats, function in (
             ("Ticks", functions.ticker),
             ("Polls", functions.poller),

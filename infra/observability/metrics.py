@@ -7,7 +7,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 
 from clockwork.settings import Settings
 
-#: Metric -> the statistic that tells most about it over a minute.
+#: Metric -> its most useful statistic over a minute.
 STATISTICS = {
     "Accepted": "Sum",
     "CancelledByMessage": "Sum",

@@ -60,7 +60,7 @@ def handler(folder: str) -> Path:
 
 
 def _compiler(architecture: str | None) -> Compiler | None:
-    """What compiles: byte code is the same for all architectures."""
+    """The compiler: byte code is the same for all architectures."""
     return account_compiler() if architecture else local_compiler()
 
 

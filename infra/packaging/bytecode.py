@@ -1,6 +1,6 @@
 """Byte code for layers, compiled by an interpreter of the Lambdas' own version: no other can read it.
 
-Without it each cold start compiles what it imports, since Lambda's /opt cannot be written to.
+Without byte code each cold start compiles its imports, since Lambda's /opt cannot be written to.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ PROGRAM = Path(__file__).with_name("compile.mjs")
 
 @dataclass(frozen=True)
 class Compiler:
-    """Compiles every module of a folder. `version` makes a difference to what it writes.
+    """Compiles every module of a folder. The output depends on `version`.
 
     Python uses the byte code without a look at the source (unchecked hash): an unpacked archive does not keep the time
-    stamps that Python would compare otherwise. Paths in it begin with /opt, where Lambda unpacks layers, so that the
-    byte code is the same on whatever machine it was made. A file that is no Python of this version is left as it is, as
-    Python leaves it until it is imported.
+    stamps that Python would compare otherwise. Paths in the byte code begin with /opt, where Lambda unpacks layers, so
+    that every machine makes the same byte code. A file that is no Python of this version is left out, as Python does
+    until the file is imported.
     """
 
     version: str

@@ -12,7 +12,7 @@ from pathlib import Path
 from infra import ROOT
 
 BUILD = ROOT / "build"
-#: How many folders of a kind stay: those of this working copy, and a few of its past.
+#: The number of folders of a kind that stay: those of this working copy, and a few earlier ones.
 KEPT = 4
 
 

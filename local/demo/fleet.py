@@ -32,13 +32,14 @@ class FleetScene:
     def __init__(self, server: Server, screen: Screen) -> None:
         self._server = server
         self._screen = screen
-        #: What did not go as it must, in words.
+        #: The faults of the demonstration, in words.
         self.faults: list[str] = []
-        #: What was shown: the jobs of the pool, those that went on elsewhere, and those that were cancelled at work.
+        #: The numbers shown: jobs of the pool, jobs that went on elsewhere, and jobs that were cancelled while they
+        #: ran.
         self.shown = Counter[str]()
 
     def play(self) -> None:
-        """Play it; whatever goes wrong is among the faults."""
+        """Play this part. Any error becomes a fault."""
         api = self._server.api()
         try:
             with tempfile.TemporaryDirectory() as folder, self._screen.step("A pool: one of two workers is killed"):

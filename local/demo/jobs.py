@@ -1,4 +1,4 @@
-"""What the demonstration's workers do: a process of `clockwork_client.worker`, which writes what it does to a file.
+"""The demonstration's workers: a process of `clockwork_client.worker`, which logs its work to a file.
 
 python -m local.demo.jobs FILE
 """
@@ -17,7 +17,7 @@ from clockwork_client.worker import Context, Pool, Worker
 from clockwork_client.worker.signals import run_until_signalled
 from local.dev.server import POOL
 
-#: So many invoices are made, one after the other, with a checkpoint behind each.
+#: The number of invoices, made one after the other, with a checkpoint behind each.
 INVOICES = 60
 _SECONDS_EACH = 0.25
 

@@ -21,7 +21,7 @@ _PATIENCE = 60.0
 
 
 class Printer(Receiver):
-    """Accepts what is signed with our secret, and keeps the token of each attempt that it has accepted."""
+    """Accepts requests that are signed with our secret, and keeps the token of each accepted attempt."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,13 +43,13 @@ class LongWorkScene:
     def __init__(self, server: Server, screen: Screen) -> None:
         self._server = server
         self._screen = screen
-        #: What did not go as it must, in words.
+        #: The faults of the demonstration, in words.
         self.faults: list[str] = []
-        #: What was shown: the jobs, and those that their receivers completed.
+        #: The numbers shown: the jobs, and the jobs that their receivers completed.
         self.shown = Counter[str]()
 
     def play(self) -> None:
-        """Play it; whatever goes wrong is among the faults."""
+        """Play this part. Any error becomes a fault."""
         api = self._server.api()
         try:
             with Printer() as printer, self._screen.step("A webhook answers 202, and completes its job later"):

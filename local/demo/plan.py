@@ -50,7 +50,7 @@ FAILURES = 2
 
 
 def plan(rng: random.Random) -> list[PlannedJob]:
-    """All jobs in the order of their creation: the kinds mixed, those of LATER last."""
+    """All jobs in the order of their creation: the kinds mixed, the kinds of LATER last."""
     near = [kind for kind in (Kind.SOON, Kind.FLAKY, Kind.CHANGED_MIND) for _ in range(COUNTS[kind])]
     rng.shuffle(near)
     kinds = near + [Kind.LATER] * COUNTS[Kind.LATER]

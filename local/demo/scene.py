@@ -1,4 +1,4 @@
-"""What the demonstration needs besides the server: a receiver and a queue, and what arrives there."""
+"""The demonstration's receiver and queue, and the deliveries that arrive there."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from local.demo.screen import Screen
 from local.demo.summary import CreatedJob, Followed, Row, Summary, follow, next_due_in_ms, rows, summarize
 from local.dev.faults import ServerFailed
 
-#: Creates are spread out, as those of many users are; this machine also runs the deliverers.
+#: Creates are spread out, like the creates of many users; this machine also runs the deliverers.
 CREATES_PER_SECOND = 20
 #: The ten jobs of a wave are in flight at once, so they need ten deliverers. Waves are repeated until all jobs of one
 #: are on time, but only so often.

@@ -13,7 +13,7 @@ from local.receiver import Answer, Post, Receiver
 
 STEADY_PATH = "/hook"
 FLAKY_PATH = "/flaky"
-#: Standard Webhooks asks receivers to refuse what is older, or newer, than a few minutes.
+#: Standard Webhooks asks receivers to refuse webhooks that are a few minutes too old or too new.
 TOLERANCE_SECONDS = 300
 
 
@@ -34,7 +34,7 @@ def fault_of(headers: Mapping[str, str], body: bytes, key: bytes, now: float) ->
 
 
 def status_for(path: str, fault: str | None, earlier: int) -> int:
-    """The answer to a delivery that had `earlier` attempts before: 401 to what is not genuine, 503 to fail, or 200."""
+    """The status for a delivery after `earlier` attempts. 401: not genuine; 503: a failure; 200: accepted."""
     if fault is not None:
         return 401
     return 503 if path == FLAKY_PATH and earlier < FAILURES else 200

@@ -78,7 +78,7 @@ def _inbox(ready: Server, screen: Screen) -> Iterator[str]:
 
 
 def play_tour(screen: Screen, ready: Server) -> None:
-    """Play the tour. One that fails says why, and the server stays up."""
+    """Play the tour. A tour that fails prints the reason, and the server stays up."""
     try:
         play(screen, ready)
     except FAULTS as error:

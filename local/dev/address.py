@@ -1,4 +1,4 @@
-"""Takes the fixed address, or finds out who has it."""
+"""Takes the fixed address, or finds the owner of that address."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from local.dev.faults import ServerFailed
 PORT = 4780
 #: The receiver of first tries listens so many ports further on.
 INBOX_OFFSET = 10
-#: So long a server that is busy may take to say whose it is. Where nobody listens, the answer comes at once.
+#: The time that a busy server may take to name its checkout. Without a server the refusal comes at once.
 ANSWER_SECONDS = 10
 
 

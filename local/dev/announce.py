@@ -1,4 +1,4 @@
-"""What the server prints once it is up: the address, the keys, and a first job to paste."""
+"""The server's output once it is up: the address, the keys, and a first job to paste."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may end the server or keep it from starting: signals, and errors that are told in words."""
+"""Events that end the server or prevent its start: signals, and errors with a message for the user."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ServerFailed(Exception):
     """The server cannot start, or the demonstration cannot go on; the message says why."""
 
 
-#: What may go wrong while the server starts, or the demonstration is played.
+#: The errors that may occur while the server starts, or the demonstration is played.
 FAULTS = (
     ServerFailed,
     DeployFailed,
@@ -43,9 +43,9 @@ class Ended(BaseException):
 
 
 def raise_on_signals(say: Callable[[str], None], waits_for: str) -> None:
-    """From now on the first signal raises Ended in the main thread, after telling what the end waits for.
+    """From now on the first signal raises Ended in the main thread, after a line about the end's wait.
 
-    Further signals do not disturb the cleaning up.
+    Further signals do not interrupt the cleanup.
     """
 
     def end(number: int, _: FrameType | None) -> NoReturn:

@@ -1,4 +1,4 @@
-"""The files of a running server, in `.clockwork/`: what a shell sources, and what the other commands read."""
+"""The files of a running server, in `.clockwork/`: one for shells, and one for the other commands."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def check_alone(folder: Path) -> None:
 
 @contextmanager
 def written(folder: Path, server: Server, inbox_url: str, state: Path | None) -> Iterator[None]:
-    """Write the files, for this user alone. What a shell sources stays at the end: the next server has it alike."""
+    """Write the files, for this user alone. The shell's file stays at the end, since the next server has the same."""
     _write(folder / "bin" / "clockwork", f"#!/bin/sh\nexec {shlex.quote(sys.executable)} -c '{_CLI}' \"$@\"\n", 0o700)
     _write(folder / ENVIRONMENT, environment(folder, server.url, inbox_url))
     suffix = "Function"

@@ -16,7 +16,7 @@ LONGEST_SHOWN = 200
 
 
 class Inbox(Receiver):
-    """Prints what arrives by `say`. It answers 200, or NNN at the path /status/NNN."""
+    """Prints requests by `say`. Answers 200, or NNN at the path /status/NNN."""
 
     def __init__(self, port: int, say: Callable[[str], None]) -> None:
         super().__init__(port)

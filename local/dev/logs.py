@@ -24,7 +24,7 @@ _FRAME = ("START RequestId:", "END RequestId:", "REPORT RequestId:")
 
 
 class Follower:
-    """Reads what is new in the logs of all functions, from an instant on (epoch ms)."""
+    """Reads new lines in the logs of all functions, from an instant on (epoch ms)."""
 
     def __init__(self, facts: files.Facts, since: int) -> None:
         self._logs = facts.client("logs")
@@ -55,7 +55,7 @@ class Follower:
 
 
 def follow(facts: files.Facts, say: Callable[[str], None], *, once: bool) -> None:
-    """Print the lines of the last ten minutes, then what comes, until the server ends."""
+    """Print the lines of the last ten minutes, and then new lines until the server ends."""
     follower = Follower(facts, int((time.time() - RECENT_SECONDS) * 1000))
     while True:
         for line in follower.new_lines():

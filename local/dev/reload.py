@@ -2,8 +2,9 @@
 
     python -m local.dev.reload
 
-All code of the Lambdas lies in the core layer: a new version of it is published, every function takes it, and the alias
-of each moves to a version of the function that has it. An event that is in hand ends on the old code, as on AWS.
+All code of the Lambdas lies in the core layer. The command publishes a new version of the layer, gives it to every
+function, and moves each alias to a function version with the new layer. A running event ends on the old code, as on
+AWS.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from clockwork.settings import LIVE
 from infra.packaging.bundle import core
 from local import deployer
 
-#: Tells, in the folder of a kept state, that the functions have other code than their deployment gave them.
+#: A mark in the folder of a kept state: the functions have other code than their deployment gave them.
 MARK = "reloaded"
 _CORE = "LayersCore"
 

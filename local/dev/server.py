@@ -25,7 +25,7 @@ QUEUE_ARN = f"arn:aws:sqs:{REGION}:{ACCOUNT}:{QUEUE}"
 #: The pool for which the user `demo` may work, and to which the client `demo` may send jobs: any of these handlers.
 POOL = "demo"
 HANDLERS = ["work", "generate_invoices", "resize_images", "train_model"]
-#: What webhooks of the client `demo` may reach in plain HTTP: every port of this machine.
+#: The private targets of the client `demo`, in plain HTTP: every port of this machine.
 LOOPBACK = ["127.0.0.1:*", "localhost:*", "[::1]:*"]
 
 
@@ -39,7 +39,7 @@ class Server:
     demo: Credentials
 
     def api(self) -> SignedApi:
-        """The API as the client `demo` calls it; whoever asks closes it."""
+        """The API as the client `demo` calls it. The caller closes it."""
         return SignedApi(self.url, self.demo)
 
 
@@ -84,7 +84,7 @@ def own(state: Path) -> Iterator[None]:
 
 
 def _set_up_client(stack: LocalStack) -> Credentials:
-    """Create the client `demo` and its user, who may call the API and nothing else; what is there already stays.
+    """Create the client `demo` and its user, with the right to call the API alone. An existing client or user stays.
 
     Returns the user's credentials. Raises ServerFailed if the API refuses the client.
     """

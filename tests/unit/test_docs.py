@@ -120,7 +120,7 @@ KINDS_OF_CHANGES = ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Secur
 def test_the_changelog_keeps_its_form() -> None:
     text = text_of(ROOT / "CHANGELOG.md")
     _, *versions = re.split(r"^## ", text, flags=re.MULTILINE)
-    assert len(versions) >= 2
+    assert len(versions) >= 1
     for version in versions:
         kinds = re.findall(r"^### (.+)$", version, re.MULTILINE)
         assert kinds == [kind for kind in KINDS_OF_CHANGES if kind in kinds]

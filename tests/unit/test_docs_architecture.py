@@ -26,8 +26,12 @@ QUESTIONS = (
     "A client is paused",
     "A named job is changed",
     "A shard lost its poller",
+    "A worker dies",
+    "A zone's rules change",
+    "A cap is lowered",
+    "A stored item cannot be read",
 )
-#: The answer of a page stands within this many lines below its title.
+#: The answer stands within this many lines below the title of its page, or of its section.
 LINES_OF_AN_ANSWER = 10
 #: How every mechanism's page begins, after its answer.
 OPENING = ("Who", "When", "Reads and writes", "Promise", "When it fails")
@@ -60,17 +64,33 @@ def defined_in(file: str) -> set[str]:
 
 
 def answers() -> dict[str, tuple[str, list[tuple[str, str]]]]:
-    """By question of the table at the head of the index: the page, and the code (file, name) that answers it."""
+    """By question of the table at the head of the index: the place, and the code (file, name) that answers it.
+
+    A place is a page, or a page, `#` and a section. Pages elsewhere, as CONTRIBUTING.md, are left out.
+    """
     rows = {}
     for line in text_of(ARCHITECTURE / "README.md").splitlines()[1:]:
         if line.startswith("|"):
             question, page, code = (cell.strip() for cell in line.strip("|").split("|"))
-            linked = re.fullmatch(r"\[([\w-]+\.md)\]\(\1\)", page)
+            linked = re.fullmatch(r"\[([\w-]+\.md)\]\((\1(?:#[\w-]+)?)\)", page)
             if linked is not None:
-                rows[question] = (linked[1], _NAMED.findall(code))
+                rows[question] = (linked[2], _NAMED.findall(code))
         elif rows:
             break
     return rows
+
+
+def top_of(place: str) -> str:
+    """The first lines of a page, or of the section that a place names behind `#`. Empty without such a section."""
+    page, _, section = place.partition("#")
+    lines = text_of(ARCHITECTURE / page).splitlines()
+    titles = [number for number, line in enumerate(lines) if _slug(line) == section] if section else [0]
+    return "\n".join(lines[titles[0] + 1 : titles[0] + 1 + LINES_OF_AN_ANSWER]) if titles else ""
+
+
+def _slug(line: str) -> str:
+    """The anchor of a heading; empty for another line."""
+    return re.sub(r"[^\w\- ]", "", line.lstrip("# ")).lower().replace(" ", "-") if line.startswith("## ") else ""
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
@@ -115,9 +135,9 @@ def test_the_index_begins_with_the_questions() -> None:
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_question_is_answered_at_the_top_of_its_page(question: str) -> None:
-    page, code = answers()[question]
+    place, code = answers()[question]
     assert code != []
-    top = "\n".join(text_of(ARCHITECTURE / page).splitlines()[1 : 1 + LINES_OF_AN_ANSWER])
+    top = top_of(place)
     assert f"**{question}:**" in top
     assert [one for one in code if one not in _NAMED.findall(top)] == []
 
@@ -129,8 +149,15 @@ def test_log_actions_are_those_of_the_code(path: Path) -> None:
     assert [action for action in re.findall(r"\baction `(\w+)`", text_of(path)) if action not in written] == []
 
 
-def test_no_page_answers_two_questions() -> None:
-    assert len({page for page, _ in answers().values()}) == len(QUESTIONS)
+def test_no_place_answers_two_questions() -> None:
+    assert len({place for place, _ in answers().values()}) == len(QUESTIONS)
+
+
+def test_the_index_tells_where_code_is_added() -> None:
+    assert "| Where is code added | [CONTRIBUTING.md](../../CONTRIBUTING.md#where-code-goes) |" in text_of(
+        ARCHITECTURE / "README.md"
+    )
+    assert "\n## Where code goes\n" in text_of(ROOT / "CONTRIBUTING.md")
 
 
 def test_the_index_leads_to_every_page() -> None:
@@ -142,30 +169,6 @@ def test_the_glossary_has_every_term_once_and_in_order() -> None:
     terms = [term.lower() for term in re.findall(r"^\| \*\*(.+?)\*\* \|", text_of(ARCHITECTURE / "glossary.md"), re.M)]
     assert len(terms) > 50
     assert terms == sorted(set(terms))
-
-
-def test_decisions_are_numbered_have_a_status_and_stand_in_the_index() -> None:
-    index, _, entries = text_of(ROOT / "docs/decisions.md").partition("\n## The decisions\n")
-    found = re.findall(r"^### D(\d+)\. .+\n\n(Accepted|Superseded by D\d+), \d{4}-\d\d-\d\d\.\n", entries, re.M)
-    numbers = [int(number) for number, _ in found]
-    assert len(numbers) >= 100
-    assert numbers == list(range(1, entries.count("\n### ") + 1))
-    assert sorted(int(number) for number in re.findall(r"^- \[D(\d+)\]\(#d\1-", index, re.M)) == numbers
-
-
-def superseded(page: str) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
-    """The pairs (old decision, new one) of a page of decisions: as statuses have them, and as the new ones do."""
-    entries = [(int(one[0]), one[1]) for one in re.findall(r"^### D(\d+)\. (.*?)(?=^### |\Z)", page, re.M | re.S)]
-    told = {(number, int(new)) for number, text in entries for new in re.findall(r"^Superseded by D(\d+)", text, re.M)}
-    lines = [(number, line) for number, text in entries for line in re.findall(r"^- Supersedes: (.+)\.$", text, re.M)]
-    return told, {(int(old), number) for number, line in lines for old in re.findall(r"D(\d+)", line)}
-
-
-def test_what_a_decision_supersedes_has_that_status_and_nothing_else_has() -> None:
-    by_status, by_successor = superseded(text_of(ROOT / "docs/decisions.md"))
-    assert len(by_status) >= 6
-    assert by_status == by_successor
-    assert [pair for pair in by_status if pair[0] >= pair[1]] == []
 
 
 #: What the pages of the architecture stress without making a term of it.
@@ -193,9 +196,9 @@ def test_what_a_page_sets_in_italics_is_a_term_of_the_glossary(path: Path) -> No
 
 
 def test_what_is_looked_for_would_be_found() -> None:
-    page = "### D1. A\n\nSuperseded by D3, 2026.\n\n### D3. B\n\nAccepted, 2026.\n\n- Supersedes: D1, D2.\n"
-    assert superseded(page) == ({(1, 3)}, {(1, 3), (2, 3)})
     assert "cancel_job" in defined_in("flows/requests/cancel.py")
     assert "ClientApi.pause_client" in defined_in("edge/operations/clients.py")
     assert defined_in("flows/requests/no_such_file.py") == set()
+    assert top_of("named-jobs.md#no-such-section") == ""
+    assert top_of("named-jobs.md#new-rules-of-a-time-zone").startswith("\n**A zone's rules change:**")
     assert GIVEN_UP.findall("parked work is let go; the valve; it settles") == ["let go", "valve", "settles"]

@@ -1,1 +1,1 @@
-"""What the systems are judged by: their jobs, what came of these at the receiver, and the report. Pure functions."""
+"""The judgement of the systems: their jobs, the runs of these at the receiver, and the report. Pure functions."""

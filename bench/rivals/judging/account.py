@@ -1,7 +1,7 @@
-"""What came of some jobs, counted at the receiver. Pure.
+"""The runs of some jobs, counted at the receiver. Pure.
 
-A *run* of a job is one request that came for it. It is complete if its sender was alive when it was answered. So a run
-that a kill cut off is none: its job has to come again, and is lost if it does not.
+A *run* of a job is one request that came for it. It is complete if its sender was alive when it was answered. A run
+that a kill cut off therefore does not count: its job has to run again, or is lost.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ class Punctuality:
 
 @dataclass(frozen=True, kw_only=True)
 class Survival:
-    """What a kill did to jobs. `longest_wait_seconds`: of those that came, from the kill or their due instant on."""
+    """The effects of a kill on jobs.
+
+    `longest_wait_seconds`: the longest wait of a job that ran, from the kill or its due instant on.
+    """
 
     jobs: int
     lost: int
@@ -56,7 +59,7 @@ def punctuality(due_at: Mapping[int, int], runs: Runs) -> Punctuality:
 
 
 def survival(due_at: Mapping[int, int], runs: Runs, killed_at: float) -> Survival:
-    """What a kill at `killed_at` (ms) did to the jobs whose due instants (ms) are given by number."""
+    """The effects of a kill at `killed_at` (ms) on the jobs whose due instants (ms) are given by number."""
     complete = {number: [run for run in runs.get(number, ()) if is_complete(run, killed_at)] for number in due_at}
     waits = [
         (min(run.began_at for run in some) - max(due_at[number], killed_at)) / 1_000

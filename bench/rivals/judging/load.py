@@ -20,7 +20,7 @@ class Job(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """What a run of the benchmark consists of."""
+    """The load of a run of the benchmark."""
 
     rounds: int = 3
     #: From the first create to the first job: the same for all.

@@ -22,7 +22,7 @@ EVERYTHING, WORKERS = "store and worker", "workers alone"
 
 @dataclass(kw_only=True)
 class Result:
-    """What was measured of one system; why it is not to be had, if so; and the faults that ended turns of it."""
+    """The measurements of one system, the faults that ended its turns, and, if it is not to be had, the reason."""
 
     said: str
     note: str = ""
@@ -34,7 +34,7 @@ class Result:
 
 
 def as_json(results: Mapping[str, Result]) -> dict[str, Any]:
-    """The object that is printed. What was not measured is null; a system without results says why."""
+    """The object that is printed. A missing measurement is null; a system without results has the reason."""
     return {name: _as_json(result) for name, result in results.items()}
 
 

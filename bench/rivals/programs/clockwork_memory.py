@@ -94,7 +94,7 @@ class SharedQueue(MemoryReleaseQueue):
 
 
 class Stack:
-    """What a deployment does, by threads: ticks and pollers, one deliverer for each environment, creates."""
+    """The work of a deployment, in threads: ticks and pollers, one deliverer for each environment, creates."""
 
     def __init__(self) -> None:
         self._clock = WallClock()

@@ -1,1 +1,1 @@
-"""What lets systems run: their folders, processes, receiver, turns and kills."""
+"""The runs of systems: their folders, processes, receiver, turns and kills."""

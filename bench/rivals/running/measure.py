@@ -1,7 +1,7 @@
-"""All turns of all systems: rounds in which each comes once, alone; then what may happen side by side.
+"""All turns of all systems: rounds in which each has one turn, alone; then turns side by side.
 
-That are the kills of each round, since waiting is most of them and what counts are jobs; and at last the memory of
-stores that hold many jobs, since it is the same however long it takes to fill them.
+The kills of each round go side by side, since they mostly wait and count jobs. The memory of stores with many jobs
+comes last, since it does not depend on the time of the filling.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Measurement:
         self._numbers = itertools.count(1)
 
     def run(self) -> None:
-        """Install everything, then measure. What goes wrong with one system is kept with its results."""
+        """Install everything, then measure. A fault of one system is kept with its results."""
         for kind in self._kinds:
             self._say(f"{kind.name}: installing, if need be")
             try:

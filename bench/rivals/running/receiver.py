@@ -30,7 +30,7 @@ class RunReceiver(Receiver):
     def runs(self, numbers: Iterable[int]) -> Runs:
         """By number of the job, the runs of these jobs so far; jobs without a run are left out.
 
-        Whoever waits asks often: that must not cost more, the longer the benchmark has been running.
+        A waiting turn asks often, so the cost must not grow with the time of the benchmark.
         """
         with self._lock:
             return {number: list(self._runs[number]) for number in numbers if number in self._runs}

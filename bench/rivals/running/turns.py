@@ -57,7 +57,7 @@ class Receiving(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """What one turn showed. `memory_bytes`: when the last job was done."""
+    """The results of one turn. `memory_bytes`: when the last job was done."""
 
     creates_per_second: float
     cpu_seconds_per_1000: float
@@ -68,7 +68,7 @@ class Turn:
 
 @dataclass(frozen=True, kw_only=True)
 class Killed:
-    """What a kill showed. `restart_seconds`: from the kill until everything had been started again."""
+    """The results of a kill. `restart_seconds`: from the kill until everything had been started again."""
 
     workers_alone: bool
     running: Survival

@@ -1,4 +1,4 @@
-"""What the benchmark asks of every system."""
+"""The interface of every system for the benchmark."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class System(ABC):
         return float(client.ask({"jobs": jobs, "together": together}, CREATE_SECONDS)["seconds"])
 
     def usage(self) -> Usage:
-        """What it uses now."""
+        """Its present use of CPU and memory."""
         kept = [root for role, root in self._roots.items() if role != CLIENT]
         return Usage(cpu_seconds(tree(self._roots.values())), memory_bytes(tree(kept)))
 

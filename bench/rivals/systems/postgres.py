@@ -55,7 +55,10 @@ def initialise(folder: Path) -> None:
 
 
 def command(folder: Path, port: int) -> list[str]:
-    """What runs it at a port of 127.0.0.1, with its defaults but for more connections: each commit is synced."""
+    """The command that runs it at a port of 127.0.0.1, with its defaults except for more connections.
+
+    Each commit is synced.
+    """
     settings = {"port": port, "listen_addresses": "127.0.0.1", "unix_socket_directories": "", "max_connections": 150}
     options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
     return [*_as_user(), str(programs() / "postgres"), "-D", str(folder / "data"), *options]

@@ -11,7 +11,7 @@ from bench.rivals.systems.base import CLIENT, STORE, WORKER, System
 
 
 class Served(System):
-    """What each of them says alone: the command of its store, and the program of its worker and client."""
+    """The parts that differ between these systems: the command of the store, and the program of worker and client."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

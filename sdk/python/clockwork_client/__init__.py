@@ -53,7 +53,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """A name of `public`: whoever imports only a part of this package, as the command does, pays for that part only."""
+    """A name of `public`.
+
+    A program that imports one part of this package, as the command does, loads that part only.
+    """
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from clockwork_client import public

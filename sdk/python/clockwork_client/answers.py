@@ -1,7 +1,7 @@
 """Objects of answers: frozen, typed, read once. `raw` keeps the object as it came, with fields this version lacks.
 
 A class lists its fields as annotations. The JSON name of a field is its name in camelCase. A field that may be absent
-is annotated `| None`. So a new field of the API is one new line.
+is annotated `| None`. A new field of the API is one new line.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Create many jobs in batches: few requests at once, a result for each job, and safe to start again.
 
-Batch n is sent under the Idempotency-Key `<key>-<n>`. Where a batch ends depends on the jobs alone. So whoever starts
-again with the same key and the same jobs within 24 hours creates nothing twice, wherever the first run ended.
+Batch n is sent under the Idempotency-Key `<key>-<n>`. The jobs alone decide where a batch ends. A second run with the
+same key and the same jobs, within 24 hours, therefore creates no job twice, wherever the first run ended.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from clockwork_client.errors import (
 )
 from clockwork_client.results import Job
 
-#: What the API takes in one request; the bytes with room for what stands around the jobs.
+#: The most jobs and bytes of one request. The bytes leave room for the text around the jobs.
 MOST_JOBS, MOST_BYTES = 500, 3_000_000 - 4096
 
 
 class Created(NamedTuple):
-    """What became of one job: `job`, or else `error`. `position` counts from 0 in the order given."""
+    """The result of one job: `job`, or else `error`. `position` counts from 0 in the order given."""
 
     position: int
     job: Job | None
@@ -60,7 +60,7 @@ class Batch(NamedTuple):
 
 
 class Bulk:
-    """The results of all jobs, in their order. Jobs are taken and sent while it is iterated over, not before."""
+    """The results of all jobs, in their order. The iteration takes and sends the jobs; nothing is sent before."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class Bulk:
 
 
 def batches(jobs: Iterable[Mapping[str, Any]]) -> Iterator[Batch]:
-    """The jobs in batches that one request can hold. A job that is too large for any is alone in one."""
+    """The jobs in batches that one request can hold. A job that is too large for any batch has a batch of its own."""
     number, first, size, chunk = 0, 0, 0, list[Mapping[str, Any]]()
     for job in jobs:
         bytes_of_job = len(json.dumps(job, ensure_ascii=False).encode())

@@ -1,9 +1,10 @@
-"""One call of the API: signed, repeated while that may help, and answered with the truth about what is certain.
+"""One call of the API: signed, repeated while a repeat may help, and answered with certainty or with NotCertain.
 
-How it fails. An answer is lost, is cut off, or is no JSON: the request may have been done, so it is sent again, with
-the same Idempotency-Key if it creates something. 429 and 5xx: again, after `Retry-After` if the API says so. All other
-refusals are final. At the deadline a request that may have been done ends as NotCertain, never as a refusal. A 409 that
-answers a repeat may have been caused by the first try itself, unless a key tells the two apart: it is NotCertain too.
+How a call fails. If an answer is lost, cut off or no JSON, the API may have carried the request out. The client then
+sends the request again, with the same Idempotency-Key if the request creates something. 429 and 5xx are repeated, after
+`Retry-After` if the API sends one. All other refusals are final. At the deadline a request that may have been carried
+out ends as NotCertain, never as a refusal. A 409 to a repeat may come from the first try itself, unless a key tells the
+two apart. Such a 409 is NotCertain, too.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 
 
 class Machine(NamedTuple):
-    """What the client asks the machine for: seconds of a clock, a pause, chance (0 to 1), and a new key."""
+    """The client's needs of the machine: seconds of a clock, a pause, a random number (0 to 1), and a new key."""
 
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
@@ -50,7 +51,7 @@ class Unanswered(NamedTuple):
 
 
 class Unsure(Exception):
-    """One try had an answer that settles nothing. `retry_after` is the wait that the API asked for (s), if it did."""
+    """One try had an answer without a result. `retry_after` is the wait (s) that the API asked for, if any."""
 
     may_be_done = True
 
@@ -82,7 +83,8 @@ class Caller:
         self._deadline = deadline
         self._agent = agent
         self.machine = machine
-        #: The call that was sent, may change something, and has no certain answer yet: who interrupts it does not know.
+        #: The call that was sent, may change something, and has no certain answer yet. An interrupt leaves its result
+        #: unknown.
         self.unanswered: Unanswered | None = None
 
     def call(
@@ -147,7 +149,7 @@ class Caller:
         return _read(self._transport(Request(method, url, signed, content, timeout)))
 
     def _backoff(self, tries: int) -> float:
-        """Twice as long with each try, of which a random part: callers that failed together do not come together."""
+        """A pause that doubles with each try, times a random number: callers that failed together return apart."""
         return min(_LONGEST_WAIT, _FIRST_WAIT * 2.0 ** min(tries, 16)) * (0.5 + self.machine.chance() / 2)
 
 
@@ -189,7 +191,7 @@ def _query(query: Mapping[str, object] | None) -> str:
 
 
 def _read(response: Response) -> Any:
-    """The JSON of a 2xx. Raises Refused, or Unsure for an answer that settles nothing."""
+    """The JSON of a 2xx. Raises Refused, or Unsure for an answer without a result."""
     status = response.status
     if 200 <= status < 300:
         try:

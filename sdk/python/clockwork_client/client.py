@@ -64,7 +64,7 @@ class Clockwork:
 
     @property
     def unanswered(self) -> Unanswered | None:
-        """The last call that changes something, if it was sent and interrupted: nobody knows whether it was done."""
+        """The last call that changes something, if it was sent and interrupted. Its result is unknown."""
         return self._caller.unanswered
 
     def __enter__(self) -> Clockwork:
@@ -89,8 +89,8 @@ class Clockwork:
     ) -> Job:
         """Create a job: `cw.schedule(http("https://example.com/hook"), {"order": 17}, in_=300)`.
 
-        A repeat after a lost answer creates it once only, for 24 hours. The key of that is made here unless given. A
-        caller that may itself die and start again gives its own, for example the number of the order.
+        A repeat after a lost answer creates no second job, for 24 hours. This method makes the key for that, unless it
+        is given. A caller that may die and start again gives its own key, for example the number of the order.
         """
         body = requests.job(target, payload, **options)
         if client_id:
@@ -100,7 +100,7 @@ class Clockwork:
     def create(
         self, job: Mapping[str, Any], *, idempotency_key: str | None = None, deadline: float | None = None
     ) -> Job:
-        """Create a job that `job(...)` made, perhaps long ago and elsewhere; its own `clientId`, if any, counts."""
+        """Create a job that `job(...)` made, perhaps long ago and elsewhere. Its own `clientId`, if any, counts."""
         body = dict(job)
         if self.client_id is not None:
             body.setdefault("clientId", self.client_id)
@@ -116,11 +116,11 @@ class Clockwork:
         deadline: float = 300.0,
         client_id: str | None = None,
     ) -> Bulk:
-        """Create many jobs, each made by `job(...)`: iterate over the results, which come in the order of the jobs.
+        """Create many jobs, each made by `job(...)`. Iterate over the results, in the order of the jobs.
 
-        `key` makes it safe to start again: the same jobs under the same key within 24 hours are created once.
-        `parallel` requests of up to 500 jobs are under way at once, and each has the `deadline` (s). Raises `Stopped`
-        when a whole batch fails.
+        `key` makes a second run safe: the same jobs under the same key within 24 hours are created once. `parallel`
+        requests of up to 500 jobs run at once, and each has the `deadline` (s). Raises `Stopped` when a whole batch
+        fails.
         """
         from clockwork_client.bulk import Bulk
 
@@ -136,7 +136,7 @@ class Clockwork:
         page_size: int | None = None,
         next_token: str | None = None,
     ) -> Pages[UpcomingItem]:
-        """What is about to start for a client within 24 hours, or between `from_` and `to`; anonymous jobs included."""
+        """The jobs of a client that start within 24 hours, or between `from_` and `to`; anonymous ones included."""
         client = client_id or self.client_id
         query = {"clientId": client, **requests.fields(from_=from_, to=to), "limit": page_size}
         return Pages(
@@ -148,7 +148,7 @@ class Clockwork:
     def audit(
         self, *, client_id: str | None = None, page_size: int | None = None, next_token: str | None = None
     ) -> Pages[AuditEntry]:
-        """Who changed what of a client, when and why, the newest first. Creates are not listed."""
+        """The changes of a client with author, time and reason, the newest first. Creates are not listed."""
         query = {"clientId": client_id or self.client_id, "limit": page_size}
         return Pages(
             lambda after: self._caller.call("GET", "/v1/audit", query={**query, "nextToken": after}),
@@ -161,11 +161,11 @@ class Clockwork:
         return WhoAmI(self._caller.call("GET", "/v1/whoami"))
 
     def shards(self) -> list[Shard]:
-        """Where each shard of the timeline stands (admins)."""
+        """The state of each shard of the timeline (admins)."""
         return [Shard(one) for one in self._caller.call("GET", "/v1/shards")["items"]]
 
     def backlog(self) -> int | None:
-        """About how many messages wait in the fullest release queue (admins); None if it was not counted just now."""
+        """The approximate number of messages in the fullest release queue (admins). None if the last count failed."""
         found = self._caller.call("GET", "/v1/shards").get("waiting")
         return found if isinstance(found, int) else None
 

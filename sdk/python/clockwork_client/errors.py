@@ -9,7 +9,10 @@ _EMPTY: Mapping[str, Any] = {}
 
 
 class Fault(NamedTuple):
-    """One fault of a request: an RFC 6901 `pointer` into the body (empty: the whole, or outside of it), and why."""
+    """One fault of a request: an RFC 6901 `pointer` into the body, and the reason.
+
+    An empty pointer is the whole body, or outside of it.
+    """
 
     pointer: str
     detail: str
@@ -24,13 +27,14 @@ class NotConfigured(ClockworkError):
 
 
 class InvalidWebhook(ClockworkError):
-    """A webhook is not one of Clockwork's, or is too old: do not act on it. The message says why."""
+    """A webhook is not from Clockwork, or is too old: do not act on it. The message has the reason."""
 
 
 class UnexpectedAnswer(ClockworkError):
-    """An answer is not of the shape that the API describes, so what was asked for may have been done.
+    """An answer has not the shape that the API describes. The API may have carried the request out.
 
-    `idempotency_key` is that of the request, if it creates something: a repeat under it creates nothing twice.
+    `idempotency_key` is the request's key, if the request creates something: a repeat under the key creates no
+    duplicate.
     """
 
     idempotency_key: str | None = None
@@ -40,7 +44,7 @@ class UnexpectedAnswer(ClockworkError):
 
 
 class Refused(ClockworkError):
-    """The API refused a request, and did nothing of it.
+    """The API refused a request, and did no part of it.
 
     `status` is the HTTP status, `detail` the reason, `faults` each fault of the body, `raw` the whole problem document.
     """
@@ -111,8 +115,8 @@ REFUSALS: Mapping[int, type[Refused]] = {
 class NotCertain(ClockworkError):
     """No certain answer came before the deadline, so the request may have been done, or may not.
 
-    Repeat the call. If it creates something, pass `idempotency_key` again: then it is created once at most.
-    `tries` is how often it was sent. `__cause__` is what the last try met.
+    Repeat the call. If it creates something, pass `idempotency_key` again: then it is created once at most. `tries` is
+    the number of sends. `__cause__` is the error of the last try.
     """
 
     def __init__(self, message: str, tries: int = 0, idempotency_key: str | None = None):
@@ -125,4 +129,4 @@ class NotCertain(ClockworkError):
 
 
 class NotReached(NotCertain):
-    """No connection to the API could be made before the deadline, so nothing was done."""
+    """No connection to the API was possible before the deadline, so the API did nothing."""

@@ -1,4 +1,4 @@
-"""What the API answers about many jobs or executions that one call was about."""
+"""Answers of the API to calls about many jobs or executions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from clockwork_client.answers import Answer
 
 
 class PassedJob(Answer):
-    """A job that was not changed, and why."""
+    """A job that was not changed, and the reason."""
 
     job_id: str
     job_key: str
@@ -14,7 +14,7 @@ class PassedJob(Answer):
 
 
 class HandledJobs(Answer):
-    """How many jobs were meant, and how many this call changed. With a `next_token` there may be more.
+    """The number of jobs that the call selected, and the number that it changed. With a `next_token` there may be more.
 
     `unreadable`: the keys of jobs that the deployed version cannot read.
     """
@@ -27,7 +27,10 @@ class HandledJobs(Answer):
 
 
 class HandledDead(Answer):
-    """How many dead executions were meant, and how many this call changed. With a `next_token` there are more."""
+    """The number of dead executions that the call selected, and the number that it changed.
+
+    With a `next_token` there are more.
+    """
 
     matched: int
     changed: int

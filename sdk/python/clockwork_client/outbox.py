@@ -3,13 +3,13 @@
 `item` is put into the caller's table by the transaction that makes the change, and `relay` is the Lambda handler of
 that table's stream. It creates the job under the item's key.
 
-How it fails. The relay dies before, during or after a create, or its answer to Lambda is lost: the stream gives it the
-records again, and the key makes the repeat the same job. That holds for 24 hours, and a stream keeps a record for as
-long. So an older record is not sent: it ends with a reason. The API is down or too busy: the relay stops at that
-record and Lambda comes again with it and all after it, until it is older than the relay's patience. The API refuses
-an item for good: the item ends with the reason, and the records after it go on. An end that cannot be written down
-is no end: the record comes again. A batch takes longer than the function may run: the relay stops in time, so that the
-next run goes on from there.
+How it fails. If the relay dies around a create, or its answer to Lambda is lost, the stream repeats the records, and
+the key makes the repeat the same job. A key holds for 24 hours, and a stream keeps a record for as long. The relay does
+not send an older record: its item ends with a reason. If the API is down or too busy, the relay stops at that record.
+Lambda repeats the record and all behind it, until the record is older than the relay's patience. If the API refuses an
+item permanently, the item ends with the reason, and the records behind it go on. If the reason cannot be written down,
+Lambda repeats the record. If a batch takes longer than the function may run, the relay stops in time, and the next run
+goes on from there.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ MOST_BYTES = 360 * 1024
 #: The API knows a key for 24 hours from its first use, which is never before the record's time.
 LATEST_SECONDS = 23 * 3600.0
 _LONGEST_REASON = 1_000
-#: What remains of the function's time after the last call, to write down an end and to answer (s).
+#: The time (s) that the function keeps after its last call, to write down an end and to answer.
 _RESERVE = 1.0
 _LEAST = 0.5
-#: A call waits no longer within one run (s): Lambda comes again, and nobody pays for sleep.
+#: A call waits no longer within one run (s). Lambda repeats the record, and nobody pays for a sleep.
 _LONGEST_CALL = 30.0
 _log = logging.getLogger(__name__)
 
@@ -43,9 +43,9 @@ Image = Mapping[str, Any]
 
 
 class Ended(NamedTuple):
-    """An item that became no job, or of which that is not certain: then `reason` begins with "not certain".
+    """An item that became no job. If that is not certain, `reason` begins with "not certain".
 
-    `table` and `keys` are where it is, `image` is the item as the stream told it, both in DynamoDB's JSON.
+    `table` and `keys` locate the item; `image` is the item as in the stream. Both are in DynamoDB's JSON.
     """
 
     key: str
@@ -76,7 +76,7 @@ def item(request: Mapping[str, Any], key: str) -> dict[str, dict[str, str]]:
 def mark(dynamodb: Any) -> Callable[[Ended], None]:
     """An end for `relay`: writes the reason into the item as `clockworkRefused`; `dynamodb` is boto3's client.
 
-    Nothing is written if the item is no longer what it was: then it has been mended or deleted.
+    If the item has changed meanwhile, nothing is written: somebody has mended or deleted the item.
     """
 
     def write(ended: Ended) -> None:
@@ -112,9 +112,10 @@ def relay(
 ) -> Callable[[Mapping[str, Any], Any], dict[str, Any]]:
     """A Lambda handler for the stream of a table with outbox items: creates their jobs, each under its item's key.
 
-    `end` is called with each item that ends without a job, as `mark` makes one; if it raises, the record comes again.
-    What is not certain is tried again until the record is `patience_seconds` old, 23 hours at most. The stream's view
-    type is NEW_AND_OLD_IMAGES, and the event source mapping has ReportBatchItemFailures. `now` is in epoch seconds.
+    `end` is called with each item that ends without a job; `mark` makes such a function. If `end` raises, Lambda
+    repeats the record. An uncertain create is tried again until the record is `patience_seconds` old, at most 23 hours.
+    The stream's view type is NEW_AND_OLD_IMAGES, and the event source mapping has ReportBatchItemFailures. `now` is in
+    epoch seconds.
     """
     if not 0 < patience_seconds <= LATEST_SECONDS:
         raise ValueError(f"patience_seconds must be above 0 and at most {LATEST_SECONDS:.0f}")
@@ -155,7 +156,7 @@ class _Relay(NamedTuple):
         return reason is None or self._has_ended(record, image, reason)
 
     def _send(self, image: Image, age: float, seconds: float) -> str | None:
-        """Why there is no job; None if there is one. Raises if that is not certain."""
+        """The reason why there is no job; None if there is one. Raises if the result is not certain."""
         if age >= LATEST_SECONDS:
             return f"not certain: {age:.0f} s old, and an earlier try may have been done; a key is known for 24 h only"
         try:
@@ -186,7 +187,7 @@ class _Relay(NamedTuple):
 
 
 def _to_send(record: Mapping[str, Any]) -> Image | None:
-    """The item that asks for a job: one that is new, changed in what it asks for, or no longer marked as refused."""
+    """The item that asks for a job: a new item, an item with a changed request, or one without its former mark."""
     change = record["dynamodb"]
     image: Image = change.get("NewImage", {})
     if KEY not in image or REFUSED in image:

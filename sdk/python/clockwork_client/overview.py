@@ -1,4 +1,4 @@
-"""What the API answers about the whole: the caller, a client's use and trail, the shards, what is to start."""
+"""Answers of the API about the whole: the caller, a client's use and trail, the shards, upcoming jobs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class WhoAmI(Answer):
 
 
 class Counted(Answer):
-    """How many there are, as far as was counted: with `more`, there are more."""
+    """A number, as far as the API counted. With `more`, there are more."""
 
     count: int
     more: bool
 
 
 class OpenCircuit(Answer):
-    """A host that fails: what is due there is parked, but for one occurrence at a time, from `tried_at` on."""
+    """A host that fails. Its due occurrences are parked; from `tried_at` on, one at a time is tried."""
 
     host: str
     opened_at: datetime
@@ -40,7 +40,7 @@ class Reads(Answer):
 
 
 class Usage(Answer):
-    """What a client has waiting, and what is left of its caps."""
+    """A client's waiting work, and the rest of its caps."""
 
     client_id: str
     paused: bool
@@ -73,7 +73,7 @@ class Shard(Answer):
 
 
 class AuditEntry(Answer):
-    """One control call: who asked for which change, when and why. `action` is the operation's name in the API."""
+    """One control call: the change, its author, time and reason. `action` is the operation's name in the API."""
 
     at: datetime
     principal: str
@@ -88,7 +88,7 @@ class AuditEntry(Answer):
 
 
 class UpcomingItem(Answer):
-    """A job's next fire, or an execution that waits for its next attempt: `at` is when it is to start."""
+    """A job's next fire, or an execution that waits for its next attempt. `at` is its start."""
 
     at: datetime
     due_at: datetime

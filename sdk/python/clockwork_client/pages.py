@@ -1,4 +1,4 @@
-"""What the resources are made of: the pages of a list, and a part of the API."""
+"""The base of the resources: the pages of a list, and a part of the API."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Item = TypeVar("Item", bound=Answer)
 class Pages(Generic[Item]):
     """An iterator over the items of all pages; a page is fetched when the one before is used up.
 
-    `next_token` leads to the page after the one in hand: pass it as `next_token=` to go on later.
+    `next_token` leads to the page after the present one. Pass it as `next_token=` to go on later.
     """
 
     def __init__(self, fetch: Callable[[str | None], Any], kind: type[Item], next_token: str | None) -> None:

@@ -12,10 +12,10 @@ from clockwork_client.pages import Resource
 
 
 class WaitingTickets(Answer):
-    """How many tickets of a priority wait for a worker, as SQS counts: approximately.
+    """The number of tickets of a priority that wait for a worker. SQS counts approximately.
 
-    `delayed`: how many more are not due yet, or were put off, as their handler was lacking or a limit of their client
-    was used up.
+    `delayed`: the number of further tickets that are not due yet, or that wait for a handler or for a limit of their
+    client.
     """
 
     priority: str
@@ -24,9 +24,9 @@ class WaitingTickets(Answer):
 
 
 class SeenWorker(Answer):
-    """A worker that the pool has heard of within a day; of the attempts that it claimed last, how late the latest was.
+    """A worker that was seen within a day, and the largest lateness among the attempts that it claimed last.
 
-    `seen_at` is when it was noted last, which may be a minute ago, or an hour if nothing has changed.
+    `seen_at` is the instant of its last note: up to a minute ago, or up to an hour if nothing has changed.
     """
 
     worker_id: str
@@ -36,7 +36,7 @@ class SeenWorker(Answer):
 
 
 class RunningAttempt(Answer):
-    """An attempt that a worker of a pool has in hand."""
+    """An attempt that a worker of a pool runs."""
 
     execution_id: str
     job_id: str
@@ -54,7 +54,7 @@ class RunningAttempt(Answer):
 class PoolState(Answer):
     """A pool as an admin wrote it, with the URLs of its queues by priority. At revision 0 nobody has written it.
 
-    `get` tells `waiting`, and `running` and `workers` to admins alone, unless what tells them gives no answer.
+    `get` gives `waiting`, and to admins also `running` and `workers`. Each is absent if its source gives no answer.
     """
 
     name: str
@@ -69,7 +69,7 @@ class PoolState(Answer):
 
 
 class RunningAttempts(list[RunningAttempt]):
-    """What the workers of a pool have in hand. `more`: there are more than are listed, or than were looked at."""
+    """The attempts that the workers of a pool run. `more`: the list, or the search, is not complete."""
 
     more: bool = False
 
@@ -89,7 +89,7 @@ class Pools(Resource):
         return PoolState(self._call("GET", f"/v1/pools/{segment(name)}"))
 
     def running(self, name: str, *, limit: int | None = None) -> RunningAttempts:
-        """What the workers of a pool have in hand, up to `limit` (100 unless given), for admins.
+        """The attempts that the workers of a pool run, up to `limit` (100 unless given), for admins.
 
         An attempt may be missing in its first minute or two.
         """
@@ -108,6 +108,6 @@ class Pools(Resource):
         lease_seconds: int | None = None,
         if_revision: int | None = None,
     ) -> PoolState:
-        """Write a pool that the deployment has, whole: an option that is left out gets its default."""
+        """Write a whole pool that the deployment has. An option that is left out gets its default."""
         body = requests.fields(principals=principals, handlers=handlers, lease_seconds=lease_seconds)
         return PoolState(self._call("PUT", f"/v1/pools/{segment(name)}", body, if_match=if_revision))

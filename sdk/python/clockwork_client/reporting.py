@@ -1,4 +1,4 @@
-"""`cw.executions.complete`, `fail`, `cancelled` and `heartbeat`: what is said of attempts that end by callback."""
+"""`cw.executions.complete`, `fail`, `cancelled` and `heartbeat`: reports on attempts that end by callback."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from clockwork_client.reports import AtWork
 class Reporting(Resource):
     """Reports on attempts that end by callback, under the token that the delivery brought.
 
-    Conflict if the token is not that of an attempt that runs: then somebody else has it, or has ended it. A report may
-    be sent again: the same one gets the same answer.
+    Raises Conflict if the token belongs to no running attempt: the attempt has ended, or another one has begun. A
+    report may be repeated: the same report gets the same answer.
     """
 
     def complete(self, execution_id: str, token: str, result: Any = None) -> results.Execution:
@@ -30,18 +30,24 @@ class Reporting(Resource):
         retryable: bool | None = None,
         retry_after_seconds: requests.Duration | None = None,
     ) -> results.Execution:
-        """The attempt has failed: it is tried again as the job's retry policy says, unless `retryable` is False."""
+        """The attempt has failed.
+
+        The job's retry policy decides about the next attempt, unless `retryable` is False.
+        """
         said = {"error": error, "retryable": retryable, "retry_after_seconds": retry_after_seconds}
         return results.Execution(self._say(execution_id, "fail", token, **said))
 
     def cancelled(self, execution_id: str, token: str) -> results.Execution:
-        """The attempt has stopped, as a cancel asked it to. Conflict if nobody has asked for a cancel."""
+        """The attempt has stopped, as a cancel asked for. Raises Conflict if nobody has asked for a cancel."""
         return results.Execution(self._say(execution_id, "cancelled", token))
 
     def heartbeat(
         self, execution_id: str, token: str, *, progress: float | None = None, message: str | None = None
     ) -> AtWork:
-        """The attempt is still at work. The answer says until when it has time, and whether a cancel was asked for."""
+        """The attempt is still at work.
+
+        The answer has the end of its lease, and tells whether a cancel was asked for.
+        """
         return AtWork(self._say(execution_id, "heartbeat", token, progress=progress, message=message))
 
     def _say(self, execution_id: str, what: str, token: str, **said: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What the API answers about attempts that end by callback, and how a job says that its attempts do."""
+"""Answers of the API about attempts that end by callback, and the part of a job that asks for callbacks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from clockwork_client.answers import Answer, Target
 
 
 class Completion(Answer):
-    """How attempts end that the target only accepts: by a callback of the receiver, under the token of the attempt."""
+    """The end of attempts that the target only accepts: a callback of the receiver, under the attempt's token."""
 
     mode: str
     heartbeat_seconds: float | None
@@ -40,7 +40,7 @@ class AtWork(Answer):
 
 
 class Report(Answer):
-    """What the receiver told of an attempt: SUCCEEDED with its result, or FAILED with its error."""
+    """The receiver's report on an attempt: SUCCEEDED with its result, or FAILED with its error."""
 
     state: str
     at: datetime

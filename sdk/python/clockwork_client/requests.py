@@ -1,6 +1,6 @@
-"""What callers send: targets, a retry policy, and jobs with their options.
+"""Requests: targets, a retry policy, and jobs with their options.
 
-An option has the name of the API's field in snake case, except for those in `RENAMED`. So a new field of the API is one
+An option has the name of the API's field in snake case, except for those in `RENAMED`. A new field of the API is one
 new line in a TypedDict here.
 """
 
@@ -35,7 +35,7 @@ RENAMED = {"in_": "delaySeconds", "key": "jobKey", "retry": "retryPolicy"}
 
 
 class ScheduleOptions(TypedDict, total=False):
-    """When: just one of `in_`, `at`, `every` and `cron`. The last two recur, and need a `key`."""
+    """The time: exactly one of `in_`, `at`, `every` and `cron`. The last two recur, and need a `key`."""
 
     in_: Duration
     at: Instant
@@ -57,7 +57,7 @@ class ScheduleOptions(TypedDict, total=False):
 
 
 class DefinitionOptions(ScheduleOptions, total=False):
-    """What a job does, beside its target and payload."""
+    """The options of a job, beside its target and payload."""
 
     retry: RetryPolicy
     relevancy_window_seconds: Duration
@@ -77,7 +77,7 @@ class JobOptions(DefinitionOptions, total=False):
 
 
 class ClientOptions(TypedDict, total=False):
-    """A client, whole: what is left out has its default."""
+    """A whole client: an option that is left out gets its default."""
 
     principals: Iterable[str]
     record: Literal["none", "full"]
@@ -101,7 +101,7 @@ class ClientOptions(TypedDict, total=False):
 
 
 class DeadFilter(TypedDict, total=False):
-    """Which dead executions: of jobs whose key has this `prefix`, due within these instants; `limit` for each call."""
+    """A choice of dead executions, by `prefix` of the jobKey and by due instant. `limit` is for each call."""
 
     prefix: str
     from_: Instant
@@ -110,7 +110,7 @@ class DeadFilter(TypedDict, total=False):
 
 
 class JobFilter(TypedDict, total=False):
-    """Which named jobs: whose key has this `prefix`, that have this `tag`; `limit` for each call. And the `reason`."""
+    """A choice of named jobs, by `prefix` of the key and by `tag`; `limit` for each call. And the `reason`."""
 
     prefix: str
     tag: str
@@ -125,7 +125,7 @@ Made = TypeVar("Made", bound=Answer)
 
 
 def _made(kind: type[Made], **options: Any) -> Made:
-    """What the options say. Raises TypeError for one whose type is wrong."""
+    """The request that the options make. Raises TypeError for an option of a wrong type."""
     try:
         return kind(fields(**options))
     except UnexpectedAnswer as error:
@@ -144,7 +144,7 @@ def http(
 
 
 def sqs(queue_arn: str, *, message_group_id: str | None = None, role_arn: str | None = None) -> SqsTarget:
-    """An SQS queue that the client's allowedQueueArns list. `role_arn` is taken on to send."""
+    """An SQS queue that the client's allowedQueueArns list. Clockwork assumes `role_arn` for the send."""
     return _made(SqsTarget, type="sqs", queue_arn=queue_arn, message_group_id=message_group_id, role_arn=role_arn)
 
 
@@ -191,7 +191,7 @@ def retry(
     max_age_seconds: Duration | None = None,
     retry_status_codes: Iterable[int] | None = None,
 ) -> RetryPolicy:
-    """When a failed attempt is tried again; what is left out has the API's default."""
+    """The rule for attempts after a failed one. An option that is left out has the API's default."""
     return _made(
         RetryPolicy,
         max_attempts=max_attempts,

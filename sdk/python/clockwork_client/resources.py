@@ -38,9 +38,9 @@ class Jobs(Resource):
         page_size: int | None = None,
         next_token: str | None = None,
     ) -> Pages[results.Job]:
-        """Named jobs in the order of their keys. `tag` is `name=value`, or a name; `key` is that of one job.
+        """Named jobs in the order of their keys. `tag` is `name=value`, or a name; `key` is the jobKey of one job.
 
-        `due_from` and `due_to`: those whose next fire is due within these instants.
+        `due_from` and `due_to`: jobs whose next fire is due within these instants.
         """
         client = client_id or self._client_id
         due = requests.fields(due_from=due_from, due_to=due_to)
@@ -80,14 +80,14 @@ class Jobs(Resource):
     def pause(
         self, job_id: str, reason: str | None = None, *, waiting: str | None = None, if_revision: int | None = None
     ) -> results.Job:
-        """Stop a named job until it is resumed. `waiting="cancel"` ends what was due before and waits."""
+        """Stop a named job until it is resumed. `waiting="cancel"` ends executions that were due before and wait."""
         body = requests.fields(reason=reason, waiting=waiting)
         return results.Job(self._call("POST", _job(job_id, "/pause"), body, if_match=if_revision))
 
     def resume(
         self, job_id: str, reason: str | None = None, *, waiting: str | None = None, if_revision: int | None = None
     ) -> results.Job:
-        """Go on with a paused job. `waiting="cancel"` ends what was due before the pause and waits."""
+        """Go on with a paused job. `waiting="cancel"` ends executions that were due before the pause and wait."""
         body = requests.fields(reason=reason, waiting=waiting)
         return results.Job(self._call("POST", _job(job_id, "/resume"), body, if_match=if_revision))
 
@@ -111,9 +111,9 @@ class Jobs(Resource):
         next_token: str | None = None,
         **which: Unpack[requests.JobFilter],
     ) -> HandledJobs:
-        """Resume jobs by tag or prefix: one call's worth. While the answer has a `next_token`, call again with it.
+        """Resume jobs by tag or prefix: the part of one call. While the answer has a `next_token`, call again with it.
 
-        `paused_reason` leaves alone what was paused for another reason, as by somebody else long before.
+        `paused_reason` leaves jobs alone that were paused for another reason.
         """
         chosen = {"waiting": waiting, "paused_reason": paused_reason, "next_token": next_token}
         return self._many("resume", client_id, {**which, **chosen})
@@ -220,7 +220,7 @@ class Dead(Resource):
 
 
 class Clients(Resource):
-    """Clients. All but `get` and `usage` is for admins. `if_revision` is as that of a job."""
+    """Clients. All but `get` and `usage` is for admins. `if_revision` works as for a job."""
 
     def get(self, client_id: str | None = None) -> results.Client:
         """Read a client."""
@@ -234,7 +234,7 @@ class Clients(Resource):
         return self._pages("/v1/clients", results.Client, {"limit": page_size}, next_token)
 
     def usage(self, client_id: str | None = None) -> overview.Usage:
-        """What a client has waiting, and what is left of its caps."""
+        """A client's waiting work, and the rest of its caps."""
         return overview.Usage(self._call("GET", self._path(client_id, "/usage")))
 
     def put(
@@ -258,12 +258,15 @@ class Clients(Resource):
     def resume(
         self, client_id: str | None = None, *, reason: str | None = None, if_revision: int | None = None
     ) -> results.Client:
-        """End a pause: what was parked is unparked on a ramp."""
+        """End a pause: parked executions are unparked on a ramp."""
         path = self._path(client_id, "/resume")
         return results.Client(self._call("POST", path, _reason(reason), if_match=if_revision))
 
     def delete(self, client_id: str | None = None, *, if_revision: int | None = None) -> results.Client:
-        """Begin to delete a client: nothing of it starts any more. Sweeps end what is left; then it is NotFound."""
+        """Begin to delete a client: its jobs start no more.
+
+        Sweeps end the waiting work; then the client is NotFound.
+        """
         return results.Client(self._call("DELETE", self._path(client_id), if_match=if_revision))
 
     def release_parked(self, client_id: str | None = None, *, max_per_second: float | None = None) -> results.Unparking:

@@ -1,7 +1,7 @@
-"""What the API answers, one class for each kind of thing. Several answers about a job are all a `Job`.
+"""Answers of the API, one class for each kind of thing. All answers about a job are a `Job`.
 
-Fields that only some of these answers have are None in the others. States are text, so that a state which a later
-version adds is read as well.
+Fields that only some of these answers have are None in the others. States are text, so that this version reads states
+of later versions as well.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class Outcomes(Answer):
 
 
 class Job(Answer):
-    """A job, named or anonymous, as far as the answer tells of it."""
+    """A job, named or anonymous, with the fields that the answer has."""
 
     job_id: str
     client_id: str

@@ -32,7 +32,10 @@ class Signer:
         self._signing: Any = None
 
     def __call__(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> dict[str, str]:
-        """The headers with those of the signature. Raises NotConfigured without credentials or a region."""
+        """The headers, with the headers of the signature added.
+
+        Raises NotConfigured without credentials or a region.
+        """
         if self._signing is None:
             with self._lock:
                 if self._signing is None:

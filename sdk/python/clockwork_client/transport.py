@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 #: No answer of the API is larger: a Lambda answers 6 MB at most.
 LARGEST_ANSWER = 16 * 1024 * 1024
 _CHUNK = 256 * 1024
-#: So many connections are kept, of those that were needed at once: the most that a worker's threads need together.
+#: The most connections that are kept: as many as a worker's threads need together.
 _CONNECTIONS = 64
 
 
@@ -34,7 +34,7 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """An answer, whatever its status. Headers are asked for in lower case."""
+    """An answer, whatever its status. Look headers up in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -56,7 +56,7 @@ Transport = Callable[[Request], Response]
 
 
 def proxy_of(origin: str) -> str | None:
-    """The proxy that the environment names for an origin; none for this machine itself, or what NO_PROXY lists."""
+    """The environment's proxy for an origin; none for this machine itself, or for hosts that NO_PROXY lists."""
     parts = urlsplit(origin)
     if parts.hostname in ("localhost", "127.0.0.1", "::1"):
         return None
@@ -79,7 +79,7 @@ class Urllib3:
         self._connections = connections
         self._lock = Lock()
         self._pool: HTTPConnectionPool | None = None
-        #: Where in a URL begins what the request names: at the path, or for a proxy without a tunnel at the scheme.
+        #: The place in a URL where the request target begins: the path, or the scheme for a proxy without a tunnel.
         self._begin = len(self._origin)
         self._faults: tuple[type[Exception], ...] = ()
         self._never_sent: type[Exception] = Exception

@@ -1,4 +1,4 @@
-"""What the API answers about an execution that waits."""
+"""Answers of the API about an execution that waits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from clockwork_client.answers import Answer
 
 
 class Waiting(Answer):
-    """What an execution waits for now. Without `until` nobody knows the end, and `says` tells so."""
+    """The cause of an execution's present wait. Without `until` the end is unknown, and `says` tells so."""
 
     cause: str
     says: str

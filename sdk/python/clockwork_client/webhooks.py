@@ -1,6 +1,6 @@
-"""For receivers: whether a request is Clockwork's, and which execution of which job it is.
+"""For receivers: checks that a request is Clockwork's, and reads its job and execution.
 
-Signatures are those of Standard Webhooks 1.0.
+The signatures follow Standard Webhooks 1.0.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ class ScheduledContext(NamedTuple):
 
 
 def scheduled_context(headers: Mapping[str, str]) -> ScheduledContext:
-    """The facts in the headers of a webhook, whatever their case.
+    """The facts in the headers of a webhook, in upper or lower case.
 
-    Raises InvalidWebhook if one is missing or unreadable. It proves nothing about the sender: `verify_webhook` does.
+    Raises InvalidWebhook if one is missing or unreadable. The headers prove nothing about the sender: call
+    `verify_webhook` for a proof.
     """
     found = _lower(headers)
     try:

@@ -31,7 +31,7 @@ REFUSED, USAGE, UNCERTAIN = 1, 2, 3
 
 
 class State:
-    """What the commands share. `settings` go to the client as they are."""
+    """Values that the commands share. `settings` go to the client unchanged."""
 
     def __init__(self, **settings: Any) -> None:
         self.settings = settings
@@ -59,7 +59,7 @@ class State:
 
     @property
     def now(self) -> datetime:
-        """The instant that distances are told from."""
+        """The instant from which distances in time are shown."""
         return datetime.now(timezone.utc)
 
 
@@ -129,22 +129,22 @@ def _worker() -> click.Command:
     return worker
 
 
-#: Groups of commands: what imports one when it is first used, and its line in the help, which needs none of them.
+#: Groups of commands: the function that imports a group at its first use, and its line in the help.
 GROUPS = {
     "job": (_job, "Jobs: create, list, get, update, pause, resume, run, backfill, cancel."),
     "exec": (_exec, "Executions of jobs: list, get, cancel, redrive, complete, fail."),
     "dead": (_dead, "DEAD executions of a client: list, redrive, discard."),
-    "client": (_client, "Clients, who may act within which bounds: list, get, usage, put, pause, resume, delete."),
+    "client": (_client, "Clients, their principals and their bounds: list, get, usage, put, pause, resume, delete."),
     "pools": (_pools, "Pools of workers: list, show, running."),
     "cron": (_cron, "Cron expressions: explain, next."),
 }
 #: The same for commands that stand alone.
 COMMANDS = {
-    "upcoming": (_upcoming, "What is about to start for the client, anonymous jobs included."),
-    "audit": (_audit, "Who changed what of the client, when and why."),
-    "shards": (_shards, "Where each shard of the timeline stands (admins)."),
+    "upcoming": (_upcoming, "List the client's jobs that are about to start, anonymous ones included."),
+    "audit": (_audit, "List the changes of the client, with author, time and reason."),
+    "shards": (_shards, "Show the state of each shard of the timeline (admins)."),
     "worker": (_worker, "Run the handlers of a pool until SIGTERM."),
-    "whoami": (_whoami, "Who the caller is, as Clockwork sees it, and for which clients it may act."),
+    "whoami": (_whoami, "Show the caller's principal, and the clients that it may act for."),
 }
 LOADED: dict[str, tuple[Callable[[], click.Command], str]] = {**GROUPS, **COMMANDS}
 
@@ -237,7 +237,7 @@ def in_front(args: list[str]) -> list[str]:
 @click.version_option(__version__, prog_name="clockwork")
 @click.pass_context
 def clockwork(ctx: click.Context, /, output: str, **settings: Any) -> None:
-    """Schedule jobs with Clockwork, and see what became of them."""
+    """Schedule jobs with Clockwork, and see their results."""
     state = ctx.ensure_object(State)
     state.output = output
     state.settings.update({name: value for name, value in settings.items() if value is not None})
@@ -268,7 +268,7 @@ def dev(port: int | None, state: str | None, tour: bool) -> None:
 @clockwork.command()
 @click.pass_obj
 def doctor(state: State) -> None:
-    """Check the clock, the credentials and the permissions, and say what to do."""
+    """Check the clock, the credentials and the permissions, and say what to do about each fault."""
     from clockwork_client.cli import show
     from clockwork_client.cli.doctor import examine
 

@@ -41,7 +41,7 @@ CLIENT: list[tuple[str, str, dict[str, Any]]] = [
 
 @click.group()
 def client() -> None:
-    """Clients, who may act within which bounds: list, get, usage, put, pause, resume, delete."""
+    """Clients, their principals and their bounds: list, get, usage, put, pause, resume, delete."""
 
 
 @client.command("list")
@@ -60,7 +60,7 @@ def list_(state: State) -> None:
 @click.argument("client_id", required=False)
 @click.pass_obj
 def usage(state: State, client_id: str | None) -> None:
-    """Show what a client has waiting, and what is left of its caps."""
+    """Show a client's waiting work, and the rest of its caps."""
     found, now = state.cw.clients.usage(client_id), state.now
     if state.is_json:
         show.as_json(found.raw)
@@ -100,7 +100,7 @@ def get(state: State, client_id: str | None) -> None:
 @options(CLIENT)
 @click.pass_obj
 def put(state: State, /, client_id: str | None, body: Any, if_revision: int | None, **given: Any) -> None:
-    """Create a client, or replace it whole: what is left out gets its default (admins)."""
+    """Create a client, or replace the whole client: an option that is left out gets its default (admins)."""
     found = {name: value for name, value in given.items() if value not in (None, ())}
     if body is not None and found:
         raise click.UsageError("either --body or the other options")
@@ -127,7 +127,7 @@ def put(state: State, /, client_id: str | None, body: Any, if_revision: int | No
 @click.option("--if-revision", type=int, help="Only if the client is still at this revision.")
 @click.pass_obj
 def pause(state: State, client_id: str | None, reason: str | None, if_revision: int | None) -> None:
-    """Park what comes due for a client (admins)."""
+    """Park the work of a client as it comes due (admins)."""
     _show(state, state.cw.clients.pause(client_id, reason=reason, if_revision=if_revision))
 
 

@@ -16,7 +16,7 @@ from clockwork_client.handled import HandledJobs, PassedJob
 if TYPE_CHECKING:
     from clockwork_client.cli.app import State
 
-#: Options that say which of many jobs are meant, and those that go with them alone.
+#: Options that select many jobs, and options that only go with those.
 _MANY = ("tag", "prefix")
 _OF_MANY = ("yes", "next_token")
 _OF_ONE = ("if_revision",)
@@ -71,7 +71,7 @@ def resume(state: State, /, reason: str | None, waiting: str | None, paused_reas
 @click.option("--reason", help="Of many: why, for others to read.")
 @click.pass_obj
 def cancel(state: State, /, reason: str | None, **given: Any) -> None:
-    """Cancel a job, or all with a tag or a prefix of their keys. Exit status 1 if that came too late."""
+    """Cancel a job, or all with a tag or a prefix of their keys. Exit status 1 if the cancel came too late."""
     if _is_about_many(given):
         call = state.cw.jobs.cancel_many
         _handle(state, "Cancel", lambda **more: call(reason=reason, **more), given)

@@ -1,4 +1,4 @@
-"""`clockwork dead`: list, redrive, discard. The last two count first, ask, and go on where they were stopped."""
+"""`clockwork dead`: list, redrive, discard. The last two count first, ask, and can go on after a stop."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def list_(state: State, prefix: str | None, from_: datetime | None, to: datetime
 
 
 def which(command: Command) -> Command:
-    """A decorator: the options that say which dead executions are meant."""
+    """A decorator: the options that select dead executions."""
     command = click.option("--next-token", help="Go on where an earlier run was stopped.")(command)
     command = click.option("--yes", "-y", is_flag=True, help="Do not ask.")(command)
     command = click.option("--to", type=values.INSTANT, help="Due at this instant or earlier.")(command)
@@ -51,7 +51,7 @@ def which(command: Command) -> Command:
 @which
 @click.pass_obj
 def redrive(state: State, /, **given: Any) -> None:
-    """Deliver dead executions after all, each with a fresh budget of attempts."""
+    """Deliver dead executions again, each with a fresh budget of attempts."""
     _handle(state, "Redrive", state.cw.dead.redrive, given)
 
 
@@ -59,7 +59,7 @@ def redrive(state: State, /, **given: Any) -> None:
 @which
 @click.pass_obj
 def discard(state: State, /, **given: Any) -> None:
-    """Put dead executions away."""
+    """Discard dead executions."""
     _handle(state, "Discard", state.cw.dead.discard, given)
 
 

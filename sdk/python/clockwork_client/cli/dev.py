@@ -12,7 +12,7 @@ _PYTHON = Path(".venv/bin/python")
 
 
 def checkout(here: Path, beside: Path) -> Path:
-    """The checkout that the client lies in, or else the current folder. Raises NotConfigured if it is none."""
+    """The checkout that holds the client, or else the current folder. Raises NotConfigured if that is no checkout."""
     found = next((one for one in (*beside.parents, here) if (one / _SERVER).is_file()), None)
     if found is None:
         raise NotConfigured("no checkout of Clockwork: run it in the folder of one, which has a Makefile with `dev`")

@@ -1,4 +1,4 @@
-"""`clockwork doctor`: what can be wrong between this machine and the API, each finding with what to do about it."""
+"""`clockwork doctor`: checks everything between this machine and the API. Each finding says what to do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from clockwork_client.transport import NoAnswer, Request, Response, Transport, U
 if TYPE_CHECKING:
     from clockwork_client.cli.app import State
 
-#: AWS refuses a signature that is five minutes off. A minute is a sign that nothing sets the clock.
+#: AWS refuses a signature that is five minutes off. A minute shows that nothing sets the clock.
 REFUSED_SECONDS, ODD_SECONDS = 300, 60
 _PROBLEM = "detail"
 
@@ -47,7 +47,10 @@ class Noting:
 
 
 def examine(state: State) -> Iterator[Finding]:
-    """The findings, from what everything needs to what single clients need. Ends where no further check makes sense."""
+    """The findings, from the needs of every call to those of single clients.
+
+    Ends where no further check makes sense.
+    """
     try:
         first = state.cw
     except NotConfigured as error:
@@ -78,7 +81,7 @@ def _credentials(cw: Clockwork) -> Finding:
 
 
 def _reached(cw: Clockwork, transport: Transport) -> Finding:
-    """Whether anything answers at the URL, be it a refusal: asked without a signature."""
+    """Whether the URL answers a request without a signature; a refusal counts."""
     try:
         status = transport(Request("GET", f"{cw.url}/v1/health", {}, None, 5.0)).status
     except NoAnswer as error:
@@ -99,7 +102,7 @@ def _clock(skew: float | None) -> Finding:
 
 
 def _permission(cw: Clockwork) -> Finding:
-    """Whether IAM lets the caller through to the API, which then says who it is."""
+    """Whether IAM lets the caller call the API, which then names the caller's principal."""
     try:
         cw.description()
     except NotAllowed as error:

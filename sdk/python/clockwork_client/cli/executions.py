@@ -46,7 +46,7 @@ def get(state: State, execution_id: str) -> None:
 @click.argument("execution_id")
 @click.pass_obj
 def cancel(state: State, execution_id: str) -> None:
-    """Cancel one execution. Exit status 1 if that came too late."""
+    """Cancel one execution. Exit status 1 if the cancel came too late."""
     found = state.cw.executions.cancel(execution_id)
     show_execution(state, found)
     if found.result == "too_late":
@@ -58,11 +58,11 @@ def cancel(state: State, execution_id: str) -> None:
 @click.option("--as-it-was", is_flag=True, help="Of a named job: as its record has it, not as the job is now.")
 @click.pass_obj
 def redrive(state: State, execution_id: str, as_it_was: bool) -> None:
-    """Deliver a DEAD execution after all."""
+    """Deliver a DEAD execution again."""
     show_execution(state, state.cw.executions.redrive(execution_id, as_it_was=as_it_was or None))
 
 
-#: Never an argument: whoever uses the machine may read the command lines of all processes.
+#: Never an argument: each user of the machine may read the command lines of all processes.
 _TOKEN = click.option(
     "--token-file",
     "token",

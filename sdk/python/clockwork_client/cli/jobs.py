@@ -98,7 +98,7 @@ def list_(state: State, /, job_state: str | None, limit: int, **which: Any) -> N
 @named
 @click.pass_obj
 def get(state: State, job_id: str | None, key: str | None) -> None:
-    """Show a job whole."""
+    """Show a whole job."""
     show_job(state, state.cw.jobs.get(id_of(state, job_id, key)))
 
 
@@ -122,7 +122,7 @@ def update(
     if_revision: int | None,
     **given: Any,
 ) -> None:
-    """Change what is named of a job, and leave the rest."""
+    """Change the given options of a job, and leave the rest."""
     changes: dict[str, Any] = values.object_of("--patch", patch)
     schedule = chosen(SCHEDULE, given)
     if schedule:

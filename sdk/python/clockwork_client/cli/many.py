@@ -1,4 +1,4 @@
-"""Do something to many things: count first, ask, show how far it came, and go on where it was stopped."""
+"""Change many jobs or executions: count first, ask, show the progress, and go on after a stop."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ if TYPE_CHECKING:
     from clockwork_client.answers import Answer
     from clockwork_client.cli.app import State
 
-#: To count further takes a call for each 1,000, and no answer of the user depends on it.
+#: A larger count takes a call for each 1,000, and no answer of the user depends on it.
 MOST_COUNTED = 10_000
 
 
 class Handled(Protocol):
-    """What one call did."""
+    """The result of one call."""
 
     @property
     def matched(self) -> int:
-        """How many were meant."""
+        """The number that the call selected."""
 
     @property
     def changed(self) -> int:
-        """How many were changed."""
+        """The number that the call changed."""
 
     @property
     def next_token(self) -> str | None:
-        """Where the next call goes on."""
+        """The token with which the next call goes on."""
 
 
 def handle(
     state: State, call: Callable[[str | None], Handled], token: str | None, passed: Sequence[Answer] = ()
 ) -> None:
-    """Call again and again until all is done; when it is stopped, say how to go on.
+    """Call until everything is done. After a stop, print how to go on.
 
-    `passed`: what `call` has collected by the end of those that were meant and not changed. With any, the exit status
-    is 1.
+    `passed`: the selected items that `call` left unchanged, complete at the end. If there are any, the exit status is
+    1.
     """
     matched = changed = 0
     try:
@@ -64,7 +64,10 @@ def handle(
 
 
 def is_meant(state: State, verb: str, what: str, found: Iterable[object]) -> bool:
-    """Whether the user says yes to what is counted. `what` is one of them. Raises UsageError if nobody can be asked."""
+    """Whether the user confirms the counted number. `what` is the noun of one.
+
+    Raises UsageError if no user can answer.
+    """
     if not show.can_ask():
         raise click.UsageError("nobody is there to ask: --yes does it without a question")
     count = sum(1 for _ in islice(found, MOST_COUNTED))

@@ -1,4 +1,4 @@
-"""The options of commands about jobs, and what they become."""
+"""The options of commands about jobs, and their values for the client."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from clockwork_client.cli.app import State
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-#: The option of the client, its flag, and what click makes of it.
+#: The option of the client, its flag, and its settings for click.
 SCHEDULE: list[tuple[str, str, dict[str, Any]]] = [
     ("in_", "--in", {"type": values.DURATION, "help": "Once, after this time: 5m, 1h30m."}),
     ("at", "--at", {"type": values.INSTANT, "help": "Once, at this instant."}),
@@ -65,7 +65,7 @@ TARGET: list[tuple[str, str, dict[str, Any]]] = [
     ("detail_type", "--detail-type", {"help": "Of an event."}),
     ("message_key", "--message-key", {"help": "Of a Kafka message."}),
 ]
-#: Ways to say when, of which a schedule has one.
+#: The ways to give a time. A schedule has exactly one of them.
 WAYS = ("in_", "at", "every", "cron")
 
 
@@ -81,13 +81,13 @@ def options(*tables: list[tuple[str, str, dict[str, Any]]]) -> Callable[[Command
 
 
 def named(command: Command) -> Command:
-    """A decorator: the command is about one job, by its id or by `--key`. It is given the id."""
+    """A decorator: the command is about one job, by its id or by `--key`. The command gets the id."""
     command = click.option("--key", help="The key of a named job, in place of its id.")(command)
     return click.argument("job_id", required=False, metavar="[JOB_ID]")(command)
 
 
 def id_of(state: State, job_id: str | None, key: str | None) -> str:
-    """The id that was given, or that of the key. Raises UsageError, or NotFound for an unknown key."""
+    """The given id, or the id of the given key. Raises UsageError, or NotFound for an unknown key."""
     if (job_id is None) == (key is None):
         raise click.UsageError("name the job: its JOB_ID, or --key KEY")
     if job_id is not None:
@@ -100,7 +100,7 @@ def id_of(state: State, job_id: str | None, key: str | None) -> str:
 
 
 def chosen(table: list[tuple[str, str, dict[str, Any]]], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a table that were given, as the client takes them."""
+    """The given options of a table, in the client's form."""
     found = {name: given[name] for name, _, _ in table if given[name] not in (None, ())}
     if "tags" in found:
         found["tags"] = dict(found["tags"])
@@ -114,7 +114,7 @@ def chosen(table: list[tuple[str, str, dict[str, Any]]], given: Mapping[str, Any
 
 
 def payload_of(data: values.Given | None, text: str | None) -> values.Given | None:
-    """The payload that was given, if one was. Raises UsageError for two."""
+    """The given payload, if any. Raises UsageError for two."""
     if data is not None and text is not None:
         raise click.UsageError("either --data or --text")
     return values.Given(text) if text is not None else data

@@ -1,4 +1,4 @@
-"""`clockwork upcoming`, `clockwork audit`, `clockwork shards`, `clockwork whoami`: where everything stands."""
+"""`clockwork upcoming`, `clockwork audit`, `clockwork shards`, `clockwork whoami`: the present state."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 @click.option("--limit", type=click.IntRange(1), default=100, help="At most so many (100).")
 @click.pass_obj
 def upcoming(state: State, from_: str | None, to: str | None, within: float | None, limit: int) -> None:
-    """What is about to start for the client, anonymous jobs included.
+    """List the client's jobs that are about to start, anonymous ones included.
 
-    Of a job that recurs only its next fire is shown.
+    A recurring job shows its next fire only.
     """
     if within is not None:
         if from_ is not None or to is not None:
@@ -60,7 +60,7 @@ def _what(recurs: bool | None, attempt: int | None, waits_for: str | None) -> st
 @click.option("--limit", type=click.IntRange(1), default=100, help="At most so many (100).")
 @click.pass_obj
 def audit(state: State, limit: int) -> None:
-    """Who changed what of the client, when and why.
+    """List the changes of the client, with author, time and reason.
 
     The newest first. Creates are not listed.
     """
@@ -87,7 +87,7 @@ def _details(one: AuditEntry) -> str:
 @click.command()
 @click.pass_obj
 def shards(state: State) -> None:
-    """Where each shard of the timeline stands (admins)."""
+    """Show the state of each shard of the timeline (admins)."""
     found, waiting = state.cw.shards(), None if state.is_json else state.cw.backlog()
     if state.is_json:
         show.as_json([one.raw for one in found])
@@ -110,7 +110,7 @@ def _seconds(ms: int | None) -> str:
 @click.command()
 @click.pass_obj
 def whoami(state: State) -> None:
-    """Who the caller is, as Clockwork sees it, and for which clients it may act."""
+    """Show the caller's principal, and the clients that it may act for."""
     found = state.cw.whoami()
     if state.is_json:
         show.as_json(found.raw)

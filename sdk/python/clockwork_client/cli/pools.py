@@ -1,4 +1,4 @@
-"""`clockwork pools`: the pools of workers, what waits and runs there, and who works."""
+"""`clockwork pools`: the pools of workers, their waiting and running jobs, and their workers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def pools() -> None:
 @pools.command("list")
 @click.pass_obj
 def list_(state: State) -> None:
-    """All pools of the deployment (admins)."""
+    """List all pools of the deployment (admins)."""
     found = state.cw.pools.list()
     if state.is_json:
         show.as_json([one.raw for one in found])
@@ -33,7 +33,7 @@ def list_(state: State) -> None:
 @click.argument("name")
 @click.pass_obj
 def show_(state: State, name: str) -> None:
-    """What waits in a pool (admins, and its workers), what runs there, and its workers (admins)."""
+    """Show the waiting jobs of a pool (admins, and its workers), its running jobs, and its workers (admins)."""
     found = state.cw.pools.get(name)
     if state.is_json:
         show.as_json(found.raw)
@@ -60,7 +60,7 @@ def show_(state: State, name: str) -> None:
 @click.option("--limit", type=click.IntRange(1, 1_000), default=100, help="At most so many (100).")
 @click.pass_obj
 def running(state: State, name: str, limit: int) -> None:
-    """What the workers of a pool have in hand (admins)."""
+    """List the attempts that the workers of a pool run (admins)."""
     found = state.cw.pools.running(name, limit=limit)
     if state.is_json:
         show.as_json([one.raw for one in found])

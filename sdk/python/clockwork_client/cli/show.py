@@ -1,4 +1,4 @@
-"""What is printed: tables for people, JSON for programs. Texts that others chose cannot act on the terminal."""
+"""The output: tables for people, JSON for programs. Texts of other people cannot act on the terminal."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from clockwork_client.results import Execution, Schedule
 
 #: Categories of characters that no terminal shows as themselves: controls, directions and joiners, half surrogates,
-#: private and unassigned ones, and what ends a line.
+#: private and unassigned ones, and line ends.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _WIDEST = 400
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
-#: Where nobody looks, each row is one line.
+#: In a pipe, each row is one line.
 _PIPED_WIDTH = 10_000
 
 
 def inert(text: object, widest: int = _WIDEST) -> str:
-    r"""A text on one line, not endless, whose characters that are not seen are spelled out: `\x1b`, `\u202e`."""
+    r"""A text on one line, of bounded length, with invisible characters spelled out: `\x1b`, `\u202e`."""
     found = str(text)
     shown = found[:widest] + ("..." if len(found) > widest else "")
     return "".join(_spelled(one) if unicodedata.category(one) in _UNSEEN else one for one in shown)
@@ -127,21 +127,21 @@ def each_as_json(items: Iterable[Answer]) -> None:
 
 
 def can_ask() -> bool:
-    """Whether somebody is there to be asked."""
+    """Whether a user can answer a question."""
     return sys.stdin.isatty()
 
 
 def said(*lines: str, whole: bool = False) -> None:
-    """Tell the user something beside the result, on standard error: each line stays one line.
+    """Print a note beside the result, on standard error. Each line stays one line.
 
-    `whole`: no line is cut, since the user is to copy it.
+    `whole`: cut no line, so that the user can copy it.
     """
     for line in lines:
         click.echo(inert(line, len(line) if whole else _WIDEST), err=True)
 
 
 def _ascii(text: str) -> str:
-    """JSON that Python has made ASCII, without the one control character that it leaves as it is."""
+    """JSON that Python has made ASCII, without the one control character that Python leaves unchanged."""
     return text.replace("\x7f", "\\u007f")
 
 

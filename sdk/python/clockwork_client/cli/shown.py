@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def show_job(state: State, found: results.Job) -> None:
-    """Print a job, as far as the answer tells of it."""
+    """Print the fields of a job that the answer has."""
     if state.is_json:
         show.as_json(found.raw)
         return

@@ -1,4 +1,4 @@
-"""`clockwork doctor`, second part: how the client and the deployment stand, each finding with what to do about it."""
+"""`clockwork doctor`, second part: the state of the client and the deployment. Each finding says what to do."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ADMINS = "only admins see the shards"
 
 
 class Finding(NamedTuple):
-    """What a check found, and what to do if it is not as it should be."""
+    """The result of a check, and the remedy if there is a fault."""
 
     check: str
     is_ok: bool
@@ -35,7 +35,7 @@ class Finding(NamedTuple):
 
 
 def of_client(cw: Clockwork) -> Iterator[Finding]:
-    """Whether the caller may act for its client, and what of the client is held up."""
+    """Whether the caller may act for its client, and whether the client's work is held back."""
     name = cw.client_id
     if name is None:
         own = cw.whoami().client_ids

@@ -1,4 +1,4 @@
-"""What users type, read into what the client takes."""
+"""Texts that users type, converted into values of the client."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Token(click.ParamType):  # type: ignore[type-arg]
     name = "file"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Read the token, or fail without a word of what was read."""
+        """Read the token, or fail without any part of the text in the message."""
         name = str(value)
         try:
             with click.open_file(name, encoding="utf-8") as file:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: So long (s) an exit function, or a write of what was printed, may take.
+#: The time (s) that exit functions, and a write of the output, may take.
 _PATIENCE = 5.0
 
 
@@ -60,9 +60,9 @@ def worker(
 
 
 def leave(status: int) -> NoReturn:
-    """End this process without waiting for its threads and children: others do what they still do.
+    """End this process without waiting for its threads and children: other workers repeat their work.
 
-    Children that `multiprocessing` knows are killed. Functions registered at `atexit`, and whoever reads the output,
+    Children that `multiprocessing` knows are killed. Functions registered at `atexit`, and the reader of the output,
     have a few seconds each. The status is 1 if the output cannot be written.
     """
     kill_children()
@@ -78,7 +78,7 @@ def leave(status: int) -> NoReturn:
 def kill_children() -> None:
     """Kill the children of `multiprocessing`, whose own exit function would wait for each of them.
 
-    One that cannot be killed is left alone.
+    A child that cannot be killed is left alone.
     """
     if "multiprocessing" not in sys.modules:
         return
@@ -102,7 +102,7 @@ def wait_for(function: Callable[[], object]) -> None:
 
 
 def is_flushed() -> bool:
-    """Whether what was printed could be written."""
+    """Whether the output could be written."""
     try:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""Deliveries as a target gets them, and what the target answers: the part of the network and of the receiver."""
+"""Deliveries as a target gets them, and the target's answers, in place of the network and the receiver."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _LONGEST_EXCERPT = 1_024
 class Delivery:
     """One attempt at a target, which began `at` (UTC) and is number `attempt` of its execution.
 
-    `body` are the bytes of the payload; for targets other than HTTP they travel in an envelope or a message, which is
-    not shown. `headers`, in lower case, are those of a webhook, with its signature if its client has signing secrets.
+    `body` are the bytes of the payload; for targets other than HTTP an envelope or a message carries them, which is not
+    shown. `headers`, in lower case, are the headers of a webhook, with a signature if its client has signing secrets.
     """
 
     at: datetime
@@ -50,14 +50,14 @@ class Delivery:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a target answers: a status, and of a webhook the body and the header Retry-After (seconds, or a date)."""
+    """A target's answer: a status, and for a webhook the body and the header Retry-After (seconds, or a date)."""
 
     status: int = 200
     body: str = ""
     retry_after: int | str | None = None
 
 
-#: What decides the answer to a delivery: a status, an exception for an attempt without an answer, or an Answer.
+#: The answer to a delivery: a status, an Answer, or an exception for an attempt without an answer.
 Answering = Callable[[Delivery], "int | Answer | BaseException"]
 
 
@@ -87,7 +87,7 @@ def delivery_of(attempt: Attempt, now: int, secrets: Mapping[str, str]) -> Deliv
 
 
 def outcome_of(answer: object, attempt: Attempt, now: int) -> Outcome:
-    """The outcome of an attempt at `now` (ms). Raises TypeError or ValueError for what is no answer."""
+    """The outcome of an attempt at `now` (ms). Raises TypeError or ValueError for anything that is no answer."""
     if isinstance(answer, TimeoutError):
         return Outcome(State.TIMED_OUT, now, now, error="no answer in time")
     if isinstance(answer, OSError):

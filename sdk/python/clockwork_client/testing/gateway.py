@@ -1,4 +1,4 @@
-"""The way of a request into the api Lambda: what API Gateway does, without a network."""
+"""Hands a request to the api Lambda as API Gateway does, without a network."""
 
 from __future__ import annotations
 

@@ -28,10 +28,10 @@ class _Still:
 
 
 class InlineContext(Context):
-    """The context of an attempt that only the test knows.
+    """The context of an attempt that exists in the test only.
 
-    `checkpoints` and `heartbeats` list what the handler kept and told. `lose` and `cancel` are as if the claim had
-    ended, or a cancel been asked for: the handler's next call raises.
+    `checkpoints` and `heartbeats` list the handler's calls. `lose` acts like the end of the claim, and `cancel` like a
+    cancel: the handler's next call raises.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class InlineContext(Context):
 
 
 def run_handler(pool: Pool, name: str, payload: Any = None, context: InlineContext | None = None) -> Any:
-    """What a handler of the pool returns; what it raises, this raises."""
+    """The return value of a handler of the pool. Raises the handler's exception."""
     found = context or InlineContext(name, payload)
     attempt = found._attempt
     attempt.handler, attempt.payload = name, payload

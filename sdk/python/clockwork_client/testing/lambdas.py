@@ -1,7 +1,7 @@
-"""The Lambdas behind the API, run one after the other as virtual time reaches what they are for.
+"""The Lambdas behind the API, run one after the other as virtual time reaches their work.
 
-Time jumps from one thing that is due to the next. A tick of an account, once a minute, polls every shard and sweeps. A
-tick in which neither would find anything is left out here, so that a quiet year costs no more than a busy minute.
+Time jumps from one due instant to the next. In an account a tick, once a minute, polls every shard and sweeps. The kit
+leaves out a tick that would find nothing, so that a quiet year costs no more than a busy minute.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Lambdas:
         return min(self._events(), default=None)
 
     def step(self) -> None:
-        """Do what is due now: one tick, and one batch of deliveries."""
+        """Do the work that is due now: one tick, and one batch of deliveries."""
         now = self._clockwork.clock.at
         if any(at <= now for at in self._ticks()):
             self._tick()

@@ -1,4 +1,4 @@
-"""What is scheduled, and whether it is what a test expects."""
+"""Upcoming jobs, and the comparison with the expectation of a test."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Scheduled:
 
 
 def all_scheduled(world: World, client_id: str, reader: Clockwork) -> Iterator[Scheduled]:
-    """What is to come for a client. Of a job that recurs these are its next ten fires, as the API shows them."""
+    """The upcoming jobs of a client. A recurring job has its next ten fires, as the API shows them."""
     begin = Position(keys.row_key(world.clock.now(), ""), 0)
     start: Position | None = begin
     while start is not None:
@@ -44,7 +44,10 @@ def all_scheduled(world: World, client_id: str, reader: Clockwork) -> Iterator[S
 
 
 def check_scheduled(found: Iterable[Scheduled], key: str | None, at: datetime | None, payload: object) -> Scheduled:
-    """The first of what was found that is as asked for; None asks for nothing. Raises AssertionError."""
+    """The first found job that has the given values; None matches any value.
+
+    Raises AssertionError if no job has them.
+    """
     found = list(found)
     for one in found:
         fits = (key is None or one.key == key) and (at is None or one.at == at)

@@ -82,10 +82,10 @@ class VirtualClockwork:
         return moment(self._core.clock.at)
 
     def client(self, client_id: str, **options: Any) -> Clockwork:
-        """Create a client, or replace it whole, and return its Clockwork.
+        """Create a client, or replace the whole client, and return its Clockwork.
 
         `options` are the fields of the API's client, such as `maxRatePerSecond=1`, or in snake case as elsewhere in
-        this package. The principal of the kit is added to its `principals`. Raises what `admin.clients.put` raises.
+        this package. The principal of the kit is added to its `principals`. Raises the errors of `admin.clients.put`.
         """
         own = principal(client_id)
         body = {"principals": [], **requests.fields(**options)}
@@ -95,10 +95,10 @@ class VirtualClockwork:
         return self._clients.setdefault(client_id, self._client(own, client_id))
 
     def on_deliver(self, answer: Answering) -> None:
-        """From now on `answer` decides what targets answer: it gets a Delivery, and returns a status or an Answer.
+        """From now on `answer` gives the targets' answers: it gets a Delivery, and returns a status or an Answer.
 
         An attempt times out if it returns or raises TimeoutError, and has no connection with another OSError. Any other
-        exception, such as that of a failed assertion, ends the run: `advance` and `run_until` raise it.
+        exception, such as an AssertionError, ends the run: `advance` and `run_until` raise it.
         """
         self._answer = answer
 
@@ -117,15 +117,18 @@ class VirtualClockwork:
         self._run(self._core.clock.at + _milliseconds(timedelta(**duration)))
 
     def run_until(self, at: str | datetime) -> None:
-        """Let time pass until an instant; what is due at that instant is done, too.
+        """Let time pass until an instant. Work that is due at that instant is done, too.
 
-        A delivery that its client's rate limit holds back for up to two seconds more is waited for: then `now` is that
-        much later. Raises ValueError for an instant that is past.
+        The run waits for a delivery that its client's rate limit holds back for up to two seconds more: then `now` is
+        that much later. Raises ValueError for an instant that is past.
         """
         self._run(_ms(at))
 
     def scheduled(self) -> list[Scheduled]:
-        """What is to come for the clients made by `client`, of jobs that recur the next ten fires, in order of time."""
+        """The upcoming jobs of the clients made by `client`, in order of time.
+
+        A recurring job has its next ten fires.
+        """
         with self._lock:
             found = [one for name, own in self._clients.items() for one in all_scheduled(self._core.world, name, own)]
         return sorted(found, key=lambda one: one.at)
@@ -133,9 +136,9 @@ class VirtualClockwork:
     def assert_scheduled(
         self, *, key: str | None = None, at: str | datetime | None = None, payload: object = None
     ) -> Scheduled:
-        """Assert that something is to come: of this job key, at this instant, with all of this payload's fields.
+        """Assert that a job is upcoming: with this job key, at this instant, with all fields of this payload.
 
-        Returns the first that fits; raises AssertionError, which lists what is scheduled.
+        Returns the first job that fits. Raises AssertionError with the list of upcoming jobs.
         """
         wanted = None if at is None else moment(_ms(at))
         return check_scheduled(self.scheduled(), key, wanted, payload)
@@ -168,7 +171,10 @@ class VirtualClockwork:
         self._pass(until)
 
     def _pass(self, until: int) -> None:
-        """Do what is due until then. The lock is taken once, so that `_ask` gives it away while a target answers."""
+        """Do all work that is due until then.
+
+        The lock is taken once, so that `_ask` can release it while a target answers.
+        """
         with self._lock:
             if self._is_answering:
                 return
@@ -184,7 +190,7 @@ class VirtualClockwork:
         return min(found, default=None)
 
     def _let_work(self) -> None:
-        """Handlers may call the API; meanwhile time passes only by what they do."""
+        """Handlers may call the API; meanwhile only their own calls let time pass."""
         self._is_answering = True
         try:
             self._workers.step()
@@ -201,7 +207,7 @@ class VirtualClockwork:
             return outcome_of(TimeoutError(), attempt, self._core.clock.at)
 
     def _ask(self, delivery: Delivery) -> object:
-        """The test's answer. Meanwhile other threads may call the API, such as those of `schedule_many`."""
+        """The test's answer. Meanwhile other threads may call the API, such as the threads of `schedule_many`."""
         self._is_answering = True
         self._lock.release()
         try:

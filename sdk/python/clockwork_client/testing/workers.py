@@ -60,7 +60,7 @@ class InlineWorkers:
                 yield visible_at
 
     def step(self) -> None:
-        """Do what is visible now, high before normal before low."""
+        """Do the work that is visible now, high before normal before low."""
         for pool, calls, queue in self._queues():
             if messages := queue.receive(MOST_CLAIMS):
                 self._work(pool, calls, messages)
@@ -87,7 +87,7 @@ class InlineWorkers:
 
 
 def called(pool: Pool, attempt: Attempt, context: Context) -> Any:
-    """What the function of the attempt's handler returns; what has to be awaited is, on a loop of its own."""
+    """The return value of the attempt's handler. An awaitable is awaited, on a loop of its own."""
     result = result_of(pool, attempt, context)
     return asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result
 

@@ -1,4 +1,4 @@
-"""Workers: a process that pulls the jobs of a pool, does them, and tells how they ended.
+"""Workers: a process that pulls the jobs of a pool, runs them, and reports their outcomes.
 
 from clockwork_client.worker import Pool
 

@@ -1,6 +1,7 @@
-"""One attempt in this worker's hands: its claim, and what is known of it. Instants are seconds of the worker's clock.
+"""One attempt of this worker: its claim and its state. Instants are seconds of the worker's clock.
 
-The claim is counted from when the request was sent that made or renewed it, so it never ends later here than there.
+The claim counts from the send of the request that made or renewed it. The claim therefore never ends later here than at
+the API.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _LONGEST = 10 * 86_400
 
 
 class Lost(Exception):
-    """The claim is over, so somebody else may do the work: stop. Whatever the handler returns counts no more."""
+    """The claim is over, and another worker may do the work: stop. The handler's result does not count any more."""
 
 
 class Cancelled(Exception):
@@ -22,7 +23,7 @@ class Cancelled(Exception):
 
 
 class Checkpoint(NamedTuple):
-    """What an attempt kept last: the attempt's number, the checkpoint's within it, and the value."""
+    """The last checkpoint: the number of its attempt, its own number within the attempt, and the value."""
 
     attempt: int
     sequence: int
@@ -33,7 +34,7 @@ class Attempt:
     """A claimed attempt. It is shared by its handler, the heartbeats and the reports, each in a thread of its own."""
 
     def __init__(self, started: Mapping[str, Any], sent_at: float, answered_at: float) -> None:
-        """`started`: what the API answered to the claim. Raises KeyError, TypeError or ValueError for anything else."""
+        """`started`: the API's answer to the claim. Raises KeyError, TypeError or ValueError for anything else."""
         self.execution_id = str(started["executionId"])
         self.job_id = str(started["jobId"])
         self.job_key: str | None = started.get("jobKey")
@@ -55,9 +56,9 @@ class Attempt:
         self.cancel_requested = False
         #: Why it is over for its handler, while nothing was reported; empty while it is not.
         self.over = ""
-        #: Whether its handler has ended, or never begins: what it says from then on comes too late.
+        #: Whether its handler has ended, or never begins. Later calls of the handler come too late.
         self.is_settled = False
-        #: What the next heartbeat tells.
+        #: The news for the next heartbeat.
         self.news: dict[str, Any] = {}
         #: Called once, in any thread, when it is over or is to be cancelled.
         self.on_stop: Callable[[], None] = lambda: None
@@ -76,7 +77,7 @@ class Attempt:
             self.on_stop()
 
     def end(self, why: str) -> None:
-        """Note that it is over: its handler is told at its next call."""
+        """Note that the attempt is over. The handler's next call raises."""
         with self._lock:
             is_new, self.over = not self.over, self.over or why
         if is_new:
@@ -93,12 +94,12 @@ class Attempt:
         return bool(self.over) or now >= min(self.lease_until, self.deadline_at)
 
     def tell(self, progress: float | None, message: str | None) -> None:
-        """Keep what the next heartbeat is to tell."""
+        """Keep news for the next heartbeat."""
         with self._lock:
             self.news |= {name: one for name, one in (("progress", progress), ("message", message)) if one is not None}
 
     def take_news(self) -> dict[str, Any]:
-        """What there is to tell; it is told once."""
+        """The kept news. They are given out once."""
         with self._lock:
             news, self.news = self.news, {}
             return news

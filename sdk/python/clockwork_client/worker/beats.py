@@ -1,14 +1,14 @@
-"""Heartbeats: a thread of its own renews the claims of all attempts, whatever their handlers do.
+"""Heartbeats: a thread of its own renews the claims of all attempts, also while handlers are busy.
 
-A claim is renewed every sixth of its lease. A call may take as long as the shortest of its leases allows, so claims of
-long and of short jobs are renewed by calls of their own.
+A claim is renewed every sixth of its lease. The shortest lease of a call bounds the call's time, so claims of long and
+of short jobs are renewed by separate calls.
 
-How it fails. A call has no answer, or cannot be made at all: it is sent again within a second or the next beat, or
-after the pause that the API asks for, up to a sixth of the lease. Each answer counts from when its request was sent. A
-call is refused: it is sent again at once without the handlers' news, of which one may have been the cause. If that call
-fails too, the news are kept. The API says `stale`, or the worker's own count is over: the attempt is over, is never
-beaten again (that would revive its claim), and its handler is told. A call does not end: the others go on, and the
-count does.
+How it fails. If a call has no answer, or cannot be made, it is sent again within a second or with the next heartbeat.
+If the API asks for a pause, the call waits for it, up to a sixth of the lease. Each answer counts from the send of its
+request. If the API refuses a call, it is sent again at once without the handlers' news, since one of them may be the
+cause. If that call fails too, the news are kept. If the API says `stale`, or the worker's own count of the lease ends,
+the attempt is over. The worker never renews it again, since a heartbeat could revive the claim, and the handler's next
+call raises. If a call does not end, the other calls and the count go on.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ log = logger(__name__)
 
 #: Heartbeats in the time of one lease.
 BEATS_PER_LEASE = 6
-#: So long (s) after a call that failed the next one is sent.
+#: The pause (s) between a failed call and the next one.
 AGAIN_SECONDS = 1.0
-#: So many calls are under way at once: a hundred attempts each.
+#: The most calls at once, with a hundred attempts each.
 CALLS_AT_ONCE = 8
 _IDLE_SECONDS = 60.0
 
@@ -55,7 +55,7 @@ class Beats:
         self._thread.start()
 
     def wake(self) -> None:
-        """There are other attempts than before: think anew about when the next beat is due."""
+        """Compute the instant of the next heartbeat again: the attempts have changed."""
         self._woken.set()
 
     def stop(self) -> None:
@@ -78,7 +78,10 @@ class Beats:
                 self._clock.sleep(AGAIN_SECONDS)
 
     def beat(self) -> None:
-        """End what was not renewed in time. Once a heartbeat is due, send it, with those that are due soon."""
+        """End attempts that were not renewed in time.
+
+        Send heartbeats that are due, together with those that are due soon.
+        """
         now = self._clock.now()
         for attempt in self._desk.all():
             if not attempt.over and attempt.is_lost(now):
@@ -125,7 +128,7 @@ class Beats:
         return True
 
     def _fail(self, attempts: Sequence[Attempt], news: Sequence[dict[str, object]], error: Exception) -> None:
-        """Send what has no answer again: at once without the news, if those may be the cause, or else soon."""
+        """Send claims without an answer again: at once without the news, if the news may be the cause, or else soon."""
         # They are the cause only if the call gets through without them.
         is_mended = any(news) and _may_be_of_the_news(error) and self._send(attempts, is_telling=False)
         if not is_mended:
@@ -170,18 +173,19 @@ def _due_at(attempt: Attempt) -> float:
 
 
 def _budget(attempt: Attempt, now: float) -> float:
-    """So long (s) a call may take that renews this claim.
+    """The time (s) that a call may take which renews this claim.
 
-    It is not repeated once the claim is over here, when somebody else may have been told so already.
+    The worker does not repeat the call once the claim is over here, since the handler may have learned of its end
+    already.
     """
     return min(attempt.lease_seconds / BEATS_PER_LEASE, attempt.lease_until - now)
 
 
 def _batches(waiting: Sequence[Attempt], now: float) -> list[list[Attempt]]:
-    """What is due, with what is due soon, by the call.
+    """The due heartbeats, with those that are due soon, by call.
 
-    A call has the time of its shortest budget. An attempt that has more than twice as much goes in another call, which
-    the API has the time to answer.
+    A call has the time of its shortest budget. An attempt with more than twice that budget goes in another call, which
+    leaves the API more time.
     """
     soon = [one for one in waiting if _due_at(one) <= now + one.lease_seconds / 60]
     budgets = {one.token: _budget(one, now) for one in soon}

@@ -1,7 +1,7 @@
-"""Which queues have work, and how many short polls each may have under way.
+"""Notes the queues with work, and the number of short polls that each may have at once.
 
-A short poll of a queue without work costs as much as one that brings ten tickets. So a queue begins with one at a time,
-or two after a full answer, and has more while they come back full.
+A short poll of a queue without work costs as much as one that brings ten tickets. A queue therefore begins with one
+short poll, or two after a full answer, and gets more while answers are full.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from threading import Condition
 
-#: So many short polls of all queues are under way at the most.
+#: The most short polls of all queues at once.
 FETCHES_AT_ONCE = 8
 
 

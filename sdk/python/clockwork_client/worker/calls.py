@@ -15,7 +15,7 @@ from clockwork_client.worker.attempt import Attempt, Checkpoint, Lost
 if TYPE_CHECKING:
     from clockwork_client.calls import Caller
 
-#: So many claims, outcomes and heartbeats one call may have.
+#: The most claims, outcomes and heartbeats of one call.
 MOST_CLAIMS = MOST_OUTCOMES = 10
 MOST_BEATS = 100
 #: For so long (s) a worker asks for the tickets in its hand; less than they are hidden from others.
@@ -32,7 +32,7 @@ class Calls:
         self._path = f"/v1/pools/{segment(pool)}"
 
     def claim(self, worker_id: str, handlers: Sequence[str], claims: Sequence[Mapping[str, str]]) -> list[Any]:
-        """Ask for tickets. The same claims may be asked for again: what was answered `start` is answered so again."""
+        """Claim tickets. The same claims may be repeated: the API answers `start` to them again."""
         body = {"workerId": worker_id, "handlers": list(handlers), "claims": list(claims)}
         return self._all("claims", body, len(claims), CLAIM_SECONDS)
 

@@ -1,8 +1,9 @@
-"""Asks the API for the jobs of tickets, and starts what may start.
+"""Claims the jobs of tickets at the API, and starts those that may start.
 
-How it fails. The API refuses: nothing was claimed, so the tickets go back for others to receive. The API gives no
-answer: the tickets come back by themselves, as some may have been claimed. After either the worker receives nothing for
-a while. An attempt cannot be started here: its hand is free again, and the others of the call are started.
+How it fails. If the API refuses, no ticket is claimed, and the tickets go back for other workers. If the API gives no
+answer, some may be claimed, and the tickets come back when their visibility ends. After either, the worker receives
+nothing for a while. If an attempt cannot be started here, its slot is free again, and the other attempts of the call
+start.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from clockwork_client.worker.queues import Queue, Ticket
 
 log = logger(__name__)
 
-#: So often a ticket is asked for that the API has no answer about, with a second between.
+#: The most claims of a ticket about which the API has no answer, with a second between them.
 _TRIES = 3
 
 
@@ -40,7 +41,7 @@ class Claims:
         identity: tuple[str, Sequence[str]],
         start: Callable[[Attempt], None],
     ) -> None:
-        """`identity`: the worker's id, and its handlers. `start` takes each attempt, for which a hand was taken."""
+        """`identity`: the worker's id, and its handlers. `start` takes each attempt, for which a slot was taken."""
         self._queues = queues
         self._calls = calls
         self._clock = clock
@@ -52,7 +53,7 @@ class Claims:
         self.brake = Brake(clock, is_over)
 
     def claim(self, priority: str, tickets: Sequence[Ticket]) -> bool:
-        """Ask for the jobs of tickets, for each of which a hand is held. Whether there was an answer."""
+        """Claim the jobs of tickets, each with a slot. Returns whether there was an answer."""
         waiting = {secrets.token_urlsafe(16): one for one in tickets}
         asked_at = self._clock.now()
         try:
@@ -80,7 +81,7 @@ class Claims:
             log.warning("%d tickets of %s could not be given back: %s", len(tickets), priority, error)
 
     def _until_answered(self, waiting: dict[str, Ticket]) -> None:
-        """Take out of `waiting` what has an answer. What the API has none about after some calls stays."""
+        """Take tickets with an answer out of `waiting`. Tickets without an answer after some calls stay."""
         for number in range(_TRIES):
             if number:
                 self._clock.wait(self._is_over, 1.0)
@@ -89,7 +90,7 @@ class Claims:
                 return
 
     def _ask(self, waiting: dict[str, Ticket]) -> None:
-        """One call; starts what may start."""
+        """One call. Starts the attempts that may start."""
         claims = [
             {"claimId": claim_id, "ticket": one.body, "receiptHandle": one.receipt_handle}
             for claim_id, one in waiting.items()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-#: A wait looks so often (s) what time it is: an Event does not count the time that the machine was suspended.
+#: The interval (s) at which a wait reads the clock: an Event does not count the time of a suspended machine.
 _LOOKS_EVERY = 5.0
 
 

@@ -1,4 +1,4 @@
-"""What a handler is given beside the payload: who it works for, and how it keeps its claim and its progress."""
+"""The context of a handler, beside the payload: its execution, its claim, its progress and its checkpoints."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from clockwork_client.worker.executor import DaemonThreads
 
 #: The longest message of a heartbeat.
 LONGEST_MESSAGE = 256
-#: So many checkpoints of `async` handlers are kept at once. The threads of their loop are left to the handlers.
+#: The most checkpoints of `async` handlers that are stored at once. The threads of the loop stay free for the handlers.
 _KEPT_AT_ONCE = 16
 _keeping = DaemonThreads(_KEPT_AT_ONCE, "clockwork-checkpoint")
 
 
 class Keeps(Protocol):
-    """What stores checkpoints."""
+    """The store of checkpoints."""
 
     def keep(self, attempt: Attempt, checkpoint: Checkpoint) -> None:
         """Store it. Raises Lost if the claim is over."""
@@ -49,7 +49,7 @@ class Context:
         self.attempt = attempt.number
         #: When the attempt ends by its job's `timeoutSeconds`, by this machine's clock, in UTC.
         self.deadline = (wall or datetime.now(timezone.utc)) + left
-        #: What this attempt or an earlier one has kept last; None if nothing was.
+        #: The last checkpoint of this attempt or an earlier one; None if there is none.
         self.last_checkpoint: Checkpoint | None = attempt.checkpoint
         self._sequence = attempt.checkpoint.sequence if attempt.checkpoint else 0
         self._keeping = Lock()
@@ -63,13 +63,13 @@ class Context:
 
     @property
     def cancelled(self) -> bool:
-        """Whether somebody has asked for a cancel, as the last heartbeat was told."""
+        """Whether somebody has asked for a cancel, by the answer to the last heartbeat."""
         return self._attempt.cancel_requested
 
     def heartbeat(self, progress: float | None = None, message: str | None = None) -> None:
-        """Tell how far the work is: `progress` from 0 to 1, and a few words. It is sent with the next heartbeat.
+        """Report the progress of the work, from 0 to 1, and a short message. Both are sent with the next heartbeat.
 
-        Raises TypeError or ValueError for what cannot be told.
+        Raises TypeError or ValueError for values that the API does not take.
         """
         self._attempt.tell(progress_of(progress), message_of(message))
         self._raise()
@@ -124,7 +124,10 @@ def progress_of(progress: object) -> float | None:
 
 
 def message_of(message: object) -> str | None:
-    """A message as JSON has it. What is no Unicode, as in a file's name of another encoding, is a question mark."""
+    """A message as JSON text.
+
+    A character that is no Unicode, as in a file name of another encoding, becomes a question mark.
+    """
     if message is None:
         return None
     if not isinstance(message, str):

@@ -8,10 +8,10 @@ from clockwork_client.worker.attempt import Attempt
 
 
 class Desk:
-    """All attempts under way. Each is beaten for as long as it lies here.
+    """All attempts in progress. The worker sends heartbeats for each of them.
 
-    It is full with `most`: while the API takes no outcomes, a worker that went on would have ever more work that is
-    done and not told, and that is done again if the worker dies.
+    The desk is full with `most`. While the API takes no outcomes, a worker without this bound would collect finished
+    work that nobody knows of. If the worker died, all of that work would be repeated.
     """
 
     def __init__(self, most: float = float("inf")) -> None:
@@ -27,7 +27,7 @@ class Desk:
             self._changed.notify_all()
 
     def drop(self, attempt: Attempt) -> None:
-        """Let go of an attempt: it has ended, or is somebody else's."""
+        """Remove an attempt that has ended, or that another worker has."""
         with self._changed:
             self._attempts.pop(attempt.token, None)
             self._changed.notify_all()

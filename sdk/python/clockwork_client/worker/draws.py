@@ -1,8 +1,8 @@
-"""From which queue a worker with free hands takes next: 8 of high to 4 of normal to 1 of low, while all have work.
+"""Chooses the queue from which a free slot takes next: 8 of high to 4 of normal to 1 of low, while all have work.
 
-A queue without work takes no part, and gains nothing by it: what it did not use is not made up for later. A short poll
-of SQS may find nothing in a queue that has work, so who comes back within two rounds gets what it missed, up to two
-calls' messages. Hence a queue with work waits for a bounded number of messages of others, however those come and go.
+A queue without work takes no part, and unused draws are not made up for later. A short poll of SQS may find nothing in
+a queue that has work. A queue that returns within two rounds therefore gets its missed draws, up to two calls'
+messages. Hence a queue with work waits for a bounded number of messages of others.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from collections.abc import Collection
 from threading import Lock
 
 WEIGHTS = {"high": 8, "normal": 4, "low": 1}
-#: So many draws a queue may miss without having been away.
+#: The draws that a queue may miss and still count as present.
 _MISSED = 2 * sum(WEIGHTS.values())
-#: So many messages a queue gets ahead of others, at the most, for draws that it missed: those of two calls.
+#: The most messages that a queue gets ahead of others for missed draws: the messages of two calls.
 _CREDIT = 20
 
 
 class Draws:
-    """Counts what each queue got, in parts of its weight. The queue that got least is next.
+    """Counts the messages of each queue, divided by its weight. The queue with the least count is next.
 
-    Start-time fair queueing (Goyal, Vin, Cheng, 1996): a count of rounds goes on with what the queues at work got
-    least, and never goes back. A queue that comes to work begins there, and what it takes with that counts already.
+    Start-time fair queueing (Goyal, Vin, Cheng, 1996): a count of rounds follows the least count of the busy queues,
+    and never goes back. A queue that becomes busy begins at that count, and its first messages count already.
     """
 
     def __init__(self, priorities: Collection[str]) -> None:
@@ -45,7 +45,7 @@ class Draws:
             return min((name for name in self._got if name in self._at_work), key=lambda name: self._got[name])
 
     def charge(self, priority: str, count: int) -> None:
-        """Count what a queue at work got; less than nothing gives back what was counted before it came."""
+        """Count the messages of a busy queue. A negative number takes back a count that came before its messages."""
         with self._lock:
             if count > 0:
                 self._round = max(self._round, min(self._got[name] for name in {priority, *self._at_work}))
@@ -62,5 +62,5 @@ class Draws:
         self._at_work = at_work
 
     def _begin(self) -> float:
-        """Where a queue begins: no further on than the others, who may have got less than they were charged for."""
+        """The count at which a queue begins: not beyond the others, which may have got less than was counted."""
         return min([self._round, *(self._got[name] for name in self._at_work)])

@@ -1,10 +1,10 @@
-"""Threads for what `async` handlers hand to others, as by `asyncio.to_thread`, and for their checkpoints.
+"""Threads for calls that `async` handlers pass on, as by `asyncio.to_thread`, and for their checkpoints.
 
-A process ends without them. Those of Python's own ThreadPoolExecutor keep it until they have ended, although their work
-was handed back.
+A process ends without waiting for these threads. The threads of Python's own ThreadPoolExecutor keep the process until
+they have ended, although their work was handed back.
 
-How it fails. The machine has no thread more: those that there are do the calls, and RuntimeError is raised if there are
-none. A call that has ended without a result raises what it raised where its future is awaited.
+How it fails. If the machine has no further thread, the existing threads do the calls; without any thread RuntimeError
+is raised. A call that fails raises its exception where its future is awaited.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class DaemonThreads(ThreadPoolExecutor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more calls. What was taken is done, unless its future is to be cancelled."""
+        """Take no more calls. Accepted calls are done, unless their futures are to be cancelled."""
         with self._guard:
             self._is_closed = True
             if cancel_futures:

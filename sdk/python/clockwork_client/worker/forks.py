@@ -1,6 +1,6 @@
-"""Processes that a handler forks. One that leaves the handler ends there: it is no second worker.
+"""Processes that a handler forks. A process that leaves the handler ends there, and is no second worker.
 
-How it fails. Such a process cannot write what it still has to say: it ends all the same.
+How it fails. If such a process cannot write its last output, it ends all the same.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _end(error: BaseException | None) -> NoReturn:
 
 
 def _status_of(error: BaseException | None) -> int:
-    """The status that Python ends a process with for what it raised, which is printed as Python does."""
+    """The exit status that Python gives for an exception. Prints the exception as Python does."""
     code = error.code if isinstance(error, SystemExit) else None
     if isinstance(code, int):
         return code & 0xFF

@@ -1,12 +1,12 @@
 """Runs the functions of handlers: plain ones in threads, `async` ones on one loop in a thread of its own.
 
 An attempt does not start before its instant, nor once its claim is over by the worker's own count. A plain function
-cannot be stopped from outside: it is told at its next call of the context. An `async` one is cancelled at its next
-`await`. What a plain function returns may be awaited, as behind a decorator: that is done on the loop, too.
+cannot be stopped from outside: its next call of the context raises. An `async` function is cancelled at its next
+`await`. A plain function may return an awaitable, as behind a decorator: the loop awaits it.
 
-How it fails. A handler raises what cannot even be printed: its hand is given back, and its attempt is told as failed.
-The machine has no thread more: the attempt is handed back. A process that a handler has forked leaves it: that
-process ends, and tells nothing.
+How it fails. If a handler raises an exception that cannot even be printed, its slot is given back, and the attempt is
+reported as failed. If the machine has no further thread, the attempt is handed back. If a process that a handler has
+forked leaves the handler, that process ends and reports nothing.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from clockwork_client.worker.reports import Reports
 
 log = logger(__name__)
 
-#: So long (s) an attempt is kept that cannot be begun: whoever gets it next shall not be asked in vain at once.
+#: The time (s) for which an attempt is kept that cannot begin, so that the next worker is not tried in vain at once.
 _PAUSE = 0.5
 
 
 class Handlers:
-    """The handlers at work. A hand is given back when a handler has ended."""
+    """The handlers at work. A slot is given back when a handler has ended."""
 
     def __init__(self, pool: Pool, clock: Clock, keeper: Keeps, hands: Hands, desk: Desk, reports: Reports) -> None:
         self._pool = pool
@@ -57,7 +57,7 @@ class Handlers:
         self._loop = Loop()
 
     def start(self, attempt: Attempt) -> None:
-        """Run the handler of an attempt, in whose place a hand was taken."""
+        """Run the handler of an attempt, for which a slot was taken."""
         try:
             if self._pool.is_async(attempt.handler):
                 loop = self._loop.get()
@@ -80,11 +80,14 @@ class Handlers:
         self._work.put(attempt)
 
     def begin_no_more(self) -> None:
-        """Hand back what was claimed and has not begun."""
+        """Hand back attempts that were claimed and have not begun."""
         self._is_over.set()
 
     def hand_back(self) -> None:
-        """Hand back whatever is under way. Its handlers are told, and what they return counts no more."""
+        """Hand back all running attempts.
+
+        The next calls of their handlers raise, and their results do not count any more.
+        """
         for attempt in self._desk.all():
             if not attempt.settle():
                 continue
@@ -111,7 +114,7 @@ class Handlers:
             said.outcome = outcome_of(attempt, partial(self._returned, attempt), self._clock)
 
     def _returned(self, attempt: Attempt) -> Any:
-        """What a plain function returns, at once or once it was awaited."""
+        """The return value of a plain function, awaited if necessary."""
         with forked_ones_end():
             result = result_of(self._pool, attempt, self._context(attempt))
         if not inspect.isawaitable(result):
@@ -133,7 +136,7 @@ class Handlers:
         return await result if inspect.isawaitable(result) else result
 
     async def _finished(self, attempt: Attempt, result: Awaitable[Any]) -> asyncio.Future[Any]:
-        """A task of this loop that has ended, of what a handler is to be awaited for; a stop cancels it."""
+        """The ended task of this loop for a handler's awaitable. A stop cancels the task."""
         task = asyncio.ensure_future(_contained(result))
         loop = asyncio.get_running_loop()
 
@@ -150,7 +153,7 @@ class Handlers:
 
     @contextmanager
     def _ending(self, attempt: Attempt) -> Iterator[_Said]:
-        """Whatever comes out of it, the hand is given back and the attempt is told."""
+        """Gives the slot back and reports the attempt, whatever its end."""
         said = _Said()
         try:
             yield said
@@ -160,7 +163,7 @@ class Handlers:
             self._end(attempt, said.outcome)
 
     def _may_begin(self, attempt: Attempt, said: _Said) -> bool:
-        """Whether the handler may begin now. If not, what there is to tell is said."""
+        """Whether the handler may begin now. If not, the end of the attempt is reported."""
         if self._clock.now() < attempt.start_at or self._is_over.is_set():
             said.outcome = {"outcome": "handback"}
         elif attempt.is_lost(self._clock.now()):
@@ -183,7 +186,7 @@ class Handlers:
 
 
 class _Said:
-    """What the end of an attempt is told as; None if that concerns nobody."""
+    """The report of an attempt's end; None if there is nothing to report."""
 
     def __init__(self) -> None:
         self.outcome: dict[str, Any] | None = failure("the worker does not know how the handler ended")
@@ -209,7 +212,7 @@ def outcome_of(attempt: Attempt, call: Callable[[], Any], clock: Clock) -> dict[
 
 
 def result_of(pool: Pool, attempt: Attempt, context: Context) -> Any:
-    """What the function of an attempt's handler returns, which may have to be awaited. A generator is its mistake."""
+    """The return value of an attempt's handler, perhaps an awaitable. Raises TypeError for a generator."""
     result = pool.handlers[attempt.handler](attempt.payload, context)
     if inspect.isgenerator(result) or inspect.isasyncgen(result):
         raise TypeError(f"the handler {attempt.handler} returned a generator, of which nothing has run")
@@ -217,7 +220,7 @@ def result_of(pool: Pool, attempt: Attempt, context: Context) -> Any:
 
 
 async def _contained(result: Awaitable[Any]) -> Any:
-    """The handler's end, without what would end the loop of all handlers."""
+    """The handler's end, without exceptions that would end the loop of all handlers."""
     try:
         with forked_ones_end():
             return await result
@@ -226,7 +229,7 @@ async def _contained(result: Awaitable[Any]) -> Any:
 
 
 def _result_of(task: asyncio.Future[Any], attempt: Attempt) -> Any:
-    """What an `async` handler returned; one that was stopped says why it was."""
+    """The return value of an `async` handler. If the handler was stopped, raises the reason."""
     if task.cancelled():
         raise Lost(attempt.over) if attempt.over else Cancelled("a cancel was asked for")
     return task.result()

@@ -6,7 +6,7 @@ from threading import Condition
 
 
 class Hands:
-    """Counts free hands. Whoever waits for one is let go when no more work is wanted."""
+    """Counts free slots. A thread that waits for a slot is released when no more work is wanted."""
 
     def __init__(self, count: int) -> None:
         if count < 1:

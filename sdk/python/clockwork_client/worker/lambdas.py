@@ -35,13 +35,14 @@ class Delivered:
         self.execution_id = str(event["executionId"])
         self.job_id = str(event["jobId"])
         self.attempt = int(event["attempt"])
-        #: What a heartbeat has brought to light: nobody else knows of the one or the other before.
+        #: The discovery of a heartbeat, a lost claim or a cancel: nothing else tells of either earlier.
         self.is_lost = self.is_cancelled = False
 
     def heartbeat(self, progress: float | None = None, message: str | None = None) -> None:
-        """Send one: within each `heartbeatSeconds` of the job there has to be one.
+        """Send a heartbeat. The API expects one within each `heartbeatSeconds` of the job.
 
-        Raises Lost, or Cancelled; TypeError or ValueError for what cannot be told, as a worker's `Context.heartbeat`.
+        Raises Lost or Cancelled. Raises TypeError or ValueError for wrong values, as a worker's `Context.heartbeat`
+        does.
         """
         progress, message = progress_of(progress), message_of(message)
         try:
@@ -70,7 +71,7 @@ class Delivered:
 
 
 def completes(clockwork: Clockwork | None = None) -> Callable[[Callable[..., Any]], Callable[..., None]]:
-    """Make a Lambda handler of a function of the payload and the attempt: what it returns or raises is reported.
+    """Make a Lambda handler of a function of the payload and the attempt. Its result or exception is reported.
 
     `clockwork` is made of the environment unless given; the function's role has to be among the client's principals.
     The handler itself raises only if the report cannot be made: Lambda then invokes it again, and a stale attempt ends

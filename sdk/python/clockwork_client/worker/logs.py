@@ -40,5 +40,5 @@ class Log:
 
 
 def logger(name: str) -> Log:
-    """The logger of a module. Its calls raise nothing, whatever the process's logging does."""
+    """The logger of a module. Its calls raise nothing, even if the process's logging raises."""
     return Log(name)

@@ -1,7 +1,7 @@
 """The event loop of all `async` handlers, in a thread of its own.
 
-How it fails. SystemExit or KeyboardInterrupt in a task that a handler has begun ends it, or a handler stops it: it runs
-again, as it is that of all the others.
+How it fails. SystemExit or KeyboardInterrupt in a task of a handler ends the loop, or a handler stops the loop. The
+loop then runs again, since all other handlers share it.
 """
 
 from __future__ import annotations

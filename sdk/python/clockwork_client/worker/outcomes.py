@@ -1,4 +1,4 @@
-"""How an attempt ended, as the API is told: made so that the API takes it, whatever a handler returned or raised."""
+"""Reports on ended attempts, in a form that the API takes, whatever a handler returned or raised."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LARGEST = 32_768
 LONGEST_WAIT = 86_400
 #: A result is nested deeper by this in the call that brings it, whose frames count towards the encoder's limit too.
 _DEEPER = 64
-#: So many characters of an error that was refused are told once more.
+#: The characters of a refused error that are sent again.
 _LESSER_ERROR = 1_000
 _UNENCODABLE = (TypeError, ValueError, RecursionError)
 
@@ -44,7 +44,7 @@ def failure(error: str, *, retryable: bool = True, retry_after: float | timedelt
 
 
 def text_of(error: BaseException) -> str:
-    """What an exception says, even if it cannot say anything."""
+    """The text of an exception, also of one that cannot be printed."""
     try:
         return str(error)
     except BaseException:
@@ -62,7 +62,7 @@ def is_encodable(outcome: dict[str, Any]) -> bool:
 
 
 def lesser(outcome: dict[str, Any], why: str) -> dict[str, Any] | None:
-    """What is told in the place of an outcome that was refused for its body; None if there is nothing less to tell."""
+    """A shorter report in place of one that was refused for its body; None if there is none shorter."""
     if outcome["outcome"] == "complete":
         return failure(f"the result was refused: {why}", retryable=False)
     if outcome["outcome"] != "fail":
@@ -81,7 +81,7 @@ def _size(value: Any) -> int:
 
 
 def _wait(retry_after: object) -> float | None:
-    """Seconds that the API takes. What is no time is left out: the failure is told all the same."""
+    """A wait (s) in the API's form. A value that is no time is left out: the failure is reported all the same."""
     if retry_after is None:
         return None
     asked = retry_after.total_seconds() if isinstance(retry_after, timedelta) else retry_after

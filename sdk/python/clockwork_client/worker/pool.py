@@ -14,10 +14,10 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 
 class Fail(Exception):
-    """Raise it in a handler to say how its failure is to be taken.
+    """Raise Fail in a handler to decide about the next attempt.
 
-    `retryable=False`: no further attempt, the execution is DEAD. `retry_after`: the least wait before the next, in
-    seconds or as a timedelta, up to a day. A longer one is told as a day, and what is no time is left out.
+    `retryable=False`: no further attempt, the execution is DEAD. `retry_after`: the least wait before the next attempt,
+    in seconds or as a timedelta, up to a day. A longer wait counts as a day, and a value that is no time is left out.
     """
 
     #: Of a subclass whose `__init__` does not call this one.
@@ -43,7 +43,7 @@ class Pool:
         return self._handlers
 
     def handler(self, name: str | None = None) -> Callable[[Handler], Handler]:
-        """Let a function do the jobs of a handler: that of its own name, unless another is given.
+        """Let a function do the jobs of a handler. The handler has the function's name unless another is given.
 
         Write `@pool.handler()`, with parentheses. Raises TypeError without them, and for a generator: its body would
         never run.

@@ -18,7 +18,7 @@ class Ticket(NamedTuple):
 
 
 class Queue(Protocol):
-    """One queue. Every call may raise whatever its library raises: the worker waits a little and goes on."""
+    """One queue. A call may raise any exception of its library: the worker waits a little and goes on."""
 
     def receive(self, most: int, wait_seconds: int) -> Sequence[Ticket]:
         """Up to so many messages; it waits for so long until there is one."""

@@ -1,13 +1,13 @@
-"""Receives tickets while there are free hands, and has their jobs claimed.
+"""Receives tickets while there are free slots, and claims their jobs.
 
-A queue that had nothing is asked with a long poll that holds no hand. One that has work is asked as hands come free,
-in the proportion of the priorities. What comes when no hand is free any more waits for one, and else goes back. While
-too many outcomes wait for the API to take them, nothing is received.
+A quiet queue is asked with a long poll that holds no slot. A queue with work is asked as slots become free, in the
+proportion of the priorities. A ticket that arrives when no slot is free waits for one for a while, and then goes back.
+While too many outcomes wait for the API, nothing is received.
 
-How it fails. SQS or the API gives no answer: the worker waits, up to half a minute, and goes on, alive; tickets come
-back by themselves when their visibility ends. A poll does not end: a probe takes the worker for stuck. The API refuses
-claims: the tickets go back, and the worker asks for one at a time, ever more rarely, until a claim is answered. The
-worker dies: claims end, tickets come back.
+How it fails. If SQS or the API gives no answer, the worker waits up to half a minute and goes on; tickets come back
+when their visibility ends. If a poll does not end, a probe takes the worker for stuck. If the API refuses claims, the
+tickets go back. The worker then claims one at a time, ever more rarely, until a claim is answered. If the worker dies,
+its claims end and its tickets come back.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ log = logger(__name__)
 
 #: The longest poll of SQS (s).
 LONG_POLL = 20
-#: So long (s) a ticket waits for a hand.
+#: The time (s) for which a ticket waits for a slot.
 _PATIENCE = 15.0
-#: So long (s) a free hand waits for others.
+#: The time (s) for which a free slot waits for further ones.
 _LINGER = 0.02
 
 
@@ -67,7 +67,7 @@ class Receiving:
             thread.start()
 
     def stop(self) -> None:
-        """Receive no more. What an open poll still brings goes back."""
+        """Receive no more. Tickets of an open poll go back."""
         self._is_over.set()
         self._hands.close()
         self._desk.close()
@@ -83,7 +83,7 @@ class Receiving:
         return 0.0 if is_full else self._clock.now() - self._polled_at
 
     def _poll(self, priority: str) -> None:
-        """Long polls of one queue, while it is quiet and a hand is free."""
+        """Long polls of one queue, while it is quiet and a slot is free."""
         pauses = Pauses(self._clock, self._is_over)
         while self._busy.wait_quiet(priority) and self._hands.wait_for_one() and self._desk.wait_for_room():
             self._claims.brake.wait()
@@ -96,7 +96,7 @@ class Receiving:
                     self._take(priority, tickets, is_full=len(tickets) == most)
 
     def _take(self, priority: str, tickets: Sequence[Ticket], *, is_full: bool) -> None:
-        """Work on what a long poll brought, for which no hand was held."""
+        """Work on the tickets of a long poll, which held no slot."""
         # While claims fail, no short poll is to bring more tickets before one is answered.
         is_wary = self._claims.brake.is_wary
         if not is_wary:
@@ -150,7 +150,7 @@ class Receiving:
             self._claim(priority, tickets)
 
     def _claim(self, priority: str, tickets: Sequence[Ticket]) -> bool:
-        """Have tickets claimed, for each of which a hand was taken; they go back if claims have failed meanwhile."""
+        """Claim tickets, each with a slot. The tickets go back if claims have failed meanwhile."""
         is_answered = False
         if self._claims.brake.is_on:
             self._hands.give(len(tickets))

@@ -1,11 +1,11 @@
-"""What the API is told of how attempts ended: by ten, and again until it has taken each.
+"""Reports outcomes of attempts to the API: ten a call, repeated until the API has taken each.
 
-How it fails. A call has no answer, or an item is `unavailable`: it is sent again, as the same report under the same
-token is taken once only. An item is `stale`: somebody else has the attempt, and nothing was changed. A call is refused
-for one item's fault: each of its items is sent alone, and of the faulty one less is told. A call is refused for
-anything else, as a signature is while the machine's clock is wrong: it is sent again as it was. Pauses between calls
-that fail grow to five seconds, or are as the API asks, up to a quarter of a minute; they are cut short for an outcome
-whose claim would be over. The worker dies: its claims end, and the attempts are retried as WORKER_LOST.
+How it fails. If a call has no answer, or an item is `unavailable`, the report is sent again: the API takes the same
+report under the same token once only. If an item is `stale`, another worker has the attempt, and nothing was changed.
+If a call is refused for one item's fault, each item is sent alone, and the faulty one is shortened. If a call is
+refused for another reason, such as a signature by a wrong clock, it is sent again unchanged. Pauses between failed
+calls grow to five seconds, or follow the API, up to a quarter of a minute. A pause ends early for an outcome whose
+claim would be over. If the worker dies, its claims end, and the attempts are retried as WORKER_LOST.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from clockwork_client.worker.pauses import Brake, asked_pause
 
 log = logger(__name__)
 
-#: So long (s) a report waits for others to share its call.
+#: The time (s) for which a report waits for others to share its call.
 LINGER = 0.01
-#: So long (s) after its claim is over a report is still sent: until then somebody may not have taken the work.
+#: The time (s) after the end of its claim for which a report is still sent: perhaps no other worker has the work yet.
 _LATE_SECONDS = 60.0
-#: What refuses a call for its body. Any other refusal is of who asks, or of how it came here, and may pass.
+#: The statuses that refuse a call for its body. Any other refusal is about the caller or the transport, and may pass.
 _OF_THE_BODY = (BadRequest, TooLarge, Invalid)
 #: As many as there are fetches: outcomes must not leave more slowly than work may come in.
 _THREADS = FETCHES_AT_ONCE
 _AGAIN_SECONDS = 0.5
-#: The longest pauses (s): less than a drained worker waits for an outcome to be taken, and what the API may ask for.
+#: The longest pauses (s): the worker's own, shorter than the wait of a drained worker, and the API's.
 _LONGEST_PAUSE, _LONGEST_ASKED = 5.0, 15.0
-#: So long (s) calls that are under way may take to end.
+#: The time (s) that open calls may take to end.
 _STOPPING = 10.0
 
 
@@ -50,7 +50,7 @@ class _Report(NamedTuple):
     outcome: dict[str, Any]
 
     def less(self, why: str) -> _Report:
-        """The report that tells less, as this one cannot be taken; itself if there is no such."""
+        """A shorter report, since the API cannot take this one; the report itself if there is none shorter."""
         outcome = lesser(self.outcome, why)
         return self if outcome is None else _Report(self.attempt, outcome)
 
@@ -63,7 +63,8 @@ class Reports:
         self._calls = calls
         self._clock = clock
         self._waiting: SimpleQueue[_Report | None] = SimpleQueue()
-        #: Held by the one thread that takes outcomes: threads that took them at once would share out those of a call.
+        #: Held by the one thread that takes outcomes: threads that took them at once would split the outcomes of one
+        #: call.
         self._taking = Lock()
         self._is_over = Event()
         self._brake = Brake(clock, self._is_over, _AGAIN_SECONDS, _LONGEST_PAUSE, _LONGEST_ASKED)
@@ -82,7 +83,7 @@ class Reports:
         self._waiting.put(_Report(attempt, outcome))
 
     def stop(self) -> None:
-        """End; what was not taken by then is not told."""
+        """End. Outcomes that the API has not taken by then stay unreported."""
         self._is_over.set()
         for _ in self._threads:
             self._waiting.put(None)
@@ -101,7 +102,7 @@ class Reports:
                 log.exception("outcomes could not be told")
 
     def _take(self) -> tuple[list[_Report], bool]:
-        """What shares the next call, and whether it is the last of this thread."""
+        """The outcomes of the next call, and whether the call is the last of this thread."""
         batch: list[_Report] = []
         with self._taking, suppress(Empty):
             while len(batch) < MOST_OUTCOMES:
@@ -119,7 +120,7 @@ class Reports:
             self._again(left)
 
     def _patience(self, batch: Sequence[_Report]) -> float:
-        """So long (s) a pause may keep these back: half of what is left of their claims, while something is."""
+        """The time (s) for which a pause may delay these: half of the rest of their claims, if any is left."""
         now = self._clock.now()
         left = [_ends_at(one.attempt) - now for one in batch]
         return max(_AGAIN_SECONDS, min((one for one in left if one > 0), default=math.inf) / 2)
@@ -147,7 +148,7 @@ class Reports:
         return [one for one, answer in zip(batch, answers, strict=True) if not self._is_taken(one.attempt, answer)]
 
     def _apart(self, batch: Sequence[_Report], error: Refused) -> list[_Report]:
-        """A fault of one outcome refuses a call as a whole: the others go alone, and of the faulty one less is told."""
+        """A fault of one outcome refuses the whole call: each goes alone then, and the faulty one is shortened."""
         if len(batch) > 1:
             # Once one of them meets a pause, the rest keeps it.
             return [left for one in batch for left in ([one] if self._brake.is_on else self._untold([one]))]

@@ -18,17 +18,17 @@ log = logger(__name__)
 #: A worker none of whose polls has ended for so long (s) is stuck: SQS answers one within 20 s.
 STUCK_AFTER = 120.0
 _EVERY = 5.0
-#: So often (s) it is looked whether a signal came.
+#: The interval (s) at which the main thread looks for signals.
 _LOOKS_EVERY = 0.1
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
-#: What the signals did before the worker that works now.
+#: The handlers of the signals before the present worker.
 _before: dict[signal.Signals, Any] = {}
 
 
 def run_until_signalled(worker: Worker, alive_file: Path | None = None) -> None:
-    """Work until SIGTERM or SIGINT, and drain; raises what the worker raises.
+    """Work until SIGTERM or SIGINT, and drain. Raises the worker's exception.
 
-    `alive_file` is touched while polls of the queues end, for a probe. One that cannot be touched is tried again.
+    `alive_file` is touched while polls of the queues end, for a probe. A failed touch is tried again.
     """
     ended, signalled, failures = Event(), list[int](), list[BaseException]()
     # A handler runs between any two instructions of the main thread, also of another signal's handler. So it takes no

@@ -1,4 +1,4 @@
-"""A worker: receives tickets, runs handlers, sends heartbeats, tells how attempts ended, and drains."""
+"""A worker: receives tickets, runs handlers, sends heartbeats, reports outcomes, and drains."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
 
 log = logger(__name__)
 
-#: So long (s) the API may take to be told what was handed back, anew each time that it has taken some of it.
+#: The time (s) for the report of handed-back work. It begins again each time that the API has taken some of it.
 _FAREWELL = 10.0
-#: So long (s) it may take in any case: whoever sends a signal twice at once does not want work to be lost.
+#: The time (s) for that report in any case: two signals at once do not mean that work may be lost.
 _LEAST_FAREWELL = 1.0
-#: So long (s) the last calls may take to end.
+#: The time (s) that the last calls may take to end.
 _STOPPING = 30.0
-#: So many attempts for each hand are under way at the most, with those whose outcomes are not told yet.
+#: The most attempts for each slot, with those whose outcomes are not reported yet.
 _ON_DESK = 4
 _LOOKS_EVERY = 0.05
 
 
 class Worker:
-    """Works for a pool until it is told to drain.
+    """Works for a pool until a drain is asked for.
 
-    `concurrency` handlers run at once at the most. `drain` (s): for so long handlers that are under way may go on once
-    a drain was asked for; the rest is handed back, which uses up none of their attempts. `worker_id` is shown with its
-    attempts: host, process and chance unless given.
+    At most `concurrency` handlers run at once. `drain` (s): the time for running handlers once a drain was asked for.
+    The rest is handed back, which uses up none of their attempts. `worker_id` is shown with its attempts: host, process
+    and a random part unless given.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Worker:
         claims = Claims(found, calls, self._clock, is_over, self._hands, identity, self._take_up)
         self._receiving = Receiving(found, claims, self._clock, is_over, self._hands, self._desk)
         self._is_draining = Event()
-        #: How often it was told to drain after the first time.
+        #: The number of further requests to drain after the first one.
         self._hurries = 0
 
     def run(self) -> None:
@@ -153,7 +153,7 @@ class Worker:
 
 
 def queue_urls(cw: Clockwork, pool: Pool) -> Mapping[str, str]:
-    """The URLs of the pool's queues. A handler for which no job can be created is told."""
+    """The URLs of the pool's queues. Warns of a handler for which no job can be created."""
     state = cw.pools.get(pool.name)
     if strange := sorted(set(pool.handlers) - set(state.handlers)):
         told = ", ".join(strange)

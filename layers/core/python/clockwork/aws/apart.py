@@ -1,4 +1,4 @@
-"""A stored item read apart from the others of an answer: whatever it holds, the others are read."""
+"""Reads a stored item apart from the others of an answer, so that a damaged item stops no other one."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ def read_apart(
     key: Sequence[str],
     on_unreadable: Callable[[Exception], object],
 ) -> T | Unreadable:
-    """What an item of a table holds, or why it cannot be read, which is logged with its key.
+    """The content of a table's item, or the reason why it cannot be read. The reason is logged with the key.
 
-    `on_unreadable` is told of what no version wrote. What a later version wrote is as it is to be while that comes.
+    `on_unreadable` is called for an item that no version wrote. An item of a later version is no fault during a
+    deployment.
     """
     fault: Unreadable
     try:

@@ -1,8 +1,8 @@
 """Deadlines of calls: nothing is sent after the deadline under which its call is made.
 
-A Lambda environment may be frozen in the middle of a call, and thawed minutes later. The call then goes on where it
-stood: it would send its request although its attempt was recorded as over, and perhaps made again. So each client asks
-once more just before it sends. What is on the wire already when the environment is frozen has been sent in time.
+A Lambda environment may be frozen in the middle of a call, and thawed minutes later. The call would then send its
+request although its attempt is recorded as over, and perhaps repeated. Each client therefore checks the deadline again
+right before it sends. Bytes that are on the wire when the environment freezes were sent in time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _UNTIL: ContextVar[tuple[Clock, int] | None] = ContextVar("until", default=None)
 
 
 class OutOfTime(Exception):
-    """So little time is left of the attempt that its call was not made."""
+    """The attempt has too little time left, so its call was not made."""
 
 
 @contextmanager

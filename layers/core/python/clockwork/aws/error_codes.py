@@ -20,7 +20,7 @@ THROTTLES = frozenset(
         "TransactionInProgressException",
     }
 )
-#: Error codes of DynamoDB and SQS about what is written or sent itself, such as an item of more than 400 KB.
+#: Error codes of DynamoDB and SQS about the written or sent content itself, such as an item of more than 400 KB.
 OF_ITEM = frozenset(
     {
         "BatchRequestTooLong",

@@ -21,7 +21,7 @@ QUEUED = 202
 class AwsInvoker:
     """`ports.Invoker` by asynchronous invocation of the poller function, and of the sweeper function.
 
-    The sweeper's event is {"clientId": ...}. That of the poller is {"partitionId": ...} for one shard, with `succeeds`
+    The sweeper's event is {"clientId": ...}. The poller's event is {"partitionId": ...} for one shard, with `succeeds`
     for a successor, or {"partitionIds": [...]} for several shards. Either may have `lookaheadSeconds`. Raises
     Unavailable if Lambda has not queued the invocation.
     """

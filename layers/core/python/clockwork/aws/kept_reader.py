@@ -6,7 +6,10 @@ import io
 
 
 class KeptReader(io.BufferedReader):
-    """Outlives the answers that are read from it: `HTTPResponse` would close it, and what it holds would be lost."""
+    """A reader that outlives its answers.
+
+    `HTTPResponse` would close the reader, and the buffered bytes would be lost.
+    """
 
     def makefile(self, _mode: str) -> KeptReader:
         """The reader itself, where `HTTPResponse` asks a socket for one."""

@@ -42,14 +42,17 @@ def certificates() -> str:
 
 
 def announced(client: Any, *, validate: bool) -> Watcher:
-    """The watcher that tells a data plane's calls by a client's events."""
+    """The watcher that announces a data plane's calls by a client's events."""
     from clockwork.aws.plane.announced import Announced
 
     return Announced(client, validate=validate)
 
 
 def exception(name: str) -> Any:
-    """A class of botocore's exceptions. That of its parsers is only looked for in memory: they take 55 ms more."""
+    """A class of botocore's exceptions.
+
+    The parsers' class is only looked up in memory, since its import takes 55 ms.
+    """
     if name == "ResponseParserError":
         parsers = sys.modules.get("botocore.parsers")
         return NeverRaised if parsers is None else parsers.ResponseParserError
@@ -59,7 +62,7 @@ def exception(name: str) -> Any:
 
 
 def parser_error(message: str) -> Exception:
-    """A fault of botocore's parsers, to be raised by who reads answers in their place."""
+    """A fault of botocore's parsers, for the data plane, which reads answers in their place."""
     from botocore.parsers import ResponseParserError
 
     return ResponseParserError(message)

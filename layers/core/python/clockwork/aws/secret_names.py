@@ -1,4 +1,4 @@
-"""Names of signing secrets: those of parameters are told from those of secrets by their first letters."""
+"""Names of signing secrets. The first letters tell names of parameters from names of secrets."""
 
 from __future__ import annotations
 

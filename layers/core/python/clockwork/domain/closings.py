@@ -1,7 +1,7 @@
 """Closings: stretches of due instants whose older releases do not start any more. Changes end work through them alone.
 
-A release names the revision of the row that it was made from. A closing of revision N is for the releases of earlier
-revisions: a later one was made by somebody who knew of it.
+A release names the revision of its row. A closing of revision N is for releases of earlier revisions: a later release
+was made with knowledge of the closing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NEVER_ENDS = 2**53
 class Closing(msgspec.Struct, frozen=True, rename="camel"):
     """A release of a revision below `revision`, due after `after` and before `before` (ms), does not start.
 
-    It ends in `state` instead, for this `reason`. A closing that skips leaves alone what was started before.
+    The release ends in `state` instead, for this `reason`. A closing that skips leaves started executions alone.
     """
 
     revision: int

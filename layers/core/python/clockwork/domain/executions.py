@@ -63,11 +63,11 @@ def number_of_last(attempts: Sequence[Attempt]) -> int:
 
 
 class Awaited(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A RUNNING attempt that ends by a report: what its claim fixed, and what was heard of it. Instants are in ms.
+    """A RUNNING attempt that ends by a report: the values of its claim, and its news. Instants are in ms.
 
     Each sign of life moves the end of its claim by `heartbeat_ms`, never beyond `deadline_at`. From `accepted_at` on
-    the claim is the receiver's: it outlives the deliverer. `partition_id`, `revision` and `as_it_was` are those of the
-    release, which is made again from the record.
+    the claim is the receiver's: it outlives the deliverer. `partition_id`, `revision` and `as_it_was` are the
+    release's, which is made again from the record.
     """
 
     heartbeat_ms: int
@@ -76,7 +76,7 @@ class Awaited(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     partition_id: str | None = None
     revision: int | None = None
     as_it_was: bool = False
-    #: As the last heartbeat told them: how much is done (0 to 1), and some words.
+    #: The news of the last heartbeat: the progress (0 to 1), and a message.
     progress: float | None = None
     message: str | None = None
     #: When these were written last (ms).
@@ -91,11 +91,11 @@ class Awaited(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Report(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What the receiver reported of an attempt at `at` (ms): SUCCEEDED with a `result` (JSON), FAILED, or CANCELLED.
+    """The receiver's report on an attempt at `at` (ms): SUCCEEDED with a `result` (JSON), FAILED, or CANCELLED.
 
-    A worker may also report HANDED_BACK. `claimant` is that of the attempt's claim, so that a repeat is recognised
-    after its end. A failure that is not `retryable` is permanent; `retry_after_seconds` is the least wait for the next
-    attempt.
+    A worker may also report HANDED_BACK. `claimant` is the claimant of the attempt's claim, so that a repeat is
+    recognised after its end. A failure that is not `retryable` is permanent; `retry_after_seconds` is the least wait
+    for the next attempt.
     """
 
     claimant: str
@@ -157,21 +157,22 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     ended_by: int | None = None
     #: Its attempts up to here left no claim (record level `none`): if a message came twice, one of them may yet begin.
     unclaimed: bool = False
-    #: What its attempts waited for before they were claimed.
+    #: The waits of its attempts before they were claimed.
     waited: Waited | None = None
-    #: What it waits for now, if it waits where its message is: in an ordered queue.
+    #: Its present wait, if it waits in its message's place: in an ordered queue.
     held: Held | None = None
     #: In an ordered queue, too: `next_attempt_at` is its slot under the rate limit; or its place in the line.
     paced: bool = False
     line: Line | None = None
-    #: How often what is parked was parked before, as its row says: a release that says so, too, is a copy of the row.
+    #: The number of earlier parkings of a parked occurrence, as in its row. A release with the same number is a
+    #: duplicate of the row.
     parkings: int = 0
     #: The revision of its named job with which it was parked: the row of another revision is another row.
     parked_as: int | None = None
     awaited: Awaited | None = None
-    #: What was reported of the last attempt, if that ends or ended by callback.
+    #: The report on the last attempt, if that ends or ended by callback.
     report: Report | None = None
-    #: Redriven to be delivered as this record has it. It tells the last redrive alone.
+    #: The last redrive asked for a delivery from this record, and not from the job.
     as_it_was: bool = False
     #: When its anonymous job was created (ms), which a redrive does not change.
     created_at: int | None = None

@@ -110,9 +110,9 @@ class RetryPolicy(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 
 
 class Completion(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """How attempts end that the target only accepts: by a callback of whoever does the work, under the attempt's token.
+    """The end of attempts that the target only accepts: a callback of the receiver, under the attempt's token.
 
-    The receiver is heard of every `heartbeat_seconds` at least, and the attempt ends `timeout_seconds` after its start.
+    The receiver reports every `heartbeat_seconds` at least, and the attempt ends `timeout_seconds` after its start.
     """
 
     mode: Literal["callback"] = "callback"
@@ -152,7 +152,7 @@ class Occurrence(msgspec.Struct, frozen=True, tag="once", rename="camel", omit_d
 
     @property
     def may_come_later(self) -> bool:
-        """Whether its messages may come up to a second late. One that would be of no use any more then may not."""
+        """Whether its messages may come up to a second late. A message that would be useless by then may not."""
         window = self.relevancy_window_seconds
         return self.precision == "second" and (window is None or window >= LEAST_WINDOW_SECONDS)
 
@@ -168,5 +168,5 @@ class Occurrence(msgspec.Struct, frozen=True, tag="once", rename="camel", omit_d
 
     @property
     def is_reported(self) -> bool:
-        """Whether its attempts end by a report under their token: that of a receiver, or of a worker of a pool."""
+        """Whether its attempts end by a report of a receiver, or of a worker of a pool, under their token."""
         return self.completion is not None or isinstance(self.target, PoolTarget)

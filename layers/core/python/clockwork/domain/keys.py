@@ -52,7 +52,7 @@ def index_of(partition_id: str) -> int:
 
 
 def is_ordered(partition_id: str) -> bool:
-    """Whether the partitionId is that of an ordered shard."""
+    """Whether the partitionId names an ordered shard."""
     return partition_id.startswith("o")
 
 

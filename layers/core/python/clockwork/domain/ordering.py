@@ -47,11 +47,11 @@ def policy_of(policy: RetryPolicy, ordering_key: str | None) -> RetryPolicy:
 
 
 def patience(receive_count: int) -> int:
-    """The factor by which a head's wait grows, until it comes back to see whether it may start.
+    """The factor by which a head's wait until its next receive grows.
 
-    A message that was received 1,000 times becomes a dead letter. If the sweeper sends it again from there, it has lost
-    its place. So 1,000 receives must outlast a long pause: at 60 s times this factor they take 14.2 days, which is
-    longer than SQS keeps the message.
+    A message that was received 1,000 times becomes a dead letter. If the sweeper sends the message again from there, it
+    has lost its place. 1,000 receives must therefore outlast a long pause: at 60 s times this factor they take 14.2
+    days, which is longer than SQS keeps the message.
     """
     return 1 + (receive_count - 1) // RECEIVES_PER_STEP
 
@@ -89,7 +89,7 @@ def is_for_its_poller(release: Release, cursor: str) -> bool:
 def group_of(occurrence: Occurrence) -> str:
     """The message group of an ordered occurrence.
 
-    The queue hands out no message of a group while another message of the group is in hand.
+    The queue hands out no message of a group while another message of the group is in flight.
     """
     return ids.derive("group", occurrence.client_id, occurrence.ordering_key or "")
 
@@ -97,8 +97,8 @@ def group_of(occurrence: Occurrence) -> str:
 def dedup_of(release: Release) -> str:
     """The deduplication id of a release. For five minutes the queue drops a message whose id was sent before.
 
-    A release that is sent again on purpose, as a later attempt or by the sweeper, has another id. So has one of another
-    revision of its named job: the one before may have ended in a pause, and this one goes on from it.
+    A release that is sent again on purpose, as a later attempt or by the sweeper, has another id. A release of another
+    revision of its named job has another id, too: the earlier one may have ended in a pause, and this one replaces it.
     """
     if release.attempt == 1 and not release.sweeps:
         return ids.derive("release", release.execution_id, *release.of_revision)
@@ -108,7 +108,8 @@ def dedup_of(release: Release) -> str:
 def resumed(release: Release, stored: Execution | None, now: int) -> Release:
     """The release of the next attempt for which a message of the ordered queue stands.
 
-    The message is never sent anew, so the record tells which attempt is next. `stored` is None if there is no record.
+    The message is never sent anew, so the record has the number of the next attempt. `stored` is None if there is no
+    record.
     """
     if stored is None or stored.state not in WAITING:
         return release
@@ -138,7 +139,7 @@ def behind_others(release: Release, now: int, *, moved_up: bool) -> Release:
 
 
 def is_noted(release: Release, stored: Execution | None) -> bool:
-    """Whether the record of a head that waits tells the slot or the place of its release already."""
+    """Whether the record of a waiting head has the slot or the place of its release already."""
     if stored is None or stored.state not in WAITING or stored.state is State.PARKED:
         return False
     slot_at = stored.next_attempt_at if stored.paced else None
@@ -146,9 +147,9 @@ def is_noted(release: Release, stored: Execution | None) -> bool:
 
 
 def paced_execution(release: Release, stored: Execution | None, expires_at: int) -> Execution:
-    """The record of a head that waits under a rate limit, for its slot or in line. `stored`: its record, or None.
+    """The record of a head that waits for a slot or in the line of a rate limit. `stored`: its record, or None.
 
-    One in line may start from the instant on that its record named before; which one is told by its slot later.
+    A head in the line may start from the instant in its earlier record on; its slot names the exact instant later.
     """
     if stored is None:
         stored = release.first_record(State.PENDING, expires_at, revision=0)

@@ -8,12 +8,11 @@ from clockwork.domain.cron.compiled import CompiledCron
 from clockwork.domain.cron.engine import LATEST_SECOND, next_fire
 from clockwork.domain.cron.exclusion import Exclusion, excluded_until
 
-#: A schedule ends after so much work (in units of about a microsecond) in which it finds nothing but excluded fires:
-#: more than ten thousand excluded stretches of one entry, or a thousand of a hundred entries. A stretch ends at
-#: midnight at the latest. It bounds the work for a schedule whose exclusions leave no fire to about a quarter of a
-#: second, whatever it excludes.
+#: The work (in units of about a microsecond) after which a schedule ends that finds only excluded fires. That is more
+#: than ten thousand excluded stretches of one entry, or a thousand of a hundred entries. A stretch ends at midnight at
+#: the latest. A schedule without a fire therefore costs about a quarter of a second at most.
 MOST_WORK = 240_000
-#: What one excluded stretch costs, and each entry that is asked about it.
+#: The cost of one excluded stretch, and of each entry that is checked for it.
 COST_OF_STRETCH, COST_OF_ENTRY = 20, 2
 
 
@@ -35,7 +34,7 @@ class Work:
 
 
 class Every(Struct, frozen=True, rename="camel"):
-    """An interval of elapsed time: fires at `anchor_at` and every `every_ms` after it, whatever local clocks show."""
+    """An interval of elapsed time: fires at `anchor_at` and every `every_ms` after it, independent of local clocks."""
 
     every_ms: int
     anchor_at: int
@@ -91,8 +90,8 @@ def next_occurrence(
     """The first fire with `base_at` after `after_at`, or None if the schedule is over.
 
     `after_at` and `ordinal` are the `base_at` and the `ordinal` of the previous fire. If there was none, `ordinal` is 0
-    and `after_at` is the instant of creation. So the chain itself carries the count that `max_fires` needs, and a step
-    taken twice yields the same fire. `job_id` only seeds the jitter. Raises `UnknownZone`, and `TooMuchWork` if the
+    and `after_at` is the instant of creation. The chain itself therefore carries the count for `max_fires`, and a
+    repeated step yields the same fire. `job_id` only seeds the jitter. Raises `UnknownZone`, and `TooMuchWork` if the
     given `work` does not suffice.
     """
     if recurrence.max_fires is not None and ordinal >= recurrence.max_fires:

@@ -1,4 +1,7 @@
-"""Releases: the contents of the release queue's messages. That of a named job has no payload: the job's row has it."""
+"""Releases: the contents of the release queue's messages.
+
+A release of a named job has no payload: the job's row has it.
+"""
 
 from __future__ import annotations
 
@@ -60,9 +63,9 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
 
     @property
     def has_waited(self) -> bool:
-        """Whether it waited since its poller released it, so that its execution may have ended meanwhile.
+        """Whether it waited after its poller released it. Its execution may have ended meanwhile.
 
-        What has a slot is told apart by `paced`.
+        `paced` marks a release that has a slot.
         """
         is_back = self.line is not None and self.line.since < self.run_at
         has_moved = self.sweeps > 0 or self.parkings > 0 or self.watches
@@ -75,7 +78,7 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
 
     @property
     def of_revision(self) -> tuple[str, ...]:
-        """What a derived id has of its named job's revision.
+        """The part of a derived id that comes from the revision of its named job.
 
         A change may end the releases of earlier revisions and want the same fire by a later one: neither takes the
         place of the other.
@@ -83,7 +86,7 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
         return () if self.revision in (None, 1) else (f"r{self.revision}",)
 
     def row_id(self, purpose: str, *more: int) -> str:
-        """The id of the row in which this very attempt waits for a purpose: who puts it twice puts the same row."""
+        """The id of the row in which this very attempt waits for a purpose. A repeated put makes the same row."""
         return derive(purpose, self.execution_id, self.attempt, *more, *self.of_revision)
 
     @property

@@ -1,7 +1,7 @@
-"""Retention: until when a record is kept. It outlives every row and every message that may name its execution.
+"""Retention: the end of a record's life. A record outlives every row and message that may name its execution.
 
-A message or row that finds no record starts its execution as if for the first time. So if a record that says CANCELLED
-or SUCCEEDED went first, the execution would be delivered after all.
+A message or row without a record starts its execution as if for the first time. If a CANCELLED or SUCCEEDED record
+expired first, the execution would be delivered after all.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class Retention(msgspec.Struct, frozen=True):
         return self.rows_ms + self.messages_ms + SPARE_MS
 
     def kept(self, before: Execution | None, after: Execution, now: int) -> Execution:
-        """The record `after`, which is to replace `before` at `now` (ms), kept for as long as anything may name it.
+        """The record `after`, which replaces `before` at `now` (ms), kept while any row or message may name it.
 
-        Its `expires_at` is what its writer asks for, or later. NEVER while a parked row names it, since nothing bounds
-        how long a client is paused. A cancel leaves that row where it is; whoever forgets the row, or meets the message
-        that it became, gives the record its end (`ending`).
+        Its `expires_at` is the writer's wish, or later. It is NEVER while a parked row names the record, since a
+        client's pause has no bound. A cancel leaves that row in its place. The flow that deletes the row, or meets the
+        message that it became, gives the record its end (`ending`).
         """
         if after.state is State.PARKED or _is_cancelled_in_its_row(before, after):
             return msgspec.structs.replace(after, expires_at=NEVER)
@@ -51,9 +51,9 @@ class Retention(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(after, expires_at=max(wished_at, last_at + self.named_ms))
 
     def is_to_be_looked_at(self, due_since: int, now: int) -> bool:
-        """Whether a message for an occurrence of `due_since` (ms) is so old that its record may go before it does.
+        """Whether a message for an occurrence of `due_since` (ms) is so old that its record may expire first.
 
-        Whoever sends it anew has to look at the record first, and to renew it.
+        A flow that sends the message anew has to read the record first, and to renew it.
         """
         return now > due_since + self.rows_ms
 

@@ -1,7 +1,7 @@
-"""Waits: what held an occurrence back from its attempt, and for how long.
+"""Waits: the causes that held an occurrence back from its attempt, and their durations.
 
-A release that is put off says for what and since when (`Held`). The wait ends at the instant for which it comes again,
-and is then one of the waits that are over (`Waited`). The time that no wait covers is lateness of Clockwork's own.
+A deferred release carries the cause and the begin of its wait (`Held`). The wait ends at the release's next instant,
+and then counts as over (`Waited`). Time that no wait covers is Clockwork's own lateness.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def together(one: Waited | None, other: Waited | None) -> Waited | None:
 
 
 def without(all_waits: Waited | None, some: Waited | None) -> Waited | None:
-    """The waits of `all_waits`, which are together those of `some` and others: those others; None if there are none."""
+    """The waits of `all_waits` without those of `some`; None if there are no others."""
     if all_waits is None or some is None:
         return all_waits
     left = [ms - less for ms, less in zip(*map(msgspec.structs.astuple, (all_waits, some)), strict=True)]

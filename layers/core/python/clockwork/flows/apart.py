@@ -43,7 +43,7 @@ def records_apart(world: World, execution_refs: Sequence[Ref]) -> list[Execution
 def _answers(
     world: World, read: Callable[[Sequence[Ref]], Sequence[T]], refs: Sequence[Ref]
 ) -> dict[Ref, T | Unavailable]:
-    """What a read tells of each item, all together; if that is refused, of each partition by itself."""
+    """The answers of a read, for all items together. If that read is refused, each partition is read by itself."""
     try:
         return dict(zip(refs, read(refs), strict=True)) if refs else {}
     except Unavailable as error:

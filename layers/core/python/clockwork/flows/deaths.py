@@ -5,9 +5,9 @@ does so before it acknowledges the message that brought the death, and again whe
 DEAD. Row and ids derive from the execution, so repeats are one job. If the caller dies between the record and the row,
 the message comes back.
 
-A notice (`notify_dead`) is a message to the client's own dead-letter queue, if it has one: a call to look. The record
-is the truth, and the list of dead executions is complete without it. So a notice is sent once. It is not sent again if
-the process dies before, or if the queue refuses it; the log names a refusal.
+A notice (`notify_dead`) is a message to the client's own dead-letter queue, if it has one. The record is the truth, and
+the list of dead executions is complete without notices. A notice is therefore sent once. It is not sent again if the
+process dies before, or if the queue refuses it; the log names a refusal.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from clockwork.flows.world import World
 def call_back(world: World, ended: Sequence[tuple[Release, Execution | None]]) -> Sequence[Refused]:
     """Put and release the callback of each execution that is stored as DEAD and whose job asks for one.
 
-    `ended`: releases with their records as stored. What a deleted client left behind calls nobody back once its id is
-    another's. Returns the index of each release whose callback may not come, and
-    why. It is `permanent` if the same call would fail again, for that release alone.
+    `ended`: releases with their records as stored. Executions of a deleted client are not called back once another
+    client has its id. Returns the index of each release whose callback may not come, with the reason. The reason is
+    `permanent` if the same call would fail again, for that release alone.
     """
     refused: list[Refused] = []
     rows: dict[int, Row] = {}

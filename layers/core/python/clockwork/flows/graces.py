@@ -20,9 +20,10 @@ from clockwork.flows.world import World
 
 
 def watch_graces(world: World, noted: Sequence[Execution], met: Sequence[Execution] = ()) -> None:
-    """Send the watches of attempts that run though a cancel was noted: by this call (`noted`), or before (`met`).
+    """Send the watches of running attempts with a noted cancel: noted by this call (`noted`), or before (`met`).
 
-    What its receiver has not accepted yet gets its watch with that. Raises Unavailable: the caller may repeat.
+    An attempt that its receiver has not accepted yet gets its watch with the acceptance. Raises Unavailable: the caller
+    may repeat.
     """
     marked = [(one, after) for one in met if (after := watched_again(one)) is not None]
     running = [*(one for one in noted if one.is_accepted), *(one for one, _ in marked)]

@@ -1,15 +1,15 @@
-"""Tickets in place of releases: what is for a pool is checked for, sealed, and sent to the pool's queue.
+"""Tickets in place of releases: a release for a pool gets a check, is sealed, and goes to the pool's queue.
 
-Nothing depends on that queue, which others receive from. A check of every ticket is put on the timeline before it is
-sent, and comes days later (`domain.storage.checks`).
+Clockwork does not rely on that queue, from which workers receive. A check of every ticket is put on the timeline before
+its send, and is due days later (`domain.storage.checks`).
 
 How it fails. Without a key nothing is sealed, and without a check nothing is sent: then each release is refused for
 now, and whoever sends it owes it, as where a release queue does not answer. The process dies between checks and
 tickets: whoever sends them repeats, under the same checks within the hour; without a repeat the check finds the attempt
 waiting, and sends it. A row that is put or read twice makes a second ticket at the most, and the claim absorbs that.
 
-A ticket that is sent anew puts no row, since the checks of its attempt follow each other until somebody claims it. So
-a wait under a cap, which may take hundreds of hops, costs none. A claim that is given back might have ended the checks:
+A ticket that is sent anew puts no row, since the checks of its attempt follow each other until somebody claims it. So a
+wait under a cap, which may take hundreds of hops, costs none. A claim that is given back might have ended the checks:
 its ticket is checked for again.
 """
 

@@ -15,7 +15,7 @@ from confluent_kafka import KafkaError, Producer
 
 from clockwork.settings import Settings
 
-#: After this long the producer tells a topic that does not exist from a cluster that does not answer.
+#: The time after which the producer tells a missing topic from a cluster without an answer.
 UNKNOWN_TOPIC_MS = 3_000
 #: MSK closes a connection that was idle for ten minutes:
 #: https://docs.aws.amazon.com/msk/latest/developerguide/msk-default-configuration.html

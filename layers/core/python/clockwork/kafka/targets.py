@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 class KafkaTargets:
     """Delivers to KafkaTargets through one producer for the life of an environment.
 
-    One thread at a time uses it. A producer that failed for good, or was purged, is replaced by a new one.
+    One thread at a time uses it. A producer that failed permanently, or was purged, is replaced.
     """
 
     def __init__(self, make: Callable[[], Producer], clock: Clock) -> None:
@@ -40,8 +40,8 @@ class KafkaTargets:
     def forget(self) -> None:
         """Drop the attempts under way: the producer drops their messages, and its results are ignored.
 
-        A message that waits in the producer, to be sent or to be repeated, would leave when a frozen environment thaws:
-        perhaps after its attempt was counted as lost and its cancel was answered. One that is on the wire may arrive.
+        A message that waits in the producer would leave when a frozen environment thaws, perhaps after its attempt was
+        counted as lost and its cancel was answered. A message on the wire may still arrive.
         """
         left, self._attempts = self._attempts, _Attempts(self._clock)
         if left.under_way:

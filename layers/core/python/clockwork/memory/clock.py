@@ -1,4 +1,4 @@
-"""A clock that moves only when it is told to, and random numbers from a seed."""
+"""A clock that moves only by a call, and random numbers from a seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ordered release queue in plain Python, by the rules of SQS FIFO: groups that lock, and what was sent lately.
+"""The ordered release queue in plain Python, by the rules of SQS FIFO: locked groups, and deduplication ids.
 
 https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html
 """
@@ -16,15 +16,15 @@ from clockwork.domain.storage.codec import encode_message
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.queue import LARGEST_MESSAGE, MemoryQueue, Message
 
-#: So long a deduplication id is remembered from its first send on (ms).
+#: The time (ms) for which a deduplication id is remembered, from its first send on.
 REMEMBERED_MS = 300_000
 
 
 class MemoryOrderedQueue(MemoryQueue):
     """`ports.ReleaseQueue` and `ports.InHand` in plain Python, and what Lambda's event source does with the queue.
 
-    In an account what is bound for Kafka has a queue of its own. Here it has groups of its own: they are ordered alone,
-    and remember what was sent to them alone.
+    In an account releases to Kafka have a queue of their own. Here they have groups of their own, with an order and a
+    memory of sends of their own.
     """
 
     def __init__(self, world: MemoryClock, visibility_ms: int = 120_000, max_receive_count: int = 1_000) -> None:
@@ -57,7 +57,7 @@ class MemoryOrderedQueue(MemoryQueue):
         self._add(body, group=group)
 
     def receive(self, limit: int = 10) -> Sequence[Message]:
-        """Up to `limit` messages in the order of their sends, none of a group of which one is in hand."""
+        """Up to `limit` messages in the order of their sends, none of a group with a message in flight."""
         locked = {m.group for m in self.messages.values() if m.visible_at > self._world.at}
         return self._hand_out([m for m in self.messages.values() if m.group not in locked], limit)
 
@@ -69,7 +69,10 @@ class MemoryOrderedQueue(MemoryQueue):
                 message.visible_at = self._world.at + seconds * 1000
 
     def next_visible_at(self) -> int | None:
-        """When the next message may be received (world clock, ms): a group's when its last in hand is visible again."""
+        """The instant (world clock, ms) of the next receive.
+
+        A group's is the instant at which its last received message is visible again.
+        """
         free_at: dict[str, int] = {}
         for message in self.messages.values():
             free_at[message.group] = max(free_at.get(message.group, 0), message.visible_at)

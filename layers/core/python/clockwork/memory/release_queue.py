@@ -57,7 +57,7 @@ class MemoryReleaseQueue(MemoryQueue):
         return self._hand_out(sorted(visible, key=lambda m: m.visible_at), limit)
 
     def hold(self, message_id: str, seconds: int) -> bool:
-        """Hide a message that is in hand for `seconds` from now; whether it is."""
+        """Hide a message that is in flight, for `seconds` from now. Returns whether it was in flight."""
         message = self.messages.get(message_id)
         if message is None or message.receive_count == 0 or message.visible_at <= self._world.at:
             return False
@@ -65,7 +65,7 @@ class MemoryReleaseQueue(MemoryQueue):
         return True
 
     def waiting(self) -> int:
-        """`ports.Backlog`: how many messages are visible or in hand."""
+        """`ports.Backlog`: the number of messages, visible or in flight."""
         return sum(m.visible_at <= self._world.at or m.receive_count > 0 for m in self.messages.values())
 
     def next_visible_at(self) -> int | None:

@@ -1,4 +1,4 @@
-"""The ports of what pools keep: what admins say of them, the checkpoints of their jobs, and their workers."""
+"""The ports of pools: the settings by admins, the checkpoints of their jobs, and the notes of their workers."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ class Checkpoints(Protocol):
     def put(self, before: Checkpoint | None, after: Checkpoint) -> bool:
         """Replace the checkpoint `before` (None: there is none). False if another one is stored, which stays.
 
-        One that is stored as it is to be counts as replaced.
+        A stored checkpoint that equals the wanted one counts as replaced.
         """
 
 
 class Workers(Protocol):
-    """What each pool has heard of its workers, hour by hour, until it expires."""
+    """The notes of each pool's workers, hour by hour, until they expire."""
 
     def note(self, seen: Present) -> None:
-        """Keep this of a worker, in place of what was kept of it in the same hour."""
+        """Keep this note of a worker, in place of its note of the same hour."""
 
     def list(self, pool: str, limit: int) -> Sequence[Present | Unreadable]:
-        """Up to `limit` notes of the pool, those of the latest hours first. Some may have expired.
+        """Up to `limit` notes of the pool, the latest hours first. Some may have expired.
 
-        An Unreadable stands for one that this version cannot read.
+        An Unreadable stands for a note that this version cannot read.
         """

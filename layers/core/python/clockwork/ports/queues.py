@@ -16,9 +16,9 @@ from clockwork.domain.releases import Refused, Release
 class ReleaseQueue(Protocol):
     """Clockwork's own queue between poller and deliverer: at least once, and in order for ordered occurrences only.
 
-    Occurrences of one ordering key are handed out in the order of their sends, none while an earlier one is in hand. If
-    a send refuses one of them for now, it takes none of its key behind it. An ordered release that is sent twice within
-    minutes is taken once.
+    Occurrences of one ordering key are handed out in the order of their sends, none while an earlier one is in flight.
+    If a send refuses one of them for now, it takes none of the same key behind that. An ordered release that is sent
+    twice within minutes is taken once.
     """
 
     def send(self, releases: Sequence[Release], now: int, aligned: Aligned | None = None) -> Sequence[Refused]:
@@ -45,26 +45,26 @@ class PoolQueues(Protocol):
     """The queues of pools, one for each priority of each pool. Workers receive from them, at least once."""
 
     def send(self, messages: Sequence[PoolMessage], now: int) -> Sequence[Refused]:
-        """Send each message, delayed as releases are. Returns those that were not taken; never raises Unavailable.
+        """Send each message, delayed as releases are. Returns the refused ones; never raises Unavailable.
 
-        A message for a queue that the deployment does not have is refused for good.
+        A message for a queue that the deployment does not have is refused permanently.
         """
 
     def delete(self, pool: str, priority: str, receipts: Sequence[str]) -> None:
-        """Delete messages that a worker has received. One that is gone already stays so. Raises Unavailable.
+        """Delete messages that a worker has received. A deleted message stays deleted. Raises Unavailable.
 
-        What is no receipt of the queue changes nothing, or raises Unavailable.
+        A text that is no receipt of the queue changes nothing, or raises Unavailable.
         """
 
     def hold(self, pool: str, priority: str, receipts: Sequence[str], seconds: int) -> Sequence[bool]:
-        """Hide messages that a worker has received, for `seconds` from now; of each, whether it was still in hand.
+        """Hide messages that a worker has received, for `seconds` from now. Returns for each whether it was in flight.
 
-        One that was deleted or became visible again is not, and stays as it is; nor is what is no receipt. One that is
-        in the hands of somebody else by now may count as in hand. Raises Unavailable.
+        A message that was deleted or is visible again is not in flight, and stays unchanged; nor is a text that is no
+        receipt. A message that another worker has received meanwhile may count as in flight. Raises Unavailable.
         """
 
     def waiting(self, pool: str) -> Mapping[str, Tickets]:
-        """How many tickets there are that nobody has in hand, by priority. Raises Unavailable."""
+        """The number of tickets that no worker has received, by priority. Raises Unavailable."""
 
 
 class TicketKeys(Protocol):
@@ -78,12 +78,12 @@ class TicketKeys(Protocol):
 
 
 class InHand(Protocol):
-    """The messages of the ordered queue that a deliverer has in hand (received and not yet acknowledged)."""
+    """The messages of the ordered queue that a deliverer has received and not yet acknowledged."""
 
     def hide(self, receipts: Sequence[str], seconds: int) -> None:
         """Hide messages for `seconds` from now (0 to 43,200). The queue then hands them out again, in their order.
 
-        A message that is not in hand any more stays as it is.
+        A message that is not in flight any more stays unchanged.
         """
 
 
@@ -91,7 +91,7 @@ class Backlog(Protocol):
     """The backlog: due messages that the deliverers have not kept up with."""
 
     def waiting(self) -> int:
-        """About how many messages are visible or in hand in the fullest release queue.
+        """The approximate number of messages, visible or in flight, in the fullest release queue.
 
         Messages that are still delayed do not count. Nor do ordered ones, which wait for each other.
         """

@@ -1,4 +1,7 @@
-"""Shards that are polled for certain: whoever puts a row checks its shard afterwards, and takes it back if need be."""
+"""Shards that are certainly polled.
+
+The flow that puts a row checks its shard afterwards, and takes the shard back into use if necessary.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from clockwork.domain.errors import Unavailable
 from clockwork.domain.timeline import Shard, ShardStatus
 from clockwork.ports.tables import Shards
 
-#: So often another writer may change a shard's status just before it is taken back here.
+#: The number of times that another writer may change a shard's status right before it is taken back here.
 MOST_TRIES = 5
 
 

@@ -1,7 +1,7 @@
-"""Routing of releases: a release queue that is made of several, and the functions that pick one for each release.
+"""Routing of releases: a release queue made of several, and the functions that pick one for each release.
 
-A release's queue depends on four facts: whether workers of a pool start it, whether it is ordered, which Lambda
-delivers it (for Kafka and for private targets it is another one), and its shard.
+A release's queue depends on four facts: whether workers of a pool start it, whether it is ordered, the Lambda that
+delivers it, and its shard. Kafka and private targets have Lambdas of their own.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def by_target(others: ReleaseQueue, queues: Mapping[type, ReleaseQueue]) -> Pick
 
 
 def by_pool(others: ReleaseQueue, tickets: ReleaseQueue) -> Pick:
-    """Pick `tickets` for what workers of a pool are to start. Watches and checks are for our own deliverers."""
+    """Pick `tickets` for releases that workers of a pool start. Watches and checks go to our own deliverers."""
 
     def pick(release: Release) -> ReleaseQueue:
         is_for_workers = isinstance(release.occurrence.target, PoolTarget)
@@ -73,6 +73,7 @@ def by_network(others: ReleaseQueue, private: ReleaseQueue) -> Pick:
 def by_shard(queues: Sequence[ReleaseQueue]) -> Pick:
     """Pick one of several queues alike by the release's shard. Each queue has limits and a ramp of its own.
 
-    All releases of a shard go to one queue. So the releases of a poller's page share batches as with a single queue.
+    All releases of a shard go to one queue. The releases of a poller's page therefore share batches as with a single
+    queue.
     """
     return lambda release: queues[queue_of(release.shard, len(queues))]

@@ -1,6 +1,6 @@
-"""Tells a data plane's calls as botocore tells its own: by the events of a client of botocore.
+"""Announces a data plane's calls as botocore announces its own: by the events of a client of botocore.
 
-So whoever listens to a session, as meters, stand-ins of AWS and tests do, hears of every call and may answer it.
+Listeners of a session, such as meters, stand-ins of AWS and tests, therefore see every call and may answer it.
 """
 
 from __future__ import annotations

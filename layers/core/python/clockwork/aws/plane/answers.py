@@ -37,7 +37,7 @@ class Try(NamedTuple):
 
 
 def read(decoder: msgspec.json.Decoder[Any], answer: Answer, tried: Try) -> dict[str, Any]:
-    """What an operation answered. Raises ClientError, ChecksumError or ResponseParserError."""
+    """The answer of an operation. Raises ClientError, ChecksumError or ResponseParserError."""
     if tried.service == "dynamodb" and (expected := answer.headers.get(_CRC)) is not None:
         _check_sum(answer.body, expected)
     if answer.status >= 300:
@@ -86,7 +86,7 @@ def _refusal(answer: Answer, tried: Try) -> Exception:
 
 
 def _told(answer: Answer) -> tuple[Any, dict[str, Any]]:
-    """What a refusal says: code and message, and the stored item if a condition did not hold."""
+    """The content of a refusal: code and message, and the stored item if a condition did not hold."""
     body = answer.body.strip()
     if answer.status >= 500 and (not body or body.startswith(b"<html>")):
         return {"Code": str(answer.status), "Message": responses.get(answer.status, "")}, {}

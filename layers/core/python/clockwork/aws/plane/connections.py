@@ -1,8 +1,8 @@
 """Connections to one endpoint, kept alive between calls.
 
-How they fail: the endpoint cannot be reached, or its certificate is not trusted; it closes an idle connection, also
-while the environment is frozen; it closes one in the middle of an answer, answers nothing, drop by drop, without end,
-or more than it was asked. Every such connection is closed and never used again.
+How connections fail. The endpoint cannot be reached, or its certificate is not trusted. The endpoint closes an idle
+connection, also while the environment is frozen. The endpoint closes a connection in the middle of an answer, or its
+answer is missing, slow, endless or too long. Every such connection is closed and never used again.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from clockwork.aws.plane.endpoints import Endpoint
 
 #: The most bytes of an answer. DynamoDB answers with up to 16 MB of items, which base64 makes longer by a third.
 MOST_BYTES = 32 * 1024 * 1024
-#: What is left of an answer whose beginning came in time may come until so long after it is looked at. Another call's
-#: answer may have taken the time that was meant for it, and the service waits with what no buffer holds.
+#: The time for the rest of an answer whose beginning came in time. The time counts from the first read of this answer,
+#: since the answer of another call may have used the time before.
 REST_SECONDS = 1.0
 _PAST = float("-inf")
 
@@ -39,7 +39,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class _Incoming(io.RawIOBase):
-    """What comes in on a socket, until an instant: then only what has come already."""
+    """The bytes that arrive on a socket until an instant. After the instant, only bytes that have arrived already."""
 
     def __init__(self, sock: socket.socket, elapsed: Callable[[], float]) -> None:
         self._sock, self._elapsed = sock, elapsed
@@ -103,7 +103,7 @@ class Connection:
         return Answer(response.status, headers, body)
 
     def close(self) -> None:
-        """Close it, whatever was asked and not answered."""
+        """Close the connection, even if a request has no answer yet."""
         self._sock.close()
 
     def _body(self, response: HTTPResponse) -> bytes:

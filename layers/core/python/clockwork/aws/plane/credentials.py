@@ -1,4 +1,4 @@
-"""Credentials for the data plane: Lambda's environment variables, or else whatever botocore's chain finds."""
+"""Credentials for the data plane: Lambda's environment variables, or else the credentials of botocore's chain."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def keys_of_environment(environ: Mapping[str, str]) -> Keys | None:
 
 
 def keys_of_chain(session: Callable[[], Any]) -> KeySource:
-    """The keys of a botocore session, asked for before each call, so that botocore renews those that expire.
+    """The keys of a botocore session, read before each call, so that botocore renews expiring keys.
 
-    The source raises NoCredentialsError, or what renewing them raises.
+    The source raises NoCredentialsError, or the error of a renewal.
     """
     lock = Lock()
     found: list[Any] = []

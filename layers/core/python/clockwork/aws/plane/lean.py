@@ -1,9 +1,9 @@
 """The data plane over plain HTTP: requests of our own, up to ten written, then their answers read, by one thread.
 
-How it fails, and what then holds: a try whose answer did not come may have taken effect, and so may each repeat of it.
-So only operations are made with more than one attempt that are safe to repeat; a caller whose call is not safe to
-repeat asks for one attempt. Each try is signed when it is sent, since the environment may have been frozen before. A
-process that ends between writing and reading leaves calls that took effect and were not noted, as it does with threads.
+How it fails. A try without an answer may have taken effect, and so may each repeat. Operations with more than one
+attempt must therefore be safe to repeat; other callers ask for one attempt. Each try is signed when it is sent, since
+the environment may have been frozen before. If the process ends between writing and reading, calls may have taken
+effect unnoticed, as with threads.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Call(msgspec.Struct):
     told: Any = None
     connection: Connection | None = None
     outcome: Outcome | None = None
-    #: What was paid for its last repeat.
+    #: The price of its last repeat, from the quota of repeats.
     price: int = 0
     number: int = 1
 
@@ -56,7 +56,7 @@ class _Call(msgspec.Struct):
         self.outcome = error
 
     def leave(self) -> None:
-        """Close its connection, whatever is still to come on it."""
+        """Close its connection, even if bytes are still to arrive."""
         if self.connection is not None:
             self.connection.close()
             self.connection = None
@@ -191,7 +191,7 @@ class Lean(msgspec.Struct, frozen=True, eq=False):
 
 
 def _written(authority: str, headers: Headers, body: bytes) -> bytes:
-    """A request as it goes over the wire; what is not signed of it says nothing that AWS goes by."""
+    """A request in the bytes of the wire. The unsigned headers have no effect on AWS."""
     head = "".join([f"{name}: {value}\r\n" for name, value in headers])
     first = f"POST / HTTP/1.1\r\nhost: {authority}\r\naccept-encoding: identity\r\nuser-agent: clockwork\r\n"
     return f"{first}{head}content-length: {len(body)}\r\n\r\n".encode("latin-1") + body

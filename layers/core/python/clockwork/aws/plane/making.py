@@ -1,4 +1,4 @@
-"""Makes the data plane of a service from what this process was given and what its environment says."""
+"""Makes the data plane of a service from the arguments of this process and its environment."""
 
 from __future__ import annotations
 

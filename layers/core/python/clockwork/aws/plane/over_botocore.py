@@ -29,7 +29,7 @@ class OverBotocore:
         return outcomes
 
     def close(self) -> None:
-        """The client is closed by whoever made it."""
+        """Does nothing: the maker of the client closes it."""
 
     @cached_property
     def _methods(self) -> dict[str, str]:

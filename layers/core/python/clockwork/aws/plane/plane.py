@@ -1,4 +1,4 @@
-"""What a data plane is to the adapters."""
+"""The interface of a data plane for the adapters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 WIDTH = 10
 
 Asked = Mapping[str, Any]
-#: What an operation answered, or the exception of botocore that says why it did not.
+#: The answer of an operation, or the exception of botocore.
 Outcome = dict[str, Any] | Exception
 
 
@@ -17,7 +17,7 @@ class Plane(Protocol):
     """The calls of one service. Operations and parameters have the names that AWS gives them, as in `PutItem`."""
 
     def call(self, operation: str, /, **asked: Any) -> dict[str, Any]:
-        """The answer to one call, without `ResponseMetadata`. Raises what botocore raises."""
+        """The answer to one call, without `ResponseMetadata`. Raises the exceptions of botocore."""
 
     def call_all(self, operation: str, many: Iterable[Asked]) -> list[Outcome]:
         """The outcomes of many calls of one operation, in order; a failed call does not keep the others from theirs.

@@ -1,4 +1,4 @@
-"""What DynamoDB and SQS answer: the members that botocore's models know, so that binary values arrive as bytes."""
+"""Answers of DynamoDB and SQS: the members that botocore's models know, so that binary values arrive as bytes."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class _Attributes(TypedDict, total=False):
 
 
 class Refused(TypedDict, total=False):
-    """What a refused conditional write tells besides its code."""
+    """The members of a refused conditional write, besides its code."""
 
     Item: Item
 

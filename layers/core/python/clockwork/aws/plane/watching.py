@@ -1,4 +1,4 @@
-"""Who listens to the calls of a data plane: a meter, a test, or nobody."""
+"""The watcher of a data plane's calls: a meter, a test, or none."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from clockwork.aws.plane.signing import Headers
 
 
 class Watcher(Protocol):
-    """Told of each call in turn. What it raises in `asked` or `sending` is the outcome of that call."""
+    """Sees each call in turn. An exception in `asked` or `sending` is the outcome of that call."""
 
     def asked(self, operation: str, asked: dict[str, Any], /) -> tuple[Any, dict[str, Any] | None]:
-        """A call is wanted, and may be changed here; what to tell of it later, and its answer if none is to be sent."""
+        """A call is wanted, and may be changed here.
+
+        Returns the watcher's notes on the call, and an answer if no request is to be sent.
+        """
 
     def sending(self, told: Any, authority: str, headers: Headers, body: bytes, /) -> Answer | None:
-        """A try is about to be sent; its answer if it is not to be sent. May raise what the network would raise."""
+        """A try is about to be sent. Returns an answer if the try is not to be sent. May raise network errors."""
 
     def answered(self, told: Any, answer: Answer, outcome: Outcome | None, /) -> None:
         """The last try was answered."""

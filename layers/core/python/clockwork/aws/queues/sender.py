@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 MESSAGES_PER_BATCH = 10
 LARGEST_BATCH = 1_048_576
 SEND_ROUNDS = 4
-#: The attribute that tells its receiver the delay of a message (s), and its bytes at the most. A long message, which
-#: would leave no room for it, has none.
+#: The attribute with the delay of a message (s), and its most bytes. A long message without room for the attribute has
+#: none.
 DELAY = "delay"
 DELAY_BYTES = 16
 MOST_WITH_DELAY = LARGEST_BATCH // 2
@@ -35,8 +35,8 @@ MOST_WITH_DELAY = LARGEST_BATCH // 2
 class Message:
     """One message of a queue.
 
-    `indexes` are the places of what it carries among all that is to be sent. `run_at`: until then it is delayed (ms);
-    None in a queue that cannot delay one message. `group` and `deduplication` are those of SQS.
+    `indexes` are the places of its contents among all releases to send. `run_at`: the instant (ms) until which it is
+    delayed; None in a queue that cannot delay one message. `group` and `deduplication` are SQS's ids.
     """
 
     number: int
@@ -68,9 +68,9 @@ class Sender:
         self._backoff = aws.backoff
 
     def post(self, messages: Sequence[Message], now: int, aligned: Aligned | None = None) -> Sequence[Refused]:
-        """Send the messages, each delayed by what is left at `now` (ms). Returns what was not taken, by its index.
+        """Send the messages, each delayed by its rest at `now` (ms). Returns the refused ones, by index.
 
-        `aligned`: delays count from its instant, and those of repeats from the clock; they end its margin earlier.
+        `aligned`: delays count from its instant, and delays of repeats from the clock. They end its margin earlier.
         """
         refused = [one for message in messages if len(message.body) > LARGEST_BATCH for one in _too_large(message)]
         sendable = [message for message in messages if len(message.body) <= LARGEST_BATCH]
@@ -141,7 +141,10 @@ def _size(message: Message) -> int:
 
 
 def _failed(batch: Sequence[Message], outcome: Outcome) -> dict[int, Mapping[str, Any]]:
-    """What SQS says of the messages that it did not take, by the number of the message; all if it gave no answer."""
+    """SQS's reasons for the messages that it did not take, by number of the message.
+
+    All messages if it gave no answer.
+    """
     try:
         failed = not_taken(answer_of(outcome), (str(message.number) for message in batch))
     except Unavailable as error:

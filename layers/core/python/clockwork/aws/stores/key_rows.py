@@ -16,7 +16,8 @@ PREFIX = "\x01"
 class AwsKeyRows:
     """`ports.KeyRows` on a table with the key `clientId` / `jobKey` and TTL on `expiresAt`.
 
-    TTL deletes late and counts in seconds. So `expiresAtMs` decides whether a key row still counts, not its presence.
+    TTL deletes late and counts in seconds. The attribute `expiresAtMs` therefore decides whether a key row still
+    counts, and not its presence.
     """
 
     def __init__(self, aws: Aws, table: str) -> None:

@@ -38,7 +38,7 @@ class AwsPools:
         return None if item is None else decode(item["definition"]["B"], Pool)
 
     def put(self, pool: Pool, *, replaces: int) -> bool:
-        """One conditional put. What it meets when it is refused tells whether an earlier call has done it."""
+        """One conditional put. If it is refused, the stored item tells whether an earlier call has done it."""
         item = written(clientId=_POOL + pool.name, item=_ITEM, definition=encode(pool), revision=pool.revision)
         return held(self._table.replace, item, "revision", replaces or None) or self.get(pool.name) == pool
 

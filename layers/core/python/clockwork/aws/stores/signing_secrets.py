@@ -13,8 +13,8 @@ _MISSING = frozenset({"ResourceNotFoundException", "InvalidResourceId"})
 class AwsSigningSecrets:
     """`ports.SigningSecrets` by a description of the secret.
 
-    Parameter Store has none for one parameter: to describe is to list all of the account's. The tags of a parameter are
-    told only if it exists, and who may read them may not read its value.
+    Parameter Store describes no single parameter, only all of an account. The tags of a parameter can be listed only if
+    it exists, and the right to list them is no right to read its value.
     """
 
     def __init__(self, aws: Aws) -> None:

@@ -1,4 +1,4 @@
-"""What pools have heard of their workers, in the executions table: items in a pool's partition, by the hour."""
+"""The notes of pools' workers, in the executions table: items in a pool's partition, by the hour."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-"""HTTP targets: one signed request to a checked address, and one answer, whatever the receiver does.
+"""HTTP targets: one signed request to a checked address, and one outcome, whatever the receiver does.
 
 - The status line of the final answer alone decides the outcome, once its head is complete; 1xx are interim. The
   transport reads the body for its first KiB, which it keeps of failures only, and so that the connection can be used
   again. A body that is slow, long or broken off affects only these two.
 - The transport follows no redirect and uses no proxy. The retry policy decides on retries.
-- It sends no POST and no PATCH twice: a receiver that closes without an answer may have taken it. A GET, PUT or DELETE
-  that a kept connection has lost before the first byte of an answer is sent once more, on a new one (RFC 9110, 9.2.2).
+- It sends no POST and no PATCH twice: a receiver that closes without an answer may have accepted the request. A GET,
+  PUT or DELETE that a kept connection has lost before the first byte of an answer is sent once more, on a new one (RFC
+  9110, 9.2.2).
 """
 
 from __future__ import annotations

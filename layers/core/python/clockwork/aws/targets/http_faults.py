@@ -22,7 +22,10 @@ class Forbidden(Exception):
 
 
 class OutOfReach(Exception):
-    """Nothing leads from here to the target; the message says what the operator of the deployment has to add."""
+    """No route leads from here to the target.
+
+    The message names the option that the operator of the deployment has to add.
+    """
 
 
 #: The faults that an attempt is expected to meet. Any other exception is a defect of ours and reported as one.

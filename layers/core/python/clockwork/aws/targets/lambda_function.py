@@ -1,6 +1,6 @@
 """Lambda targets: one asynchronous invocation for each attempt.
 
-An attempt succeeds once Lambda has queued the event, whatever the function makes of it.
+An attempt succeeds once Lambda has queued the event. The function's own result does not count.
 """
 
 from __future__ import annotations

@@ -46,11 +46,11 @@ class _Secret:
 class Secrets:
     """Reads secrets through a client of each store, and caches each secret for five minutes.
 
-    It reads only names that begin with `prefix` (parameters: with a slash before it), so that no client can have the
-    secret of another application, or of another deployment, used as a key.
+    Only names that begin with `prefix` are read (parameters: with a slash before the prefix). No client can therefore
+    use the secret of another application, or of another deployment, as a key.
 
-    Safe for many threads: while one secret is read, others are not waited for. A secret that could not be read is
-    refused for a while without asking, so that a store which does not answer holds up each attempt once at the most.
+    Safe for many threads: a read of one secret does not block another. A secret that could not be read is refused for a
+    while without a call, so that a store without an answer delays each attempt at most once.
     """
 
     def __init__(self, secrets_manager: Any, parameter_store: Any, clock: Clock, *, prefix: str) -> None:
@@ -116,7 +116,7 @@ class Secrets:
 
 
 def _why(error: Any) -> str:
-    """Why a store gave no secret: its code, and what opens the secret if it is the key that does not."""
+    """The reason why a store gave no secret: its code, and the missing option if the encryption key refuses."""
     code, message = str(error["Code"]), str(error.get("Message", ""))
     if "kms" in f"{code} {message}".lower() or code == "DecryptionFailure":
         return f"{code}: Clockwork's deliverer role needs kms:Decrypt on its key, by the option targetKeyArns"

@@ -70,12 +70,12 @@ def expected() -> tuple[type[Exception], ...]:
 
 
 class Service(msgspec.Struct, frozen=True):
-    """One service: botocore's name of it, the ARNs of its resources, the words of error texts, and codes.
+    """One service: its name in botocore, the ARNs of its resources, the words of error texts, and codes.
 
-    `arn_field` is the field of a target that has its ARN. `arn` has a group `region`. `action` is what IAM calls the
-    attempt, and `option` the one of a deployment that lets the deliverer's role take it.
-    `permanent` are the codes that say that the message itself is at fault. Every other cause (permissions, keys, a
-    resource not yet made) somebody can put right.
+    `arn_field` is the field of a target with its ARN. `arn` has a group `region`. `action` is the attempt's name in
+    IAM, and `option` the deployment's option that allows the action to the deliverer's role. `permanent` are the codes
+    for a fault of the message itself. Every other cause (permissions, keys, a missing resource) can be mended by an
+    operator.
     """
 
     name: str
@@ -106,8 +106,8 @@ class ServiceClients(Protocol):
 class ServiceTransport(ABC, Generic[T]):
     """Delivers to targets of one service, `kind`, in Clockwork's own region; safe for many threads.
 
-    Each call is one try of a client that fits into the time that is left, and asks once more before it sends. So
-    nothing is sent after a deadline at which somebody may have been told that the attempt is over.
+    Each call is one try of a client whose timeouts fit into the rest of the time. The client checks the deadline again
+    before it sends. Nothing is therefore sent after the deadline, when the attempt may have been reported as over.
     """
 
     service: Service
@@ -119,9 +119,9 @@ class ServiceTransport(ABC, Generic[T]):
 
     @abstractmethod
     def send(self, deliveries: Sequence[Delivery], target: T) -> Faults:
-        """Send a message for each delivery; the faults by the index of the delivery, or one that is `expected`, raised.
+        """Send a message for each delivery. Returns the faults by index of the delivery, or raises an `expected` fault.
 
-        `target` is that of the first delivery.
+        `target` is the first delivery's target.
         """
 
     def deliver(self, delivery: Delivery) -> Outcome:
@@ -217,7 +217,7 @@ def _refusal(service: Service, arn: str, code: str, reason: str) -> tuple[bool, 
 
 
 def _missing(service: Service, code: str, reason: str) -> str:
-    """The action that was denied, and what opens it. AWS names the action in most of its words."""
+    """The denied action, and the option that allows it. Most texts of AWS name the action."""
     named = _DENIED_ACTION.search(reason)
     action = named[1] if named else service.action
     who = "Clockwork's deliverer role, or the target's roleArn, needs"

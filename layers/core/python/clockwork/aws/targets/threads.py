@@ -140,8 +140,8 @@ class ThreadedTargets:
 def _fault(attempt: _Attempt, fault: BaseException, now: int) -> Outcome:
     """Log an unexpected exception of a transport, a defect of ours, and return its attempt's outcome.
 
-    The exception's message may quote its arguments, secrets included. So the log gets only its type and traceback, and
-    the outcome only its type.
+    The exception's message may quote its arguments, secrets included. The log therefore gets only its type and
+    traceback, and the outcome only its type.
     """
     delivery = attempt.delivery
     _log.error(

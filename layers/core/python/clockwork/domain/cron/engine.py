@@ -19,8 +19,8 @@ from clockwork.domain.cron.compiled import CompiledCron
 from clockwork.domain.cron.days import matching_days, month_length
 from clockwork.domain.cron.zones import DAY_SECONDS, offset_at
 
-#: A schedule that does not fire within 28 years (and a day, for shifts) counts as one that never fires: by then every
-#: date of the Gregorian calendar has met every weekday, 2100 aside.
+#: A schedule that does not fire within 28 years (and a day, for shifts) counts as one that never fires. Within 28 years
+#: every date of the Gregorian calendar falls on every weekday, except around 2100.
 HORIZON_SECONDS = (28 * 365 + 7 + 1) * DAY_SECONDS
 #: Nothing fires before 1970 or from 2200 on.
 LATEST_SECOND = 7_258_118_400

@@ -15,7 +15,7 @@ _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _EPOCH_WEEKDAY = 4
 #: Every second of a day, as bits.
 ALL_DAY = (1 << DAY_SECONDS) - 1
-#: So many exclusions and expressions are remembered with their masks. How many changes no answer.
+#: The size of the caches of exclusions and expressions with their masks. The size changes no answer.
 EXCLUSIONS_KEPT, EXPRESSIONS_KEPT = 32, 256
 
 
@@ -36,7 +36,7 @@ class Exclusion(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
 
 
 class _Month(NamedTuple):
-    """What is excluded of one month: each group of entries as (its days, its seconds of a day), and masks by day."""
+    """The exclusions of one month: each group of entries as (its days, its seconds of a day), and masks by day."""
 
     of: tuple[int, int]
     matching: list[tuple[int, int]]

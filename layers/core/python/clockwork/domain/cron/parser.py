@@ -94,7 +94,7 @@ def _split(expression: str) -> list[tuple[int, str]]:
 
 
 def _instead_of(expression: str) -> str:
-    """What to write instead of an expression of EventBridge."""
+    """The replacement for an expression of EventBridge."""
     rate = _RATE.match(expression)
     if rate is not None:
         seconds = int(rate[1]) * _SECONDS[rate[2].lower()]

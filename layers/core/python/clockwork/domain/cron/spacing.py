@@ -7,15 +7,15 @@ from clockwork.domain.cron.days import matching_days, month_length
 from clockwork.domain.cron.exclusion import seconds_of
 from clockwork.domain.cron.zones import DAY_SECONDS
 
-#: So many months are judged. Any eight years have every length of a month, and a 29 February.
+#: The number of months that are judged. Any eight years have every length of a month, and a 29 February.
 MONTHS = 96
 
 
 def fires_closer_than(cron: CompiledCron, seconds: int, today: date) -> bool:
     """Whether two fires of an expression are less than so many seconds apart, in eight years from this month on.
 
-    Judged is what the fields say of a clock that is never shifted: exclusions, jitter and changes of the clock do not
-    count. The work is that of 96 months, a millisecond or less, whatever the expression.
+    The fields are judged on a clock that is never shifted: exclusions, jitter and changes of the clock do not count.
+    The work is 96 months, a millisecond or less, for any expression.
     """
     times = seconds_of(cron)
     first, last = _lowest(times), times.bit_length() - 1

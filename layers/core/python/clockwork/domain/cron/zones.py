@@ -1,8 +1,7 @@
 """Time zones as runs of constant offset, found once per zone and stretch of time.
 
-The rules of the zones come from outside: they are those of the stdlib's zoneinfo, unless `ruled_by` says otherwise.
-zoneinfo decides which copy of the IANA database it reads. With ``PYTHONTZPATH=""`` it reads only the pinned `tzdata`
-package.
+The rules of the zones come from outside: from the standard library's zoneinfo, unless `ruled_by` gives others. zoneinfo
+decides which copy of the IANA database it reads. With ``PYTHONTZPATH=""`` it reads only the pinned `tzdata` package.
 """
 
 from bisect import bisect_left, bisect_right
@@ -17,7 +16,7 @@ from zoneinfo import ZoneInfo
 DAY_SECONDS = 86_400
 #: Shifts up to this long count as daylight saving, longer ones as a new time (Debian's cron draws the line here).
 LONGEST_SHIFT_SECONDS = 3 * 3600
-#: So many blocks of time are remembered. How many changes no answer.
+#: The size of the cache of blocks of time. The size changes no answer.
 BLOCKS_KEPT = 2_048
 
 # A block is about 388 days. Its margins hold the runs before and after a shift that lies near its edge.

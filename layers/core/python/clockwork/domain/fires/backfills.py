@@ -47,7 +47,7 @@ def fires_of_range(job: NamedJob, from_at: int, to_at: int) -> FiresOfRange:
 
 
 def why_none(job: NamedJob, from_at: int, to_at: int) -> str:
-    """Why a job's schedule has no fire from `from_at` to `to_at` (ms, both included), for whoever asked for these."""
+    """The reason why a job's schedule has no fire from `from_at` to `to_at` (ms, both included)."""
     recurrence = job.definition.recurrence
     if recurrence is None:
         return "the job fires once, at another instant"

@@ -19,7 +19,7 @@ from clockwork.domain.recurrence import Fire, Work, next_occurrence
 from clockwork.domain.releases import Release
 from clockwork.domain.waits import Waited
 
-#: So many missed fires are worked out one by one. The end of a longer stretch is found by halves, and its fires are
+#: The most missed fires that are computed one by one. The end of a longer stretch is found by halves, and its fires are
 #: counted by the day: an interval of a second has millions of them in a month.
 MOST_WALKED = 1_000
 
@@ -149,8 +149,9 @@ def has_fire_at(job: NamedJob, due_at: int) -> bool:
 def first_due_after(job: NamedJob, at: int, work: Work | None = None) -> Fire | None:
     """The first fire of the chain that is due, jitter included, after `at` (ms); None if there is none.
 
-    A fire is due before the schedule names the next one. So it is the last one named by `at`, or the one behind that:
-    at most three fires are computed, however many lie within the jitter. Raises TooMuchWork, given `work`.
+    A fire is due before the base instant of the next one. The wanted fire is therefore the last base instant by `at`,
+    or the one behind it. At most three fires are computed, however many lie within the jitter. Raises TooMuchWork,
+    given `work`.
     """
     recurrence = job.definition.recurrence
     jitter_ms = 0 if recurrence is None else recurrence.jitter_seconds * 1000
@@ -166,9 +167,9 @@ def first_due_after(job: NamedJob, at: int, work: Work | None = None) -> Fire | 
 def last_fire(job: NamedJob, at: int, work: Work | None = None) -> Fire | None:
     """The last fire of the chain that is due, jitter included, at or before `at` (ms); None if there is none.
 
-    A fire is due before the schedule names the next one. So it is the last one named by `at`, or the one before that.
-    Nothing behind `at` is looked at; with `maxFires` the fires are counted once from the chain's beginning. Raises
-    TooMuchWork, given `work`.
+    A fire is due before the base instant of the next one. The wanted fire is therefore the last base instant by `at`,
+    or the one before it. No instant behind `at` is looked at; with `maxFires` the fires are counted once from the
+    chain's beginning. Raises TooMuchWork, given `work`.
     """
     recurrence = job.definition.recurrence
     if recurrence is None:
@@ -190,9 +191,9 @@ def last_fire(job: NamedJob, at: int, work: Work | None = None) -> Fire | None:
 
 
 def fires_by(job: NamedJob, at: int, work: Work | None = None) -> int:
-    """How many fires of the chain have their base instant at or before `at` (ms); no more than `maxFires` allows.
+    """The number of fires whose base instant is at or before `at` (ms); at most `maxFires`.
 
-    The function counts on or back from the chain's position. So before the first fire the number is 0 or less. A job
+    The function counts on or back from the chain's position, so before the first fire the number is 0 or less. A job
     that fires once has none. Raises TooMuchWork, given `work`.
     """
     recurrence = job.definition.recurrence
@@ -252,7 +253,7 @@ def _expand_backfill(job: NamedJob, start: Pointer, horizon: str, limit: int) ->
 
 
 def _rest_of_backfill(fire: Fire, backfill: Backfill, why: str) -> Step:
-    """The step that tells the rest of a backfill as skipped, from this fire on."""
+    """The step that records the rest of a backfill as skipped, from this fire on."""
     left = max(1, backfill.count - backfill.index)
     reason = f"{why} before this part of the backfill"
     return Step((), None, Skipped(fire.due_at, max(fire.due_at, backfill.to_at), left, reason), fire)

@@ -13,7 +13,8 @@ from clockwork.domain.cron.exclusion import excluded_days, matches_day, seconds_
 from clockwork.domain.cron.zones import DAY_SECONDS, Offset, offset_at
 from clockwork.domain.recurrence import Every, Recurrence, Work
 
-#: What counting a day costs, and how many excluded expressions cost one unit more (of `Work`, about a microsecond).
+#: The cost of counting a day, and the number of excluded expressions that cost one unit more (of `Work`, about a
+#: microsecond).
 COST_OF_DAY, ENTRIES_OF_A_UNIT = 16, 4
 
 
@@ -36,8 +37,8 @@ def count_fires(recurrence: Recurrence, after_at: int, until_at: int, work: Work
 def last_base(recurrence: Recurrence, after_at: int, until_at: int) -> int | None:
     """The last base instant (ms) after `after_at` and up to `until_at` (ms), if there is one; disregards `max_fires`.
 
-    Looked for in the last day, then in the last eight, and so on: the work is that of counting from the fire that is
-    found to `until_at`, or a seventh more. Nothing beyond `until_at` is looked at. Raises `UnknownZone`.
+    The search takes the last day, then the last eight, and so on. Its work is a count from the found fire to
+    `until_at`, or a seventh more. No instant beyond `until_at` is looked at. Raises `UnknownZone`.
     """
     after_at, until_at = _bounds(recurrence, after_at, until_at)
     reach_ms = DAY_SECONDS * 1000
@@ -57,7 +58,7 @@ def last_base(recurrence: Recurrence, after_at: int, until_at: int) -> int | Non
 def nth_base(recurrence: Recurrence, after_at: int, number: int) -> int | None:
     """The base instant (ms) of the fire that is the `number`-th after `after_at` (ms, 1 for the first one).
 
-    None if there are not so many. The work is that of counting to it. Raises `UnknownZone`.
+    None if there are fewer. The work is a count up to that fire. Raises `UnknownZone`.
     """
     for start, bits in _stretches(recurrence, *_bounds(recurrence, after_at, LATEST_SECOND * 1000)):
         count = bits.bit_count()
@@ -78,7 +79,7 @@ def _base_in(recurrence: Recurrence, second: int) -> int:
 
 
 def _bounds(recurrence: Recurrence, after_at: int, until_at: int) -> tuple[int, int]:
-    """The two instants (ms), no wider apart than the schedule's own bounds and what can be planned."""
+    """The two instants (ms), cut to the schedule's own bounds and to the range that can be planned."""
     after_at = max(after_at, -1 if recurrence.start_at is None else recurrence.start_at - 1)
     until_at = min(until_at, LATEST_SECOND * 1000 - 1)
     return after_at, until_at if recurrence.end_at is None else min(until_at, recurrence.end_at)

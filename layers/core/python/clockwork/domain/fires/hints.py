@@ -1,4 +1,7 @@
-"""Hints: what a release of a named job carries of its occurrence. The row of the job has the rest, and is read last."""
+"""Hints: the part of its occurrence that a named job's release carries.
+
+The job's row has the rest, and is read last.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,9 @@ _NO_PAYLOAD = Payload(b"")
 
 
 def hint_of(occurrence: Occurrence) -> Occurrence:
-    """The occurrence without its payload, and of an HTTP target the host and the timeout alone.
+    """The occurrence without its payload. An HTTP target keeps only its host and its timeout.
 
-    Its policies stay. They count for what ends before the job's row is read: a lost deliverer, a dead letter.
+    Its policies stay, for ends before a read of the job's row: a lost deliverer, a dead letter.
     """
     if occurrence.is_hint:
         return occurrence

@@ -1,4 +1,4 @@
-"""Stretches: consecutive fires of a chain that are not delivered, which one record tells."""
+"""Stretches: consecutive fires of a chain that are not delivered and share one record."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def stretch_between(job: NamedJob, after_at: int, until_at: int, reason: str) ->
 def without_first(job: NamedJob, first: Fire, skipped: Skipped, count: int) -> tuple[Fire, Skipped] | None:
     """The fire behind the first `count` of a stretch, and the rest of the stretch from it on; None if none is left.
 
-    It is found one by one: `count` is that of fires with records of their own, of which few are read at once.
+    The fires are counted one by one: `count` is the number of fires with records of their own, of which few are read at
+    once.
     """
     if count >= skipped.count:
         return None

@@ -1,4 +1,4 @@
-"""Timings: what a definition compiles to, as far as it decides when a job fires, and how two of them differ.
+"""Timings: the compiled parts of a definition that decide about a job's instants, and their differences.
 
 Two texts that compile to the same timing are the same, and no change of a schedule.
 """
@@ -46,7 +46,7 @@ class Timing(msgspec.Struct, frozen=True):
 
 
 def retiming(before: Definition, after: Definition) -> Retiming:
-    """How the timing of the definition `after` differs from that of `before`."""
+    """The difference between the timings of the definitions `before` and `after`."""
     old, new = Timing.of(before), Timing.of(after)
     if old == new:
         return Retiming.SAME

@@ -31,7 +31,7 @@ from clockwork.domain.waits import together, without
 
 
 class Action(Enum):
-    """The next step of a deliverer with a release in hand."""
+    """The next step of a deliverer with a release."""
 
     START = auto()  # start the attempt, once `execution` is saved: that is the claim
     ABSORB = auto()  # acknowledge: the work of the release is done
@@ -60,10 +60,10 @@ class Claim(msgspec.Struct, frozen=True):
     until: int
     now: int
     expires_at: int  # the record's TTL (ms)
-    #: What waits is sent anew. In an ordered queue it is not, and each time that it comes counts.
+    #: A waiting message is sent anew. In an ordered queue the message stays, and each receive counts.
     resends: bool = True
     jitter: float = 0.0  # 0 <= jitter < 1, for the wait after a failure that was reported
-    #: Who is to work on the attempt, if that is a worker of a pool, for whom the api claims.
+    #: The worker of a pool for which the api claims the attempt, if there is one.
     worker: Worker | None = None
 
 
@@ -98,7 +98,7 @@ def plan_claim(release: Release, stored: Execution | None, claim: Claim) -> Plan
 
 
 def _plan_running(release: Release, stored: Execution, claim: Claim) -> Plan:
-    """The plan for a release that meets a claim: wait for its end, or do what its claimant has left undone."""
+    """The plan for a release that meets a claim: wait for the claim's end, or do the claimant's remaining steps."""
     if release.watches and release.attempt != stored.attempt:
         return Plan(Action.ABSORB, "another attempt runs, which has a watch of its own")
     if stored.report is not None:
@@ -118,10 +118,10 @@ def _plan_running(release: Release, stored: Execution, claim: Claim) -> Plan:
 
 
 def _plan_repeat(release: Release, stored: Execution, claim: Claim) -> Plan:
-    """The plan for a worker that claims again what it has claimed: it got no answer, or this call has stalled.
+    """The plan for a worker that repeats its claim: the worker got no answer, or this call has stalled.
 
-    To go on it writes: so an earlier call under the same claim that has stalled cannot end it unseen. It ends nothing
-    itself, since its worker may be at work as another call has told it.
+    The plan writes before it goes on, so that an earlier, stalled call under the same claim cannot end the claim
+    unseen. The plan ends nothing, since another call may have started the worker.
     """
     if stored.cancel_noted_at is not None:
         return Plan(Action.ABSORB, "a cancel is noted: who works is told, and the watch finds it if nobody does")
@@ -180,10 +180,12 @@ def plan_unstarted(
 
 
 def plan_let_go(release: Release, stored: Execution, reason: str) -> Execution:
-    """The record of a claimed execution that waits again, with no attempt used up: another copy has to start it.
+    """The record of a claimed execution that waits again, with no attempt used up.
 
-    The release, and its message if that comes back, hold their waits still: so the record gives back what its claim had
-    noted of them.
+    Another copy of the message starts it.
+
+    The release, and its message, still carry their waits. The record therefore drops the waits that its claim had
+    noted.
     """
     waiting = _unclaimed(stored, State.PENDING, stored.attempts)
     waited = without(stored.waited, release.waited_by(stored.started_at or release.run_at))

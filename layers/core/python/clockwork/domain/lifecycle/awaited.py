@@ -1,9 +1,9 @@
-"""Records and the releases that they wait for: which release goes on from a record that has one, or ends with it.
+"""Records and the releases that they wait for: the release that goes on from a record, ends with it, or fences it.
 
-And which one fences it. For a pool the watch is sent before the claim is written, so that no claim is ever unwatched.
-If the call between the two stalls for so long that the watch comes first, its claim must fail: nobody would find its
-end. So a watch that finds its attempt unclaimed raises the revision on which such a claim rests. Who claims later has
-to send a watch of its own.
+For a pool the watch is sent before the claim is written, so that every claim has a watch. The call between the two may
+stall until the watch arrives. The stalled claim must then fail, since nobody would find its end. A watch that finds its
+attempt unclaimed therefore raises the revision on which such a claim rests: the watch fences the claim. A later claim
+sends a watch of its own.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Release
 
-#: So much later than a check of its own the checks of earlier attempts look after an attempt (ms): further away than a
-#: queue delays, so that they wait in a row, which is the same for all of them.
+#: The time (ms) after an attempt's own check at which checks of earlier attempts look at that attempt. The time exceeds
+#: the longest delay of a queue, so that all of these checks wait in one row.
 BEHIND_MS = (LONGEST_DELAY_SECONDS + 100) * 1000
 
 
@@ -42,7 +42,7 @@ def reopened(stored: Execution) -> Execution:
 
 
 def is_awaited(release: Release, stored: Execution) -> bool:
-    """Whether the record waits for this very release, so that nobody else has work of it in hand.
+    """Whether the record waits for exactly this release, so that nobody else works on the execution.
 
     A parked execution waits for the row in its client's own partition.
     """
@@ -75,8 +75,8 @@ def fenced(release: Release, stored: Execution | None, expires_at: int) -> Execu
 def is_used(ticket: Release, stored: Execution | None) -> bool:
     """Whether the attempt of a worker's ticket has ended, and the record waits for another one.
 
-    Whoever ended it has sent that one's ticket. If they died before, its watch does so, or the message of a deliverer.
-    A ticket that saw to it as well would become a copy of the next one with each attempt.
+    The process that ended the attempt has sent the next ticket. If the process died before, the attempt's watch sends
+    it, or the message of a deliverer. If a used ticket did so as well, each attempt would add a duplicate.
     """
     if stored is None or stored.state not in WAITING:
         return False
@@ -84,12 +84,14 @@ def is_used(ticket: Release, stored: Execution | None) -> bool:
 
 
 def missed_at(check: Release, stored: Execution | None, wait_ms: int) -> int | None:
-    """When the ticket of a check counts as lost (ms; 0: it does), since no worker has gone on. None: nothing is lost.
+    """The instant (ms) from which the ticket of a check counts as lost, since no worker has gone on. 0: now.
 
-    A worker's claim has a watch. A deliverer's, of a job that went to another target before, has nothing but the ticket
-    that its message became. The check of an attempt that has ended sees to the next one, too: whoever recorded the end
-    may have died before the next ticket was sent. So it waits for as long again (`wait_ms`), from that one's instant
-    on, and a little longer: a ticket that was sent has a check of its own by then.
+    None: never.
+
+    A worker's claim has a watch. A deliverer's claim, of a job that had another target before, has only the ticket that
+    its message became. The check of an ended attempt also covers the next attempt, since the process that recorded the
+    end may have died before it sent the next ticket. The check then waits again for `wait_ms` from that attempt's
+    instant on, and a little longer: a ticket that was sent has a check of its own by then.
     """
     if stored is None:
         return 0
@@ -116,7 +118,7 @@ def again_for(release: Release, attempt: int, run_at: int, meets: int = 0) -> Re
 def caught_up(release: Release, stored: Execution | None) -> Release:
     """The release for the attempt that its record waits for, if that comes behind the release's own.
 
-    Whoever had its message may have recorded the end of an attempt, and died before the next one was sent.
+    A process may have recorded the end of an attempt, and died before it sent the next release.
     """
     if stored is None or stored.state not in WAITING or release.attempt > stored.attempt:
         return release

@@ -1,8 +1,8 @@
-"""Attempts that end by callback: what their claim notes, when it ends, and the watch that comes then.
+"""Attempts that end by callback: the notes of their claim, its end, and the watch that arrives at the end.
 
-The claim begins as the deliverer's. Once the target has accepted, it is the receiver's and outlives the deliverer. The
-watch is the attempt's own release, sent again for the end of the claim. It never starts anything: it ends a claim that
-is over, sends what follows, or comes again for the claim's new end.
+The claim begins as the deliverer's. Once the target has accepted, the claim is the receiver's and outlives the
+deliverer. The watch is the attempt's own release, sent again for the end of the claim. A watch never starts an attempt.
+It ends a claim that is over, sends the next release, or is sent again for the claim's new end.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ class Worker(msgspec.Struct, frozen=True):
 
 
 def awaited_by(release: Release, started_at: int, worker: Worker | None = None) -> Awaited | None:
-    """What the claim of an attempt notes that starts at `started_at` (ms); None if it ends with the target's answer.
+    """The notes of a claim, for an attempt that starts at `started_at` (ms).
+
+    None if the target's answer ends the attempt.
 
     A worker has the attempt as soon as it is claimed. A receiver has it once its target has accepted.
     """
@@ -75,7 +77,7 @@ def renewed_until(running: Execution, now: int) -> int:
 
 
 def ends_at(running: Execution) -> int:
-    """When the claim of an attempt ends (ms): that of a receiver also when the grace after a noted cancel is over."""
+    """The end (ms) of an attempt's claim. A receiver's claim also ends with the grace after a noted cancel."""
     lease_until = running.claim_until or 0
     if not running.is_accepted or running.cancel_noted_at is None:
         return lease_until

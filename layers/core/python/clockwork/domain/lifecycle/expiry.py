@@ -10,8 +10,8 @@ from clockwork.domain.releases import Release
 def relevant_until(occurrence: Occurrence) -> int | None:
     """The last instant (ms) at which an attempt may start; None if an attempt never comes too late.
 
-    The window begins at the earliest instant at which the occurrence could run. So a backfilled fire is not too late
-    because its due instant is long past.
+    The window begins at the earliest instant at which the occurrence could run. A backfilled fire is therefore not too
+    late only because its due instant is long past.
     """
     if occurrence.relevancy_window_seconds is None:
         return None

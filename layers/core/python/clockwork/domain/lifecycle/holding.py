@@ -1,4 +1,4 @@
-"""Holding: what an execution that has not ended waits for now, and until when, as far as anybody knows."""
+"""Holding: the cause of an execution's present wait, and its end as far as the end is known."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import msgspec
 
 from clockwork.domain.executions import WAITING, Execution, State
 
-#: The next attempt's instant, a slot of the rate limit, a permit, the end of a pause, a probe of an open circuit, the
-#: jobs ahead of it, a sweep that unparks it, or its message, which the deliverers have and may hold for a cap.
+#: The next attempt's instant, a slot of the rate limit, a permit, the end of a pause, a probe of an open circuit, or
+#: the jobs ahead. Or a sweep that unparks the execution, or its message, which deliverers may hold for a cap.
 Wait = Literal["retry", "cap", "permit", "pause", "circuit", "ordered", "unpark", "delivery"]
 
 
 class Holding(msgspec.Struct, frozen=True):
-    """What holds an execution, until when (ms), and in words. Without `until` nobody knows the end."""
+    """The cause of an execution's wait, its end (ms), and a text. Without `until` the end is unknown."""
 
     wait: Wait
     says: str
@@ -22,10 +22,10 @@ class Holding(msgspec.Struct, frozen=True):
 
 
 def holding_of(record: Execution, now: int, *, is_paused: bool, probe_at: int | None) -> Holding | None:
-    """What holds the execution at `now` (ms); None if it runs or has ended.
+    """The cause of the execution's wait at `now` (ms); None if it runs or has ended.
 
-    `is_paused`: its client is. `probe_at` (ms): when the open circuit of its target lets a probe through; None: it has
-    no open circuit.
+    `is_paused`: its client is paused. `probe_at` (ms): the instant at which the open circuit of its target lets a probe
+    through; None: no open circuit.
     """
     if record.state not in WAITING:
         return None

@@ -8,10 +8,10 @@ from clockwork.domain.ids import NamedJobId
 
 
 def is_of_client_since(since_at: int, execution: Execution) -> bool:
-    """Whether an execution is of the client that has had its id since `since_at` (ms; 0: nobody had it before).
+    """Whether an execution belongs to the client that has had its id since `since_at` (ms; 0: no client had it before).
 
-    What nothing proves to be of this client is of the one before. A record that does not tell when its job was created
-    is proven by an attempt: nothing of a client starts once it was deleted.
+    Without a proof the execution belongs to the client before. A record without the instant of its job's create is
+    proven by an attempt: no attempt of a client starts once the client is deleted.
     """
     if since_at == 0:
         return True

@@ -115,8 +115,8 @@ class Discard(msgspec.Struct, frozen=True):
 def plan_discard(release: Release, expires_at: int, stored: Execution | None, reason: str = DISCARDED) -> Discard:
     """The CANCELLED record of a parked occurrence that is discarded, with the reason.
 
-    What has ended, or runs, is left as it is. One without a record (level `none`) gets this one, kept until
-    `expires_at` (ms).
+    An execution that runs or has ended is left unchanged. An execution without a record (level `none`) gets this one,
+    kept until `expires_at` (ms).
     """
     if stored is not None and (stored.state in FINAL or stored.state is State.RUNNING):
         return Discard(stored)
@@ -139,5 +139,5 @@ def ramp(start_at: int, seconds: int) -> Iterator[int]:
 
 
 def next_rate(rate: float) -> float:
-    """The rate of the next sweep: twice that of the one before (a ramp), up to the highest."""
+    """The rate of the next sweep: twice the rate of the last one (a ramp), up to the highest."""
     return min(2 * rate, HIGHEST_RATE)

@@ -1,4 +1,4 @@
-"""Redrives: a dead execution waits for delivery again, or is discarded, which puts it away for good."""
+"""Redrives: a dead execution waits for delivery again, or is discarded permanently."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class RedrivePlan(msgspec.Struct, frozen=True):
 
 
 def is_redrivable(stored: Execution) -> bool:
-    """Whether a redrive makes an occurrence of this record that is delivered anew: it is DEAD, and not put away.
+    """Whether a redrive can deliver this record again: it is DEAD, and not discarded.
 
-    One that was redriven before and not claimed since is none: it waits already.
+    A record that was redriven and not claimed since is not redrivable: it waits already.
     """
     return stored.state is State.DEAD and stored.occurrence is not None
 
@@ -41,12 +41,12 @@ def plan_redrive(
 ) -> RedrivePlan:
     """The plan by which a DEAD execution waits again, with a fresh budget of attempts under its old executionId.
 
-    Its age and its relevancy window count from `now` (ms), and it is recorded whatever its record level was. If it was
-    redriven before and not claimed since, the plan has the same release again: the first one may have been lost after
-    the record was saved. `revision`: that of its named job, by whose definition it is delivered. `as_it_was`: it is
-    delivered as the record has it, whatever has become of the job. The record of a named job has it only if an attempt
-    of its own ended it: what a release carries is a hint. What waits already is not redriven in the other way: the
-    release of the first one may be under way, under the same key.
+    Its age and its relevancy window count from `now` (ms), and it is recorded at any record level. If it was redriven
+    before and not claimed since, the plan has the same release again, since the first one may have been lost after the
+    save. `revision`: the revision of its named job, whose definition it follows. `as_it_was`: it is delivered from the
+    record, independent of the job. The record of a named job has the payload only if an attempt ended the execution: a
+    release carries only a hint. A waiting execution is not redriven in the other way, since its first release may be on
+    its way under the same key.
     """
     if not (waits_redriven(stored) or stored.state is State.DEAD):
         return RedrivePlan(f"it is {stored.state}: only what is DEAD is redriven")
@@ -96,7 +96,7 @@ def discarded(stored: Execution) -> Execution | None:
 
 
 def _waits_so(stored: Execution) -> str:
-    """Why what waits is not redriven in the other way, and what to do."""
+    """The reason why a waiting execution is not redriven in the other way, with advice."""
     stands, again = (
         ("as its record has it", "with asItWas")
         if stored.as_it_was

@@ -1,4 +1,4 @@
-"""What is said of an attempt that ends by callback: by its target's answer, by its heartbeats, and by its reports.
+"""Changes of an attempt that ends by callback: by its target's answer, by heartbeats, and by reports.
 
 All are changes of the record under the claim that the token belongs to. A token whose claim does not stand any more is
 stale, and changes nothing. A repeat of the report that ended the attempt is recognised.
@@ -24,14 +24,14 @@ from clockwork.domain.lifecycle.awaiting import (
 from clockwork.domain.lifecycle.tokens import Token
 from clockwork.domain.releases import Release
 
-#: A heartbeat that tells nothing new is written once less than this share of its interval is left.
+#: A heartbeat without news is written once less than this share of its interval is left.
 WRITTEN_BELOW = 2 / 3
 #: News alone are written no more often than this (ms): each write costs a unit for each KB of the record.
 NEWS_MS = 10_000
 
 
 class Heartbeat(msgspec.Struct, frozen=True):
-    """A sign of life at `now` (ms), with how much is done (0 to 1) and some words, where it tells them."""
+    """A sign of life at `now` (ms), perhaps with a progress (0 to 1) and a message."""
 
     now: int
     progress: float | None = None
@@ -39,7 +39,7 @@ class Heartbeat(msgspec.Struct, frozen=True):
 
 
 class ReportPlan(msgspec.Struct, frozen=True):
-    """The plan for what a token's holder says: save `execution` first, if given; then send the watch `release`.
+    """The plan for a call of a token's holder: save `execution` first, if given; then send the watch `release`.
 
     `is_stale`: the token's claim does not stand, and nothing changes.
     """
@@ -54,7 +54,7 @@ def plan_answer(release: Release, running: Execution, outcome: Outcome, now: int
     """The plan after the target's answer to an attempt that ends by callback.
 
     `running`: the record as last seen, with this deliverer's claim. A success means that the target accepted: the claim
-    becomes the receiver's, and the release comes again as its watch.
+    becomes the receiver's, and the release is sent again as its watch.
     """
     if running.report is not None:
         return plan_outcome(release, running, reported(running, running.report), now, jitter)
@@ -71,11 +71,11 @@ def plan_answer(release: Release, running: Execution, outcome: Outcome, now: int
 
 
 def plan_heartbeat(stored: Execution | None, token: Token, beat: Heartbeat) -> ReportPlan:
-    """The plan for a heartbeat. One that tells nothing new writes only when the claim needs to be renewed.
+    """The plan for a heartbeat. A heartbeat without news writes only when the claim needs to be renewed.
 
-    News that come sooner than NEWS_MS after the last ones are dropped, unless the claim is renewed with them.
+    News within NEWS_MS of the last ones are dropped, unless the claim is renewed with them.
 
-    It is stale if the grace after a cancel is over, and ends the execution: so nobody has to wait for the watch.
+    After the grace of a cancel the heartbeat is stale and ends the execution, so that nobody has to wait for the watch.
     """
     if not _stands(stored, token) or stored is None or stored.awaited is None or stored.report is not None:
         return _STALE
@@ -100,7 +100,7 @@ def plan_heartbeat(stored: Execution | None, token: Token, beat: Heartbeat) -> R
 
 
 def _told(awaited: Awaited, beat: Heartbeat) -> Awaited:
-    """What is known of an attempt after a heartbeat; the same as before if it tells nothing new."""
+    """The state of an attempt after a heartbeat; unchanged without news."""
     progress = awaited.progress if beat.progress is None else beat.progress
     message = awaited.message if beat.message is None else beat.message
     if (progress, message) == (awaited.progress, awaited.message):
@@ -111,9 +111,9 @@ def _told(awaited: Awaited, beat: Heartbeat) -> Awaited:
 def plan_report(stored: Execution | None, token: Token, report: Report) -> ReportPlan:
     """The plan for a report. An end is recorded at once; a failure is noted, and its watch acts on it.
 
-    An end is a success, or a stop that a noted cancel has led to. Whoever delivers sees to every failure, reported or
-    not: the retry, the death, its notice and its callback. A report counts as long as its claim stands, even after the
-    end of that.
+    An end is a success, or a stop after a noted cancel. The deliverer takes care of every failure, reported or not: the
+    retry, the death, its notice and its callback. A report counts while its claim is in the record, even after the
+    claim's end.
     """
     if stored is None or stored.execution_id != token.execution_id or stored.attempt != token.attempt:
         return _STALE

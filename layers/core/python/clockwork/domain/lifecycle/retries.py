@@ -15,7 +15,7 @@ FORGIVEN_LOST_WORKERS = 3
 #: by the factor, and ends with the claim.
 MEETS_AGAIN_MS = 2_000
 MEETS_AGAIN_GROWTH = 1.5
-#: So many growths give a wait far longer than any claim. A float cannot hold every power.
+#: This many growths give a wait far longer than any claim. A float cannot hold every power.
 MOST_GROWTHS = 20
 #: 2 to the power of this (s) is beyond any `maxSeconds`. It keeps the power from growing without bound.
 MOST_DOUBLINGS = 40

@@ -1,10 +1,10 @@
-"""Tokens of attempts that end by callback: `executionId.attempt.secret`, the right to say how the attempt went.
+"""Tokens of attempts that end by callback: `executionId.attempt.secret`, the right to report the attempt's end.
 
-A claim's `claimant` is the digest of the secret. So the claim is written before the token is sent, whoever reads the
-record learns no token, and a token counts exactly as long as its claim stands.
+A claim's `claimant` is the digest of the secret. The claim is written before the token is sent, a reader of the record
+learns no token, and a token counts exactly as long as its claim.
 
-A token that may come unsigned ends with `.check`, a code that only this deployment can make. It proves nothing of the
-attempt: it lets the api refuse what strangers make up before anything is read.
+A token that may come unsigned ends with `.check`, a code that only this deployment can make. The code proves nothing
+about the attempt: the api refuses made-up tokens by it, before any read.
 """
 
 from __future__ import annotations

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 FULL_BATCH = 10
 #: The share of a full batch above which a client crowds.
 CROWDING_SHARE = 0.3
-#: For so long after it was in hand (ms) a client counts as one with which others have to share.
+#: The time (ms) after its last message for which a client counts as one that shares.
 MET_FOR_MS = 120_000
 #: For so long after such a batch (ms) a client crowds.
 CROWDS_FOR_MS = 10_000
-#: For so long after it was found paused (ms) a client takes no share: what is in hand of it is parked at once.
+#: The time (ms) after it was found paused for which a client takes no share: its messages are parked at once.
 PAUSED_FOR_MS = 10_000
 
 

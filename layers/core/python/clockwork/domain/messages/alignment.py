@@ -1,14 +1,14 @@
-"""Aligned sends: when a poller sends which message, so that it comes shortly before its due instant.
+"""Aligned sends: the instant at which a poller sends each message, so that it arrives shortly before its due instant.
 
-SQS delays whole seconds. A message that is sent at any instant comes up to a second early, and its deliverer is paid
-while it waits. A poller works minutes ahead, so it can choose the instant: sent a whole number of seconds before
-(due - margin), a message comes at just that margin before it is due. The second is cut into a grid, so that messages
-come in batches: each is sent at the last grid instant before its own. Where so many come at one instant that batches
-are full anyway, their grid is five times as fine. So it is where so few come that they would be alone in any case: the
-grid would only let their deliverers wait.
+SQS delays whole seconds. A message that is sent at any instant arrives up to a second early, and its deliverer is paid
+while it waits. A poller works minutes ahead, so it can choose the instant. Sent a whole number of seconds before (due -
+margin), a message arrives exactly the margin before it is due. The second is cut into a grid, so that messages arrive
+in batches: each is sent at the last grid instant before its own. Where many messages share an instant, batches are full
+anyway, and their grid is five times as fine. Where few messages come, each would be alone in its batch anyway. Their
+grid is as fine, since a coarse grid would only make their deliverers wait.
 
-A delay is counted from the nominal grid instant and never from the clock, which shows some milliseconds more: of a
-message whose own instant lies within these, a whole second would be missing.
+A delay counts from the nominal grid instant and never from the clock, which shows some milliseconds more. A message
+whose own instant lies within these would lose a whole second.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LEAST_WAITING = 3
 #: a full batch of ten for each.
 FINER = 5
 DENSE = 10 * FINER
-#: So many messages leave in two calls, which are made within a third of the margin: none of them comes late by that.
+#: This many messages leave in two calls, within a third of the margin, so that none of them arrives late.
 SOON_AWAY = 200
 
 
@@ -37,7 +37,7 @@ class Aligned(msgspec.Struct, frozen=True):
     margin_ms: int
 
     def counted_from(self, at: int) -> int:
-        """What takes the place of now for a delay that counts from `at`: the message comes the margin earlier."""
+        """The instant in place of now for a delay that counts from `at`: the message arrives the margin earlier."""
         return at + self.margin_ms
 
 
@@ -99,7 +99,7 @@ class Bin(msgspec.Struct, frozen=True):
 
 
 class Sweep(msgspec.Struct, frozen=True):
-    """What is sent at once, by index, and what waits for an instant within the next second, in the order of these.
+    """The messages to send at once, by index, and the messages that wait for an instant of the next second, in order.
 
     `reason`: why nothing waits, or `aligned`.
     """
@@ -135,7 +135,7 @@ def plan_sweep(run_ats: Sequence[int], now: int, grid: Grid) -> Sweep:
 
 
 def _order(indexes: list[int], run_ats: Sequence[int], after: int) -> None:
-    """Bring what is sent at one instant into the order in which it leaves."""
+    """Bring the messages of one instant into the order of their sends."""
     if len(indexes) <= SOON_AWAY:
         # What comes at one instant leaves in one call, as in the other shards: so it shares batches.
         indexes.sort(key=lambda index: run_ats[index])

@@ -34,8 +34,8 @@ def plan_bundles(releases: Sequence[Release], now: int) -> list[Bundle]:
 
     Releases share a message only if their target takes many messages at once. An overdue release counts as due now. A
     retry goes alone, and so does a release that is marked `alone`: the deliverer split a bundle that came back, since
-    one of its occurrences may have been the cause. What ends by callback goes alone, too: its message lives on as the
-    watch of its attempt.
+    one of its occurrences may have been the cause. A release that ends by callback goes alone, too: its message lives
+    on as the watch of its attempt.
     """
     filling: dict[tuple[str, str, bool, int], int] = {}
     room: dict[int, int] = {}

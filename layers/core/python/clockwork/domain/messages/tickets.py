@@ -55,7 +55,7 @@ def is_ticket(text: str) -> bool:
 def opened(text: str, keys: Sequence[str], now: int, pool: str | None = None) -> Ticket:
     """The ticket, if one of the keys made its code. `pool`: the one that it has to be for. Raises InvalidTicket.
 
-    The text may be anything, of whoever makes it up.
+    The text may be anything, from any caller.
     """
     try:
         ticket = _decoder.decode(text)

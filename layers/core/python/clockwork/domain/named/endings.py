@@ -23,8 +23,8 @@ class Ending(msgspec.Struct, frozen=True):
 def ended_at_once(job: NamedJob, stored: Execution | None, now: int) -> Ending:
     """The ending of an execution of the job by the job's row as it was just written, at `now` (ms).
 
-    The release that it waits for was made of an earlier row. Only what somebody asked to end does. A running attempt
-    that ends by callback goes on, with a cancel noted, as if it had been cancelled itself.
+    The release that it waits for was made of an earlier row. Only an ending that somebody asked for happens. A running
+    attempt that ends by callback goes on, with a cancel noted, as if it had been cancelled itself.
     """
     if stored is None:
         return Ending("it does not wait")

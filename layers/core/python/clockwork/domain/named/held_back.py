@@ -1,7 +1,9 @@
-"""What a pause of its client held back of a recurring job: `catchUp` decides about it, as after a pause of the job.
+"""Fires of a recurring job that a pause of its client held back.
 
-A pause of a client changes no job. What comes due in it is parked, and is judged when it is unparked: by the job as it
-stands then, and by the beginning and end of the pause, which the client's row keeps.
+`catchUp` decides about them, as after a pause of the job.
+
+A pause of a client changes no job. A fire that is due in the pause is parked, and is judged when it is unparked. The
+judgement takes the job's row at that moment, and the begin and end of the pause in the client's row.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The look: whether an occurrence of a named job is still wanted, decided of the job's row, last of all before a start.
+"""The look: the last check before a start. By its row, the named job may want the occurrence no more.
 
-The deliverer claims first and reads the row then. So either it sees a change, or the change sees its claim.
+The deliverer claims first and reads the row afterwards. Either it sees a change, or the change sees its claim.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Objection(msgspec.Struct, frozen=True):
 def objection_to(
     release: Release, job_ref: NamedJobId, job: NamedJob | None, pauses: Sequence[Pause] = (), *, is_started: bool
 ) -> Objection | None:
-    """Why the occurrence is not to start; None if the job wants it. `is_started`: it had an attempt before this one.
+    """The reason why the occurrence may not start; None if the job wants it. `is_started`: it had an earlier attempt.
 
-    `pauses`: those of its client that have ended.
+    `pauses`: the ended pauses of its client.
     """
     if release.as_it_was:
         return None

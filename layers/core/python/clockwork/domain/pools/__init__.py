@@ -1,1 +1,1 @@
-"""Pools: fleets of workers that pull their work, and what a deployment and an admin say of each."""
+"""Pools: fleets of workers that pull their work, and the settings of each by deployment and admin."""

@@ -1,8 +1,8 @@
-"""How large the answer to a worker's claims may get, and which of its tickets fit into one.
+"""The largest answer to a worker's claims, and the choice of tickets that fit into one answer.
 
 A Lambda may answer 6 MB (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html). It answers a body as
-a string in JSON, with an escape for every quote, and perhaps for every character that is not ASCII. What is claimed and
-cannot be answered is lost to its worker, and to all others of the call.
+a string in JSON, with an escape for every quote, and perhaps for every character that is not ASCII. A claimed job
+without room in the answer is lost to its worker, together with all others of the call.
 """
 
 from __future__ import annotations
@@ -32,10 +32,12 @@ def text_bytes(text: str) -> int:
 
 
 def fitting(sizes: Sequence[int], used: int = 0) -> list[int]:
-    """The places of what fits into one answer, of which `used` bytes are taken: an empty one holds the first, anyhow.
+    """The places of the tickets that fit into an answer with `used` bytes taken.
 
-    Behind the first the small ones go before the large ones. So no few large ones hold up what is small, and whatever
-    comes first in a call is answered by it.
+    An empty answer always takes the first.
+
+    Behind the first, small ones go before large ones. A few large ones therefore do not delay small ones, and each call
+    answers its first ticket.
     """
     order = [0, *sorted(range(1, len(sizes)), key=sizes.__getitem__)] if sizes else []
     places: list[int] = []

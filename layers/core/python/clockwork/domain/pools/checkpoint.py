@@ -1,4 +1,4 @@
-"""Checkpoints: what an attempt of a pool's job keeps for the next one, and which attempt may still write it."""
+"""Checkpoints: the value that an attempt of a pool's job keeps for the next one, and the fence for its writers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pool: who may work for it, which handlers its workers have, and how long a claim holds without a heartbeat."""
+"""A pool: the principals that may work for it, its workers' handlers, and the lease of a claim without a heartbeat."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ POOL_NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
 HANDLER = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 #: The priorities that there are, each with a queue of its own, the one that is drawn most often first.
 PRIORITIES = ("high", "normal", "low")
-#: A claim holds for so many seconds unless the pool says otherwise. The least is twice what a call of the API may take.
+#: The lease (s) of a claim unless the pool has its own. The least is twice the longest call of the API.
 LEASE_SECONDS = 90
 LEAST_LEASE_SECONDS = 60
 MOST_LEASE_SECONDS = 900
 
 
 class Pool(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What an admin says of a pool. A pool that the deployment has and nobody has written lets nobody work for it."""
+    """An admin's settings of a pool. A pool of the deployment without settings lets nobody work for it."""
 
     name: str
-    #: How many times it was written, so that no writer undoes what it has not read.
+    #: The number of writes, so that no writer undoes a change that it has not read.
     revision: int = 0
-    #: ARNs of the IAM users and roles that may work for it, as those of clients.
+    #: ARNs of the IAM users and roles that may work for it, in the form of a client's.
     principals: tuple[str, ...] = ()
     #: The handlers that a job may name.
     handlers: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Presence: which workers a pool has heard of lately, and which attempts they had in hand then."""
+"""Presence: the workers that a pool has seen lately, and the attempts that they ran then."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-#: So many attempts are noted of one worker.
+#: The most attempts that a note of one worker has.
 MOST_NOTED = 100
 #: An environment remembers the notes of so many workers of a pool, and notes no more of them within a minute.
 MOST_REMEMBERED = 500
-#: What is known of a worker is written at most so often by one environment (ms), ...
+#: The least interval (ms) at which one environment writes the note of a worker, ...
 NOTED_EVERY_MS = 60_000
 #: ... an hour later also if nothing changes, and kept for so long.
 HOUR_MS = 3_600_000
@@ -20,9 +20,9 @@ KEPT_MS = 24 * HOUR_MS
 class Present(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """A worker of a pool, under the name that it gives itself. Instants are in ms.
 
-    `seen_at`: when it was noted last. `running`: the executionIds of what it had in hand then, or has ended since.
-    `started_late_ms`: how long the tickets of its last claim had waited since they were to run, the longest of them.
-    `by`: the environment that noted it, which knows what it heard itself.
+    `seen_at`: the instant of its last note. `running`: the executionIds of its attempts at that instant, some perhaps
+    ended since. `started_late_ms`: the largest lateness among the tickets of its last claim. `by`: the environment that
+    wrote the note.
     """
 
     pool: str
@@ -44,7 +44,7 @@ class Present(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
 
 
 def is_news(noted: Present | None, seen: Present) -> bool:
-    """Whether what was seen is to be written, beside or in place of what this environment knows to be noted."""
+    """Whether a sighting is to be written, beside or in place of this environment's last note."""
     if noted is None:
         return True
     if seen.seen_at < noted.seen_at + NOTED_EVERY_MS:
@@ -53,10 +53,10 @@ def is_news(noted: Present | None, seen: Present) -> bool:
 
 
 def newest(notes: Sequence[Present], now: int) -> list[Present]:
-    """The last note of each worker that is not over at `now`, those first that were seen last.
+    """The last note of each worker that has not expired at `now`, the latest first.
 
-    It names also what other environments have noted of the worker within the hour before: what runs still is noted anew
-    within an hour by whichever environment hears of it.
+    The note also has the attempts that other environments noted within the hour before: each running attempt is noted
+    anew within an hour, by the environment that sees it.
     """
     found: dict[str, Present] = {}
     for one in sorted(notes, key=lambda one: one.seen_at, reverse=True):
@@ -68,22 +68,22 @@ def newest(notes: Sequence[Present], now: int) -> list[Present]:
 
 
 def reaches_back(notes: Sequence[Present], now: int) -> bool:
-    """Whether notes, of which those of the latest hours were asked for, have all of this hour and the one before.
+    """Whether notes of the latest hours have all notes of this hour and the hour before.
 
-    Whoever is at work sends heartbeats, and so is noted anew within the hour: in one of these.
+    A worker with attempts sends heartbeats, and is therefore noted anew within the hour.
     """
     return min((one.hour for one in notes), default=0) + 2 * HOUR_MS <= now
 
 
 class Remembered:
-    """What one environment has noted of the workers of each pool: of each pool so many, and those noted last."""
+    """One environment's notes of the workers of each pool: a bounded number for each pool, the latest ones."""
 
     def __init__(self, most: int | None = None) -> None:
         self._most = MOST_REMEMBERED if most is None else most
         self._of_pool: dict[str, dict[str, Present]] = {}
 
     def last(self, pool: str, worker_id: str) -> Present | None:
-        """What it has noted of a worker last, if it remembers."""
+        """The last note of a worker, if it is remembered."""
         return self._of_pool.get(pool, {}).get(worker_id)
 
     def has_room(self, seen: Present) -> bool:
@@ -94,7 +94,7 @@ class Remembered:
         return seen.seen_at >= next(iter(known.values())).seen_at + NOTED_EVERY_MS
 
     def keep(self, seen: Present) -> None:
-        """Remember what was noted; of too many workers of a pool the one is forgotten that was noted first."""
+        """Remember a note. If a pool has too many workers, the one with the earliest note is forgotten."""
         known = self._of_pool.setdefault(seen.pool, {})
         known.pop(seen.worker_id, None)
         if len(known) >= self._most:
@@ -102,7 +102,7 @@ class Remembered:
         known[seen.worker_id] = seen
 
     def drop(self, pool: str, ended: Collection[str]) -> None:
-        """Name no more what has ended."""
+        """Drop the attempts that have ended."""
         known = self._of_pool.get(pool, {})
         for worker_id, seen in known.items():
             if not set(seen.running).isdisjoint(ended):

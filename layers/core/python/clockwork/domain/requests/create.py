@@ -67,9 +67,9 @@ class KeyRow(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class CreateRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to create jobs. `digest` is that of the request as sent; it matters only with an Idempotency-Key.
+    """A request to create jobs. `digest` is the digest of the request as sent; it matters only with an Idempotency-Key.
 
-    `outlines` decide in which rows and places jobs may lie. They include those of the request's bad jobs.
+    `outlines` decide about the rows and places of jobs. They include those of the request's bad jobs.
     """
 
     client: Client
@@ -80,7 +80,7 @@ class CreateRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def occurrence_of(job: NewJob, client: Client, created_at: int) -> Occurrence:
-    """The occurrence of a job. It fixes all that the delivery needs, whatever the client changes later."""
+    """The occurrence of a job. It has all values of the delivery, independent of later changes of the client."""
     return Occurrence(
         client_id=client.client_id,
         due_at=created_at + job.delay_ms if job.at is None else job.at,

@@ -1,8 +1,8 @@
-"""Packing: which jobs of one request share a row, so that writes are paid by the kilobyte and not by the job.
+"""Packing: jobs of one request share rows, so that writes are paid by the kilobyte and not by the job.
 
 The answer depends only on the request as it was sent and on the instant at which it first came. It depends neither on
-the client's settings nor on which of the request's jobs are valid just now. So a repeat finds every job where it was
-put before.
+the client's settings nor on the validity of the request's jobs just now. A repeat therefore finds every job in its
+first place.
 """
 
 from __future__ import annotations

@@ -13,10 +13,10 @@ from clockwork.domain.executions import DAY_MS
 BURST_MS = 1_000
 #: Environments reserve a day's jobs in blocks: a hundredth of the day's quota, at most so many.
 LARGEST_BLOCK = 100
-#: What was let in without room is paid for later, by so much of the pace (ms) at the most.
+#: The longest debt (ms of the pace) of calls that were let in without room.
 MOST_OWED_MS = 60_000
-#: A call about many jobs that changes none costs a create for so many jobs that it read, and for so many that were as
-#: asked for already: each of those is looked at again.
+#: A call about many jobs that changes none costs a create for this many jobs read. It also costs a create for this many
+#: jobs that were as asked for already, since each of these is looked at again.
 READ_FOR_A_CREATE = 100
 LOOKED_AT_FOR_A_CREATE = 10
 #: Lets in so many occurrences of a client, and counts them. Raises TooManyRequests if a cap forbids it, or Unavailable.
@@ -24,7 +24,7 @@ Admit = Callable[[int], None]
 
 
 def admitted(count: int) -> None:
-    """The Admit of what no cap may refuse."""
+    """The Admit of calls that no cap may refuse."""
 
 
 class Pace(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ def plan_pace(paid_until_at: int, count: int, per_second: float, now: int) -> Pa
 
     The bucket holds one second's worth. Earlier jobs have used the pace up until `paid_until_at` (ms). A request is
     admitted whole, however large it is, once at most one second's worth of the earlier jobs is unpaid. The next request
-    then waits the longer. So the average holds, and a batch larger than the pace is not refused for ever.
+    then waits longer. The average holds, and a batch larger than the pace is not refused for ever.
     """
     ahead_ms = paid_until_at - now - BURST_MS
     if ahead_ms > 0:

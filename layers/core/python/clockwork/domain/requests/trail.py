@@ -1,7 +1,7 @@
-"""The trail of a client: one entry for each control call that changes something, which says who asked for it and why.
+"""The trail of a client: one entry for each control call, with its author and its reason.
 
-An entry is written before the change. So a change without an entry does not exist, and an entry may stand for a call
-whose process died before it changed anything.
+An entry is written before the change. Every change therefore has an entry, and an entry may belong to a call whose
+process died before the change.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defa
     """One control call. `action` is the operation's name in the API's description.
 
     `principal` is the caller as Clockwork sees it: a role, not its session. `asked` are the fields of the request that
-    say what it was for; `changes` are the JSON pointers of what it changed in a definition, the first MOST_CHANGES.
+    describe the call; `changes` are the JSON pointers of changed fields of a definition, the first MOST_CHANGES.
     """
 
     client_id: str
@@ -60,7 +60,7 @@ class TrailPage(msgspec.Struct, frozen=True):
 def since(page: TrailPage, at: int) -> TrailPage:
     """The entries of a page from an instant (ms) on.
 
-    One that cannot be read stays among them, as long as none that is older than the instant comes before it.
+    An unreadable entry stays among them unless an entry that is older than the instant comes before it.
     """
     kept = list(takewhile(lambda one: isinstance(one, Unreadable) or one.at >= at, page.entries))
     goes_on = page.next_before is not None and instant_of(page.next_before) >= at
@@ -73,7 +73,7 @@ def instant_of(key: str) -> int:
 
 
 class Note(Protocol):
-    """What a flow calls right before it changes something for the first time. A repeat within the call is free."""
+    """A flow calls this right before its first change. A repeat within the call is free."""
 
     def __call__(self, client_id: str, changes: Sequence[str] = ()) -> None:
         """Note that the call changes something of this client. Raises Unavailable: then nothing may be changed."""
@@ -84,7 +84,7 @@ def unnoted(client_id: str, changes: Sequence[str] = ()) -> None:
 
 
 def with_changes(entry: Entry, client_id: str, changes: Sequence[str]) -> Entry:
-    """The entry with its client and what else the call changes, within the bounds of an entry."""
+    """The entry with its client and the further changes of the call, within the bounds of an entry."""
     cut = tuple(one[:LONGEST_CHANGE] for one in (*entry.changes, *changes)[:MOST_CHANGES])
     return msgspec.structs.replace(entry, client_id=client_id, changes=cut)
 

@@ -1,8 +1,9 @@
-"""Checks of tickets: rows that name what was sent to a pool, so that what the pool's queue loses is made again.
+"""Checks of tickets: rows that name the sent tickets of a pool, so that lost tickets are made again.
 
-A check is the ticket's own release in a row of the timeline, due days later, many to a row. It goes the way of every
-row to a deliverer, which looks at the record. It starts nothing. What still waits then for the check's attempt is sent
-to the pool again, as a ticket with a check of its own. So a chain of checks ends with the attempt and not before.
+A check is the ticket's own release in a row of the timeline, due days later, many to a row. A check reaches a deliverer
+as every row does, and the deliverer reads the record. A check starts no attempt. If the execution still waits for the
+check's attempt, its ticket is sent to the pool again, with a check of its own. A series of checks therefore ends with
+the attempt and not before.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ def check_rows(releases: Sequence[Release], at: int, grain_ms: int, kept_ms: int
     """The rows of the checks of tickets that are sent together, all in the shard of the first one.
 
     They are due by `at` (ms), up to twice `grain_ms` before it, and are kept for `kept_ms` past that. The instant of a
-    row is the same for all `at` of one grain, and its key is derived from what it holds: so whoever sends the same
-    tickets again within a grain writes the same rows. The instants of different rows are spread over a grain.
+    row is the same for all `at` of one grain, and its key derives from its content. A repeated send of the same tickets
+    within a grain therefore writes the same rows. The instants of different rows are spread over a grain.
     """
     rows = []
     for some in _portions(releases):

@@ -1,8 +1,8 @@
-"""Addresses: which IP addresses a webhook may be sent to, so that no client reaches into Clockwork's own network.
+"""Addresses: the IP addresses that a webhook may reach, so that no client reaches into Clockwork's own network.
 
-The ranges are those of the IANA special-purpose registries. They are written down here because Python versions differ
-in which addresses their standard library counts as global:
-https://www.iana.org/assignments/iana-ipv4-special-registry, https://www.iana.org/assignments/iana-ipv6-special-registry
+The ranges come from the IANA special-purpose registries. They are written down here because Python versions differ in
+which addresses their standard library counts as global: https://www.iana.org/assignments/iana-ipv4-special-registry,
+https://www.iana.org/assignments/iana-ipv6-special-registry
 """
 
 from __future__ import annotations

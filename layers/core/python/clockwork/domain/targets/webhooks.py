@@ -20,7 +20,7 @@ LONGEST_RETRY_AFTER_SECONDS = 86_400
 #: The statuses below 500 after which a repeat may succeed: Request Timeout, Too Early, Too Many Requests (RFC 9110,
 #: 8470, 6585).
 _TRANSIENT = frozenset({408, 425, 429})
-#: Gone (RFC 9110 15.5.11) is permanent, whatever a retry policy lists.
+#: Gone (RFC 9110 15.5.11) is permanent, even if a retry policy lists it.
 GONE = 410
 _BASE64_PREFIX = "whsec_"
 

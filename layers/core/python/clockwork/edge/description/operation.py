@@ -1,4 +1,4 @@
-"""What the API's description says of one operation."""
+"""One operation in the API's description."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clockwork.edge.http.forms import Form
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation. `parameters` are those of the query and the headers; its route names those of the path.
+    """One operation. `parameters` are the ones of the query and the headers; its route names the path's.
 
     `answer` is None for text, and for a document that no class of ours describes.
     """
@@ -27,5 +27,5 @@ class Operation:
     parameters: tuple[str, ...] = ()
     #: Its subject may be in a state in which it is refused with 409.
     conflicts: bool = False
-    #: What it makes counts against the client's caps: over them it is refused with 429.
+    #: Its jobs count against the client's caps: beyond them it is refused with 429.
     capped: bool = False

@@ -27,7 +27,7 @@ def _text(place: str, description: str, **bounds: Any) -> dict[str, Any]:
 
 
 _INSTANT = {"type": "string", "format": "date-time"}
-#: By the name under which `contract.OPERATIONS` and the routes have it. `name` is that of the wire, if it is another.
+#: By the name in `contract.OPERATIONS` and in the routes. `name` is the name in the request, if it differs.
 PARAMETERS: dict[str, dict[str, Any]] = {
     "clientId": {"in": "path", "schema": {"type": "string", "pattern": f"^{CLIENT_ID.pattern}$"}},
     "jobId": _text("path", "Opaque; as a create answered it."),

@@ -33,7 +33,7 @@ class Checks:
     problems: list[Problem] = field(default_factory=list)
     #: The pool of a name, as admins have written it; None if nobody has. Raises Unavailable.
     pool_named: Callable[[str], Pool | None] = lambda _: None
-    #: What all schedules of the request together may cost.
+    #: The most work of all schedules of a request together.
     work: Work = field(default_factory=lambda: Work(REQUEST_WORK))
 
     def report(self, pointer: str, detail: str) -> None:

@@ -1,7 +1,7 @@
-"""Forms: what the bodies that create jobs may hold, written once for the two libraries that read them.
+"""Forms: the fields of bodies that create jobs, written once for the two libraries that read them.
 
-msgspec decides whether a body is taken, since it is loaded anyway and fast. pydantic lists the faults of a body that is
-not taken, with a model made of the same form (`models.model_of`).
+The library msgspec decides whether a body is taken, since it is loaded anyway and fast. The library pydantic lists the
+faults of a refused body, with a model made of the same form (`models.model_of`).
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ FieldCheck = Callable[[Any, Checks, Earlier], Any]
 class Form(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """A JSON object of the API: camelCase, exact types, no unknown fields.
 
-    The bounds of a field stand in its annotation, as `msgspec.Meta`. All that bounds cannot say is in the checks below.
-    Both libraries run them on what the request names, and never on a default.
+    The bounds of a field stand in its annotation, as `msgspec.Meta`. Rules beyond bounds are in the checks below. Both
+    libraries run them on fields that the request names, and never on a default.
     """
 
     # A pattern in a Meta ends with \Z and not with $, which in Python lets a line feed follow.
 
-    #: What a field must be beside its type and its bounds.
+    #: The check of a field, beside its type and its bounds.
     field_checks: ClassVar[Mapping[str, FieldCheck]] = {}
     #: Fields whose faults are reported below one pointer, and belong below another.
     relocated: ClassVar[Mapping[str, tuple[str, str]]] = {}

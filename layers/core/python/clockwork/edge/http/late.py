@@ -21,7 +21,7 @@ def faults_of(kind: Any, value: Any, checks: Checks) -> tuple[Any, list[Problem]
 
 
 def model_of(form: type[Form]) -> type[BaseModel]:
-    """The model that takes what the form takes."""
+    """The model that accepts the same bodies as the form."""
     from clockwork.edge.http import models
 
     return models.model_of(form)

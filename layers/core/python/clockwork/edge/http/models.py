@@ -1,6 +1,6 @@
-"""What pydantic validates: the bodies of rare operations, and forms whose faults are to be listed.
+"""Models of pydantic: the bodies of rare operations, and forms whose faults are to be listed.
 
-It takes long to load, so nothing on the way to a job without faults imports this module.
+pydantic takes long to load, so no code on the way to a job without faults imports this module.
 """
 
 from __future__ import annotations

@@ -27,9 +27,9 @@ def messages_of(event: dict[str, Any]) -> list[Message]:
 
 
 def failures_of(event: dict[str, Any], failed: Sequence[str]) -> list[dict[str, Any]]:
-    """The failures that the source is to be told, one object each: SQS delivers each of these messages again.
+    """The failures for the event source, one object each: SQS delivers each of these messages again.
 
-    Kafka is told the first failed message of each partition, and delivers the partition again from there on.
+    Kafka gets the first failed message of each partition, and delivers the partition again from there on.
     """
     if "Records" in event:
         return [{"itemIdentifier": message_id} for message_id in failed]

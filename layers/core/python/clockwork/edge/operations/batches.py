@@ -32,7 +32,7 @@ class Results:
     def refusing(self, index: int) -> Iterator[None]:
         """A fault of this job raised meanwhile becomes its result, with pointers that start at the batch's body.
 
-        So does what is stored under its jobKey, if that cannot be read.
+        A stored job under its jobKey that cannot be read becomes its result as well.
         """
         try:
             yield

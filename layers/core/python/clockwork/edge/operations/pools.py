@@ -42,7 +42,7 @@ class PoolApi(Operations):
     def get_pool(self, request: Request) -> Answer:
         """GET /v1/pools/{pool}, for admins and the pool's workers.
 
-        What workers have in hand takes up to a thousand reads, and names them: admins alone are told.
+        The running attempts take up to a thousand reads, and name the workers: only admins get them.
         """
         pool, waiting, hands = pool_for(self.world, request.caller, request.path["pool"]), None, None
         # A pool is looked at above all when something is wrong: a queue that gives no answer hides nothing.

@@ -1,8 +1,8 @@
 """Clockwork's own resources: no client may list one, and no job may target one.
 
-Who writes into the queue of ingestion acts for every client, and who writes into a release queue forges deliveries. A
-deployment's own are, in its account and whatever the region: everything whose name begins with the name of the stack
-and a hyphen, as CloudFormation names it, and the queues and the function that the settings name.
+A message in the queue of ingestion acts for every client, and a message in a release queue forges a delivery. A
+deployment owns everything in its account, in any region, whose name begins with the stack's name and a hyphen, as
+CloudFormation names resources. It also owns the queues and the function that the settings name.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from clockwork.edge.http.checks import Checks
 from clockwork.settings import Settings
 
 OWN = "is Clockwork's own, which no job may target"
-#: What stands before the name in the last part of an ARN.
+#: The text before the name in the last part of an ARN.
 _KINDS = ("function:", "event-bus/", "role/")
 
 
@@ -43,7 +43,7 @@ def not_own_topic(topic: str, checks: Checks) -> str:
 
 
 def is_own_topic(topic: str, settings: Settings) -> bool:
-    """Whether a Kafka topic is that of ingestion."""
+    """Whether a Kafka topic is the topic of ingestion."""
     return settings.ingestion_topic != "" and topic == settings.ingestion_topic
 
 

@@ -1,4 +1,4 @@
-"""The batch: all messages that a deliverer has in hand during one invocation."""
+"""The batch: all messages that a deliverer has received in one invocation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
-#: A deliverer holds an occurrence no longer than this (ms). One that comes earlier goes back to the queue with the rest
+#: A deliverer holds an occurrence no longer than this (ms). An earlier occurrence goes back to the queue with the rest
 #: of its delay.
 LONGEST_HOLD_MS = 2_000
 

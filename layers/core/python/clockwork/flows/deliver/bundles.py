@@ -1,9 +1,8 @@
 """Bundles, which are messages of several occurrences: take them apart, and send failed occurrences again alone.
 
 The deliverer attempts each occurrence of a bundle by itself, and acknowledges the bundle for all of them. A bundle that
-is received a second time may hold the very occurrence that took down the deliverer that had it before. So it is split
-before anything else, and so are the occurrences of a bundle that fail: alone, an occurrence retries alone and ends
-alone.
+is received a second time may hold the occurrence that took its first deliverer down. Such a bundle is split before any
+attempt, and so are failed occurrences of a bundle: alone, an occurrence retries alone and ends alone.
 """
 
 from __future__ import annotations

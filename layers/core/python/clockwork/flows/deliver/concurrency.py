@@ -43,8 +43,8 @@ log = logging.getLogger(__name__)
 
 #: An environment tries so many blocks before it takes the limit to be reached: others may be faster with each.
 BLOCKS_TRIED = 4
-#: What is sent back comes again after whole seconds, and is due this much later (ms): the time that the send may take.
-#: Otherwise the queue would show it up to a second too soon, and it would hold its block until it is due.
+#: An occurrence that is sent back returns after whole seconds, and is due this much later (ms): the time that the send
+#: may take. Otherwise the queue would show it up to a second too soon, and it would hold its block until it is due.
 SENT_WITHIN_MS = 50
 
 
@@ -87,7 +87,7 @@ def within_concurrency(batch: Batch, client: Client | None, items: Sequence[Item
 
 
 def _in_hand(batch: Batch, worker: Worker, client: Client | None, items: Sequence[Item]) -> list[Item]:
-    """Of one client's items, as many as it lets workers have in hand at once; the others are sent back for later.
+    """One client's items, as many as its workers may run at once. The others are sent back for later.
 
     Each holds a permit of its own, which outlives this call with the claim. Workers take no deliverer: among clients
     without a limit there is nothing to share.

@@ -1,4 +1,4 @@
-"""Items: the occurrences that a deliverer has in hand during one invocation, and the report on them."""
+"""Items: the occurrences of one invocation of a deliverer, and the report on them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from clockwork.flows.records import replans
 class DeliverReport(msgspec.Struct):
     """Counts of one batch. The messages in `failed_messages` (ids) come back; all others are acknowledged.
 
-    `succeeded`: attempts that their targets have accepted. Those that end by callback are reported later.
-    `lateness_ms` is that of first attempts, `waited_ms` by cause the waits in it, and `own_lateness_ms` the lateness
-    that is not the wish or the doing of the client: neither its limits, a pause, its target, its order, nor the second
-    that it gave. `workers_lost`: attempts whose workers or receivers fell silent; `forced_cancels`: those that were
-    ended since they went on though a cancel was noted.
+    `succeeded`: attempts that their targets have accepted. Attempts that end by callback are reported later.
+    `lateness_ms` is the lateness of first attempts, and `waited_ms` has its waits by cause. `own_lateness_ms` is
+    Clockwork's own lateness, without the client's limits, pauses, target, order and precision of a second.
+    `workers_lost`: attempts whose workers or receivers fell silent. `forced_cancels`: attempts that were ended since
+    they went on although a cancel was noted.
     """
 
     failed_messages: list[str] = []
@@ -91,10 +91,11 @@ class Item(msgspec.Struct):
 
 
 def is_left_to_its_watch(item: Item) -> bool:
-    """Whether nothing is to be decided against a claimed item, which is left as it is then.
+    """Whether a claimed item is left unchanged, since no decision against it is safe.
 
-    A worker has asked for it again. An earlier call may have told it to start, and this one may have stalled since
-    before that. Nobody can tell. So it is told nothing, and its watch finds the claim if nobody works under it.
+    The worker has repeated its claim. An earlier call may have answered `start`, and this call may have stalled since
+    before that. No record tells. The worker therefore gets no such answer, and the watch finds the claim if no worker
+    runs it.
     """
     if item.is_repeated:
         item.left = True

@@ -2,7 +2,7 @@
 
 A head that has to wait is never sent anew, which would put it behind its followers. The deliverer reports the head as
 failed, and its followers with it, and hides all of them for as long as the head has to wait. The queue hands out no
-message of a group while another message of the group is in hand.
+message of a group while another message of the group is in flight.
 """
 
 from __future__ import annotations

@@ -52,9 +52,9 @@ def _cause_of(record: Execution) -> Cause | None:
 
 
 def _says_so(stored: Execution, parked: Execution) -> bool:
-    """Whether the record says already that this release is parked, and for this cause.
+    """Whether the record already has this release as parked, for this cause.
 
-    One that was parked once more is written: a claim that rests on the record of before must fail.
+    A release that is parked again is written, since a claim that rests on the earlier record must fail.
     """
     is_same_row = (stored.parkings, stored.parked_as) == (parked.parkings, parked.parked_as)
     return stored.state is parked.state and is_same_row and _cause_of(stored) == _cause_of(parked)
@@ -80,7 +80,7 @@ def _is_parked(batch: Batch, item: Item, reason: str) -> bool:
 def _plan(batch: Batch, item: Item, reason: str, stored: Execution | None) -> Plan:
     """Plan to park an attempt for which its record waits; plan any other as a claim would, which never starts it.
 
-    So a lost worker is recorded before its message is acknowledged.
+    A lost worker is therefore recorded before its message is acknowledged.
     """
     release = item.release
     if stored is not None and goes_on(stored, release):

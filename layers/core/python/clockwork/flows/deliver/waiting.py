@@ -1,7 +1,7 @@
 """Waiting of an item that is not done: sent anew to its queue or parked (plain queue), or in its place (ordered queue).
 
 For a plain queue the deliverer sends each release again for its `run_at`, and parks the items that a pause or an open
-circuit holds back. In an ordered queue a message that is sent anew would come behind its followers. So it fails
+circuit holds back. In an ordered queue a message that is sent anew would come behind its followers. The message fails
 instead, and is hidden until `back_at`.
 """
 
@@ -21,9 +21,9 @@ from clockwork.flows.containment import why
 from clockwork.flows.deliver.items import DeliverReport, Item
 from clockwork.flows.world import World
 
-#: A message that failed for a reason that should pass comes again after this long (ms), at first.
+#: The time (ms) after which a message that failed for a passing reason is received again, at first.
 FAILED_AGAIN_MS = 5_000
-#: A head that a pause or an open circuit holds back comes again this often, to see whether it may start (ms), at first.
+#: The interval (ms) at which a head behind a pause or an open circuit is received again, at first.
 LOOK_AGAIN_MS = 60_000
 #: Items that fail because they could not be made to wait, each with the reason.
 Failing = Sequence[tuple[Item, str]]
@@ -48,7 +48,7 @@ class Waiting(Protocol):
         """Let `release` follow the item, once the item's message is done."""
 
     def patience(self, item: Item) -> int:
-        """How many times as long as at first the item waits until it comes again."""
+        """The factor by which the item's wait exceeds its first wait."""
 
 
 class Resent:
@@ -102,9 +102,9 @@ class Resent:
 
 
 def lies_parked(world: World, release: Release) -> bool:
-    """Whether a parked row holds this very release still, behind a circuit or not. If so, its client is noted.
+    """Whether a parked row still holds this release, behind a circuit or not. If so, its client is noted.
 
-    Who put the row may have died before it noted the client once more. Raises Unavailable.
+    The process that put the row may have died before it noted the client again. Raises Unavailable.
     """
     rows = {row.key: row for row in (_row_of(release, behind_circuit) for behind_circuit in (False, True))}
     # One by one: a deliverer's role may read no several rows at once.
@@ -143,7 +143,8 @@ class InPlace:
     def later(self, items: Sequence[Item]) -> Failing:
         """Let each item wait for its `run_at`.
 
-        A slot under a rate cap is noted, or it would take another next time. So is its place in line, once.
+        Its slot under a rate cap, or its place in the line, is noted once. Otherwise the item would take another one
+        next time.
         """
         failing = []
         for item in items:

@@ -1,17 +1,16 @@
-"""Send what a visit has read: aligned to a grid of instants where that pays, else at once.
+"""Send the releases of a visit: aligned to a grid of instants where that pays, otherwise at once.
 
-A visit that works ahead pools what it reads, page by page. At its end it sends the pool in one sweep of the second that
-follows (`domain.messages.alignment`): each message so many whole seconds before its due instant, less a margin. The
-cursor passes the rows of a sweep when all of it is sent.
+A visit that works ahead pools its releases, page by page. At its end it sends the pool in one sweep of the next second
+(`domain.messages.alignment`): each message whole seconds before its due instant, less a margin. The cursor passes the
+rows of a sweep when all its releases are sent.
 
-A pool that is full is swept, too, and what is read after it begins the next one. What is due soon has no time to wait:
-it is sent at once, with all that is pooled, and so is a backlog. Nor does anything wait where too little would.
+A full pool is swept, too, and later releases begin the next pool. Releases that are due soon cannot wait: they are sent
+at once, together with the pool, and so is a backlog. A pool that is too small does not wait, either.
 
-How it fails. A poller that dies within a sweep has committed nothing of it: the next one reads the rows again, and may
-send a second time what was sent, at most a pool. A poller that wakes up too late for an instant of the grid, and not
-just whole seconds late, counts delays from the clock: its messages come up to a second early, as all would without a
-grid. If sending is slow, the sweep ends while lease and invocation last, and the cursor stops at the first row of which
-anything was not sent.
+How it fails. A poller that dies within a sweep has committed no part of it: the next one reads the rows again, and may
+send at most a pool a second time. A poller that wakes up too late for an instant of the grid, and not just whole
+seconds late, counts delays from the clock. Its messages then arrive up to a second early, as without a grid. If sends
+are slow, the sweep ends while lease and invocation last, and the cursor stops at the first row with an unsent release.
 """
 
 from __future__ import annotations
@@ -46,7 +45,10 @@ LEAST_TIME_MS = 3 * SECOND_MS
 
 
 class Waits:
-    """What the visits of one invocation share: how many messages could wait, and until when (ms) any visit may."""
+    """Values that the visits of one invocation share.
+
+    They are the number of messages that could wait, and the instant (ms) until which a visit may wait.
+    """
 
     def __init__(self, latest_at: int) -> None:
         self.latest_at = latest_at
@@ -54,7 +56,7 @@ class Waits:
         self._count = 0
 
     def add(self, count: int) -> None:
-        """So many more messages could wait."""
+        """Count further messages that could wait."""
         with self._lock:
             self._count += count
 
@@ -65,7 +67,7 @@ class Waits:
 
 
 class Pool:
-    """What a visit has read and not sent, in portions."""
+    """The read and unsent releases of a visit, in portions."""
 
     def __init__(self, grid: Grid) -> None:
         self._grid = grid
@@ -105,7 +107,7 @@ class Pool:
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """What became of releases that are not sent, by index: the queue refused them, or there was no time."""
+    """The unsent releases, by index: the queue refused them, or there was no time."""
 
     refused: Sequence[Refused] = ()
     unsent: Sequence[int] = ()

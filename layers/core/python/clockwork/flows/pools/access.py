@@ -1,4 +1,4 @@
-"""Who may work for a pool: the principals that it lists, and nobody else, whatever else they may do."""
+"""The right to work for a pool: only principals that the pool lists have it, whatever other rights a caller has."""
 
 from __future__ import annotations
 

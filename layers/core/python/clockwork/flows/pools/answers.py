@@ -1,8 +1,8 @@
-"""Bound what is claimed in one call by what its answer can hold. What does not fit stays: the worker asks again for it.
+"""Bound the claims of one call by the size of its answer. Other tickets stay, and the worker claims them again.
 
-The sizes are taken before the claim, since a claim that nobody is told of uses up an attempt. A named job may get a
-larger payload behind that, before the look. Then the claim of what does not fit any more stands, and the worker that
-asks again under its claimId gets it.
+The sizes are taken before the claim, since a claim without an answer uses up an attempt. A named job may get a larger
+payload afterwards, before the look. If it does not fit any more, its claim stands, and the worker that repeats its
+claimId gets it.
 """
 
 from __future__ import annotations

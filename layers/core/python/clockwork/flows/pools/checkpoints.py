@@ -1,11 +1,11 @@
-"""Keep what an attempt of a pool's job wants to go on from, and hand it to the next attempt.
+"""Keep the checkpoint of an attempt of a pool's job, and hand it to the next attempt.
 
-How it fails. Keep: dies before its write, nothing has changed; behind it, the worker repeats, and the same checkpoint
-is kept again. A worker that has lost its claim may still write until somebody is about to claim the next attempt, and
-no longer: the fence in the checkpoint is raised before it is handed out. Nobody is about to before the record says that
-the attempt before has ended. Hand out: dies behind the fence, the worker asks again with its claimId, and gets the same
-checkpoint. There is no answer: nothing was claimed yet, so no attempt is used up. It cannot be decoded: the attempt
-begins anew.
+How it fails. If the call that keeps dies before its write, nothing has changed. If it dies behind the write, the worker
+repeats, and the same checkpoint is kept again. A worker that has lost its claim may still write until the claim of the
+next attempt begins: that claim raises the fence in the checkpoint before it hands the value out. No such claim begins
+before the record has the end of the earlier attempt. If the call that hands out dies behind the fence, the worker
+repeats its claimId, and gets the same checkpoint. Without an answer nothing was claimed yet, so no attempt is used up.
+If the checkpoint cannot be decoded, the attempt begins anew.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ def keep_checkpoint(world: World, pool: Pool, token_text: str, sequence: int, va
 
 
 def last_checkpoint(world: World, execution_id: str, attempt: int) -> Checkpoint | None:
-    """What the attempts before this one kept last, which they cannot change any more; None if they kept nothing.
+    """The last checkpoint of the attempts before this one, which they cannot change any more; None if there is none.
 
-    Asked by whoever has the ticket of this attempt: that was sent once the one before it had ended. What no version has
-    written counts as nothing; nobody writes in its place. Raises Unavailable, and NewerFormat.
+    The caller has the ticket of this attempt, which was sent once the earlier attempt had ended. A value that no
+    version has written counts as none, and is not replaced. Raises Unavailable, and NewerFormat.
     """
     again = replans(f"the checkpoint of {execution_id}")
     while (stored := _stored(world, execution_id)) is not None:

@@ -1,16 +1,15 @@
-"""Note which workers a pool hears of, and tell what they have in hand: without an index over all executions.
+"""Note the workers of a pool, and list their running attempts, without an index over all executions.
 
-Each environment has one item an hour of each worker that it hears of, with the ids of its attempts. It writes it when
-they have changed, once a minute at the most. Whoever asks reads the items and the records that they name, which tell
-what still runs.
+Each environment has one item an hour for each worker that it sees, with the ids of its attempts. It writes the item
+when the ids have changed, at most once a minute. A list reads the items and the records that they name. The records
+tell which attempts still run.
 
-How it fails. A note that gives no answer is let be: the worker has its answer, and the next call notes anew. What an
-environment hears within a minute of its last note is noted with what it hears after that. So an attempt may be missing
-from the list for a minute or two, and what is told of those listed is as their records have it. A note that cannot be
-read is left out, logged, and told as `more`.
+How it fails. A note without an answer is dropped: the worker has its answer, and the next call notes anew. News within
+a minute of the last note wait for the next note. An attempt may therefore be missing from the list for a minute or two;
+listed attempts are as their records have them. A note that cannot be read is left out, is logged, and counts as `more`.
 
-A worker chooses its own name. Only a claim that starts something notes one, so a name that was made up costs a ticket.
-Of one pool an environment writes 500 notes a minute at the most, and what it knows of other pools stays.
+A worker chooses its own name. Only a claim that starts an attempt makes a note, so a made-up name costs a ticket. An
+environment writes at most 500 notes of one pool a minute, and keeps its notes of other pools.
 """
 
 from __future__ import annotations
@@ -33,16 +32,16 @@ from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
-#: So many workers are told of a pool, of so many notes, and so many of their attempts are looked at.
+#: The most workers of a pool in a list, the notes that are read for it, and the attempts that are looked at.
 MOST_WORKERS = 200
 MOST_NOTES = 1_000
 MOST_LOOKED_AT = 1_000
 
 
 class Hands(msgspec.Struct, frozen=True):
-    """What the workers of a pool have in hand: the attempts that run, by their records, and the workers seen last.
+    """The running attempts of a pool's workers, by their records, and the workers seen last.
 
-    `more`: there are more workers or attempts than were looked at. `running_of`: how many each worker has.
+    `more`: there are more workers or attempts than were looked at. `running_of`: the number of attempts by worker.
     """
 
     workers: Sequence[Present]
@@ -56,19 +55,22 @@ class Hands(msgspec.Struct, frozen=True):
 
 
 def note_claims(world: World, pool: Pool, claimed: Sequence[Claimed]) -> None:
-    """Note what the worker of a claim may start, beside what it has. One that starts nothing is not noted."""
+    """Note the attempts that the worker of a claim may start, beside its others.
+
+    A claim that starts none makes no note.
+    """
     starts = [one.start for one in claimed if one.start is not None]
     late_ms = max((max(0, start.now - start.release.run_at) for start in starts), default=None)
     _note_each(world, pool, [start.claimed for start in starts], late_ms)
 
 
 def note_beats(world: World, pool: Pool, taken: Sequence[Taken]) -> None:
-    """Note what workers have in hand, as their heartbeats tell."""
+    """Note the attempts that workers run, by their heartbeats."""
     _note_each(world, pool, [one.record for one in taken if not one.is_stale and one.record is not None], None)
 
 
 def forget_ended(world: World, pool: Pool, taken: Sequence[Taken]) -> None:
-    """Let this environment name no more what has ended. What is noted of it is let be: its record tells."""
+    """Drop ended attempts from this environment's memory. Their stored notes stay, since the records tell their end."""
     # Whose token is stale says nothing of the attempt that is at work now.
     told = [one for one in taken if not one.is_stale and not one.is_unavailable]
     ended = {one.execution_id for one in told if one.execution_id is not None}
@@ -106,7 +108,7 @@ def _note(world: World, pool: Pool, worker_id: str, told: Sequence[str], late_ms
 
 
 def in_hand(world: World, pool: Pool) -> Hands:
-    """What the workers of a pool have in hand. Raises Unavailable."""
+    """The running attempts of a pool's workers. Raises Unavailable."""
     now = world.clock.now()
     listed = world.workers.list(pool.name, MOST_NOTES + 1)
     notes = [one for one in listed if isinstance(one, Present)]

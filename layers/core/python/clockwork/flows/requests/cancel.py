@@ -18,7 +18,8 @@ from clockwork.flows.graces import watch_graces
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
 
-#: So long (ms) after a death a cancel that finds it sees to its callback: within that its caller repeats it.
+#: The time (ms) after a death in which a cancel that finds the death also calls back. Callers repeat a cancel within
+#: that time.
 CALLED_BACK_WITHIN_MS = 3_600_000
 
 
@@ -68,10 +69,10 @@ def _cancel_recorded(world: World, job: KeptJob) -> tuple[CancelAnswer, Executio
 
 
 def _see_to_callback(world: World, job: KeptJob, stored: Execution, now: int) -> None:
-    """Call back for a death at the poller that came first. Raises Unavailable.
+    """Call back for a death that a poller recorded. Raises Unavailable.
 
-    The poller that recorded it may have died before it called back, and passes what has been marked meanwhile. A death
-    after an attempt is no poller's: its message sees to its callback.
+    The poller that recorded the death may have died before it called back, and pollers skip a marked row. A death after
+    an attempt is a deliverer's, whose message takes care of the callback.
     """
     is_late = now > (stored.dead_at or 0) + CALLED_BACK_WITHIN_MS
     if stored.state is not State.DEAD or stored.attempts or is_late:

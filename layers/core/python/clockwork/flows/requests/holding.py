@@ -20,10 +20,10 @@ log = logging.getLogger(__name__)
 
 
 def what_holds(world: World, execution: Execution) -> Holding | None:
-    """What holds an execution, by up to three reads; None, without a read, if it runs or has ended.
+    """The cause of an execution's wait, by up to three reads; None, without a read, if it runs or has ended.
 
-    The circuit of an anonymous job whose row is gone is not known, and what cannot be read now holds nothing up: the
-    execution itself is what was asked for.
+    The circuit of an anonymous job without a row is unknown. A failed read is ignored, since the caller asked for the
+    execution itself.
     """
     if execution.state not in WAITING:
         return None

@@ -1,10 +1,9 @@
-"""The permit of an attempt that a worker has in hand: held for as long as the attempt's claim, given back at its end.
+"""The permit of a worker's attempt: held for as long as the attempt's claim, given back at its end.
 
-Only clients with a concurrency limit have any. The record is saved first: a permit that is slow must not lose what a
-worker says. How it fails. A call dies after it has renewed the claim and before the permit, or the lease gives no
-answer: the call goes on, and the client may have one attempt more in hand than its limit, until the next heartbeat. It
-dies before the permit is given back, or nobody gives it back since the worker is dead: it is free again when its lease
-ends, with the claim's.
+Only clients with a concurrency limit have permits. The record is saved first: a slow permit must not lose a worker's
+report. How it fails. If a call dies between the renewal of the claim and the permit's, or the permit's lease gives no
+answer, the client may run one attempt more than its limit until the next heartbeat. If a call dies before it gives the
+permit back, or the worker is dead, the permit is free when its lease ends, with the claim's.
 """
 
 from __future__ import annotations

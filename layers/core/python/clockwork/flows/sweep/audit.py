@@ -33,7 +33,7 @@ class AuditReport(msgspec.Struct):
 def audit_chains(world: World, deadline_at: int) -> AuditReport:
     """Check the slice of jobs that belongs to this moment of the day, as far as time allows before `deadline_at` (ms).
 
-    The jobs are read page by page, and a page is let go before the next one is read.
+    The jobs are read page by page, and a page is dropped before the next one is read.
     """
     # A slice has its turn for the time of two sweeps, since two sweeps may be nearly that far apart: none is left out.
     turn_ms = 2 * world.settings.sweep_seconds * 1000

@@ -64,10 +64,10 @@ def _longest_known_ms(world: World) -> int:
 
 
 def _end_jobs(world: World, client: Client, until: int) -> bool:
-    """Cancel named jobs behind the last key that was noted, and give their rows an end; True if none is left.
+    """Cancel named jobs behind the last noted key, and give their rows an end. True if none is left.
 
-    What is done is noted before the clock is looked at: each visit gets on by one job at least. A job that cannot be
-    read, or that a caller changed just now, is left to the next visit, which begins there; those behind it end.
+    Progress is noted before a look at the clock, so each visit ends at least one job. A job that cannot be read, or
+    that a caller changed just now, is left to the next visit, which begins there; the jobs behind it end.
     """
     after = noted = client.ended_to
     left: list[str] = []

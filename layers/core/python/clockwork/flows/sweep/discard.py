@@ -3,9 +3,9 @@
 Its record is saved before its row is forgotten. If the sweeper dies between the two, the next sweep finds the row, and
 that its execution has ended. At record level `none` its end is all that is recorded of it.
 
-What cannot be read stays, for a version that can. Its row is marked, by its key: so it is still discarded then, and
-nothing that was parked since is. The directions are done with once all rows were read, whatever stays. If the sweeper
-dies before the mark, they still stand.
+An unreadable row stays for a version that can read it. The row is marked by its key, so that it is discarded then, and
+no later row is. The directions are done once all rows were read, even if some stay. If the sweeper dies before the
+mark, the directions still stand.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ Known = tuple[Row, Release, Execution | None]
 
 
 def discard(world: World, reading: ParkedRows, parked: Parked, rows: Sequence[Parking], reason: str = DISCARDED) -> int:
-    """End those of a page of parked rows that were due when the client's discard was asked for; returns how many.
+    """End the rows of a page that were due at the request of the client's discard. Returns their number.
 
-    One that cannot be read stays, and is marked. Raises Unavailable.
+    An unreadable row stays, and is marked. Raises Unavailable.
     """
     # What was parked by then may have been parked that much before it was due.
     last_at = (parked.discard_until or 0) + LONGEST_HOLD_MS

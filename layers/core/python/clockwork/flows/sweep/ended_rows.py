@@ -1,7 +1,7 @@
 """Parked rows whose executions have ended: found before they are released, and forgotten.
 
-A row may stay parked for longer than any record is kept that has an end. So the record is looked at before the row is
-released, and a row without one is not delivered: whether it was cancelled, nobody can tell any more.
+A row may stay parked for longer than a record with an end is kept. The record is therefore read before the row is
+released. A row without a record is not delivered, since it may have been cancelled.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Parked = Sequence[tuple[Row, Release]]
 
 
 def open_keys(world: World, reading: ParkedRows, rows: Parked, *, ends_gone: bool = True) -> set[str]:
-    """The keys of those of one client's parked rows whose executions have not ended. The others are forgotten.
+    """The keys of one client's parked rows whose executions have not ended. The other rows are deleted.
 
-    So is a row that was left behind, where its execution is parked in a later one. `ends_gone`: a row whose record has
-    gone ends; otherwise it is taken for open. A row whose record cannot be read stays. Raises Unavailable.
+    A row whose execution is parked in a later row is deleted as well. `ends_gone`: a row without a record ends;
+    otherwise it counts as open. A row whose record cannot be read stays. Raises Unavailable.
     """
     recorded = [(row, release) for row, release in rows if release.occurrence.record == "full"]
     records = world.executions.get([(release.job_id, release.execution_id) for _, release in recorded])

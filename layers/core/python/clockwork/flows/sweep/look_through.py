@@ -1,16 +1,17 @@
-"""Look through what stays parked, so many rows of each client at each sweep: those that hold nothing any more go.
+"""Look through parked rows, a few of each client at each sweep, and delete rows without a waiting execution.
 
-A row stays for as long as its client is paused or its circuit is open. The record of what has ended is kept for a time
-only. So if such a row were found at the resume alone, nobody could tell any more that its execution had succeeded.
-A row lies beside its ended execution where a sweep died between its send and its delete, or where a copy of the message
-that was parked came late and parked it once more.
+A row stays for as long as its client is paused or its circuit is open. The record of an ended execution is kept for a
+limited time. If such a row were found at the resume alone, its record could be gone, and with it the success. A row
+lies beside its ended execution where a sweep died between its send and its delete, or where a copy of the message that
+was parked came late and parked it once more.
 
-Nothing ends by it. A row whose record has gone is left to the resume: an operator may be about to restore the record.
+The look ends no execution. A row without a record is left to the resume: an operator may be about to restore the
+record.
 
-How it fails. The sweep dies: the next one looks at the same rows. Its place is not noted: the same. A client's records
-give no answer: the other clients' are looked at. There is too little time for all clients: each sweep begins with
-another one. There are more rows than are looked at while a record is kept, which is half a million in two weeks, or
-80,000 of the largest: those are found at the resume, and end as the rows of records that have gone do.
+How it fails. If the sweep dies, or cannot note its place, the next one looks at the same rows. If a client's records
+give no answer, the other clients' are looked at. If there is too little time for all clients, each sweep begins with
+another one. Half a million rows, or 80,000 of the largest, are looked at in two weeks, while a record is kept. Further
+rows are found at the resume, and end like rows without a record.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ log = logging.getLogger(__name__)
 #: Rows of a client that a sweep looks at, whatever holds them back, if they are within a page of the table (1 MB). Each
 #: is a read of its record.
 LOOKED_AT = 25
-#: The time that is kept in hand for one client (ms).
+#: The time (ms) that is reserved for one client.
 STOP_MARGIN_MS = 5_000
 
 

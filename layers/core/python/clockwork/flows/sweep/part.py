@@ -1,11 +1,11 @@
 """The part of a sweep: one client's note, leased by the sweep that releases its rows.
 
-A row is sent first and deleted then, so of two sweeps at once each would send it. The lease is a compare-and-set on the
-note, with what was read of it before any row was. Whoever loses releases nothing: another sweep has been at work since,
-and may have sent the rows that were read.
+A row is sent first and deleted afterwards, so two sweeps at once would both send it. The lease is a compare-and-set on
+the note as it was read before any row. The loser releases nothing: another sweep has run since, and may have sent the
+rows.
 
-How it fails. If the sweeper dies, the lease ends with the time that the sweep had. What the sweep had sent and not
-deleted is sent again then. If the answer to the lease is lost, the same: nothing was sent, and a later sweep goes on.
+How it fails. If the sweeper dies, the lease ends with the time that the sweep had. Rows that the sweep had sent and not
+deleted are sent again then. If the answer to the lease is lost, nothing was sent, and a later sweep goes on.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Put off what the queue refuses for now beside what it takes, so that a request is answered for all of its jobs.
+"""Put off releases that the queue refuses for now beside others, so that a request is answered for all of its jobs.
 
-If it were not answered, it would be repeated, and what the queue took would be sent again: at level `none` it would be
-delivered again. So each refused release gets a row of its own behind the horizon of its shard, and a poller sends it.
+Without an answer the request would be repeated, and the accepted releases would be sent again: at level `none` that is
+a second delivery. Each refused release therefore gets a row of its own behind the horizon of its shard, and a poller
+sends it.
 
-How it fails. A poller may move its horizon beyond the row before the row is there, and never read it. So the horizon is
-looked at after the put, and the row is put anew behind it. If that does not help either, nothing is promised, as if
-nothing had been put off; what was put is released by its poller.
+How it fails. A poller may move its horizon beyond the row before the row is there, and never read it. The horizon is
+therefore read after the put, and the row is put again behind it. If that does not help either, the request is not
+promised, as without this step; a poller releases the rows that were put.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ log = logging.getLogger(__name__)
 
 #: A row is put behind the horizon by so many ms for each second of a tick: by half a tick.
 AHEAD_MS = 500
-#: So often a horizon may move on beyond a row while that is put.
+#: The number of times that a horizon may move beyond a row during its put.
 MOST_TRIES = 3
 
 

@@ -1,7 +1,8 @@
 """Put rows on the timeline, then check their shards, so that each row is surely released.
 
-A poller publishes its horizon before it reads. So either the poller's read sees the row, or the check sees the
-poller's horizon. No transaction and no clock is trusted. To check first, or not at all, would lose occurrences.
+A poller publishes its horizon before it reads. Either the poller's read sees the row, or the check sees the poller's
+horizon. The protocol needs no transaction and no trusted clock. A check before the put, or no check, would lose
+occurrences.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ class Placed(msgspec.Struct, frozen=True):
 def put_and_check_each(world: World, rows: Sequence[Row]) -> Placed:
     """Put rows of requests that are repeated each by itself, and make sure that each row is released.
 
-    A stored row stays as it is. What the queue refuses is refused for its row alone, so that a repeat sends nothing of
-    the others again. Raises only before anything is sent.
+    A stored row stays unchanged. A release that the queue refuses is refused for its row alone, so that a repeat does
+    not send the others again. Raises only before the first send.
     """
     world.timeline.put_new(rows)
     shards = check_shards(world, sorted({row.partition_id for row in rows}))
@@ -84,10 +85,10 @@ def _release_again(world: World, rows: Sequence[Row], shards: Mapping[str, Shard
 def release_now(world: World, releases: Sequence[Release], shards: Mapping[str, Shard]) -> None:
     """Release occurrences that lie at or before the horizon of their shard.
 
-    `shards`: as read after the occurrences' rows were put. What the queue refuses for now beside what it takes is put
-    off. Raises Unavailable if it took none, and its RefusedForGood if it refused one of them itself. Raises Unavailable
-    also for an ordered occurrence that its shard's poller has yet to read in its turn. The caller may repeat the same
-    call once that poller has passed it.
+    `shards`: as read after the occurrences' rows were put. Releases that the queue refuses for now beside others are
+    put off. Raises Unavailable if it took none, and its RefusedForGood if it refused one of them itself. Raises
+    Unavailable also for an ordered occurrence that its shard's poller has yet to read in its turn. The caller may
+    repeat the same call once that poller has passed it.
     """
     for release in releases:
         if is_for_its_poller(release, shards[release.shard].cursor):

@@ -1,8 +1,8 @@
 """One connection: a request is written in one piece, and its answer is read, nothing beyond it.
 
-How a receiver may go wrong: it closes while the connection is idle, or once it has the request; it answers half, twice,
-before it was asked, without end, or not at all. What it sends beyond the answer to one request is never taken for the
-answer to the next: such a connection is not used again.
+Faults of a receiver: it closes while the connection is idle, or once it has the request. Its answer is missing,
+doubled, broken off, endless, or earlier than the request. Bytes beyond the answer to one request are never taken for
+the answer to the next: such a connection is not used again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class _Incoming(io.RawIOBase):
-    """What comes in on a socket, within its bounds; while `waits` is off only what has come already."""
+    """The bytes that arrive on a socket, within its bounds.
+
+    While `waits` is off, only bytes that have arrived already.
+    """
 
     def __init__(self, sock: PlainSocket | TlsSocket) -> None:
         self._sock = sock
@@ -131,5 +134,5 @@ class Connection:
         return False
 
     def close(self) -> None:
-        """Close it, whatever was asked and not answered."""
+        """Close the connection, even if a request has no answer yet."""
         self.sock.close()

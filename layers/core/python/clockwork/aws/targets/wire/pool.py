@@ -1,7 +1,7 @@
 """The connections of a transport: made to checked addresses, and kept for the next delivery to the same receiver.
 
-Who resolves and checks the addresses does so for every delivery. So an idle connection leads nowhere that a new one
-might not lead at this moment: it is found by the addresses that were checked just now.
+The addresses are resolved and checked for every delivery, and an idle connection is looked up by them. An idle
+connection therefore leads only to an address to which a new one may lead at this moment.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from clockwork.domain.targets.urls import Endpoint
 #: An idle connection is used again only within this time, since its server may be about to close it. Of the widespread
 #: servers Node.js closes first, after 5 s: https://nodejs.org/api/http.html#serverkeepalivetimeout
 IDLE_SECONDS = 4.0
-#: A connection is used for so long at the most: whoever moves a receiver away from an address can wait for it.
+#: The longest use of a connection. An operator who moves a receiver to another address can wait for that long.
 LONGEST_LIFE_SECONDS = 120.0
 #: The most idle connections that are kept in all; the one unused for longest is closed first.
 MOST_IDLE = 64
@@ -31,7 +31,7 @@ _At = tuple[float, int]
 
 
 class _Kept:
-    """A connection, what it was made for, and when."""
+    """A connection, its receiver, and the instant at which it was made."""
 
     def __init__(self, key: _Key, connection: Connection, at: _At, checked_at: int) -> None:
         self.key, self.connection = key, connection

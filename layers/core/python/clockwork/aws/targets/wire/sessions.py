@@ -1,7 +1,7 @@
-"""TLS sessions: a receiver that was met before is met again without its certificate being sent and checked anew.
+"""TLS sessions: a known receiver is connected again without a new transfer and check of its certificate.
 
 A session belongs to one host, port and address, and a connection made with it is as good as the certificate that was
-checked when the session began. So it ends ten minutes after that check, however often it was resumed.
+checked when the session began. The session therefore ends ten minutes after that check, however often it was resumed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sockets that bound an attempt in time and in bytes, since no receiver can get past its socket.
 
-Every receive and send gets the time that is left of the whole attempt: a receiver that sends a byte now and then gains
-no time, and no other thread has to watch.
+Every receive and send gets the rest of the whole attempt's time. A receiver that sends a byte now and then gains no
+time, and no other thread has to watch.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Bounds:
         return received
 
     def recv_what_came(self, buffer: Any) -> int:
-        """Receive what has come already. Raises BlockingIOError or SSLWantReadError if nothing has."""
+        """Receive the bytes that have arrived already. Raises BlockingIOError or SSLWantReadError if there are none."""
         self.settimeout(0)  # type: ignore[attr-defined]
         received: int = super().recv_into(buffer)  # type: ignore[misc]
         return received
@@ -65,7 +65,7 @@ class TlsSocket(Bounds, ssl.SSLSocket):
 
 
 def dial(address: str, port: int, seconds: float) -> PlainSocket:
-    """A connected socket. The rest of the seconds bounds what comes next, such as a handshake. Raises OSError."""
+    """A connected socket. The rest of the seconds bounds the next steps, such as a handshake. Raises OSError."""
     ends = time.monotonic() + seconds
     sock = PlainSocket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
     try:

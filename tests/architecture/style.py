@@ -1,0 +1,106 @@
+"""`python -m tests.architecture.style [PATHS]`: the faults of style in pages and docstrings.
+
+Without paths the run takes the files of `conforming.txt`. Each fault is one line: path:line, rule, sentence. The status
+is 1 if there is a fault.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.architecture.prose import Sentence, sentences
+from tests.architecture.sources import ROOT
+
+#: The most words of a sentence, and the most on average in a file.
+MOST_WORDS, MOST_ON_AVERAGE = 32, 20
+#: An average of fewer sentences says nothing.
+ENOUGH_FOR_AN_AVERAGE = 5
+#: The patterns of the files that hold to the style, one a line. Each test run checks these files.
+CONFORMING = ROOT / "tests/architecture/conforming.txt"
+#: No sentence begins with these words. A question may, and so may a label (`Who:`).
+_NO_SUBJECT = re.compile(r"""["'(\[*]*(What|Who|Whoever|So|One that)\b(?!['-]|:)""")
+_TABLE_OF_WORDS = "| private | the field's term |"
+
+
+class Fault(NamedTuple):
+    """One fault of style. The text of it is the line that a run prints."""
+
+    path: Path
+    line: int
+    rule: str
+    sentence: str
+
+    def __str__(self) -> str:
+        path = self.path.relative_to(ROOT) if self.path.is_relative_to(ROOT) else self.path
+        return f"{path}:{self.line}: {self.rule}: {self.sentence}"
+
+
+@cache
+def private_words() -> dict[str, str]:
+    """By private word or phrase the field's term, from the table in CONTRIBUTING.md."""
+    rows = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition(_TABLE_OF_WORDS)[2].split("\n\n")[0]
+    pairs = [line.strip("| ").split(" | ") for line in rows.splitlines()[2:]]
+    return {word.strip(): term.strip() for words, term in pairs for word in words.split(",")}
+
+
+def faults_of(path: Path) -> list[Fault]:
+    """The faults of one file. CONTRIBUTING.md may name private words, since that page lists them."""
+    found = sentences(path)
+    words = {} if path == ROOT / "CONTRIBUTING.md" else private_words()
+    faults = [fault for one in found for fault in _faults(one, words)]
+    prose = [one.words for one in found if not one.is_cell]
+    if len(prose) >= ENOUGH_FOR_AN_AVERAGE and sum(prose) > MOST_ON_AVERAGE * len(prose):
+        average = sum(prose) / len(prose)
+        faults.append(Fault(path, 1, f"at most {MOST_ON_AVERAGE} words on average", f"{average:.1f} here"))
+    return faults
+
+
+def _faults(one: Sentence, words: dict[str, str]) -> Iterator[Fault]:
+    beginning = _NO_SUBJECT.match(one.text)
+    if beginning is not None and not one.text.endswith("?"):
+        yield Fault(one.path, one.line, f"begins with {beginning[1]}", one.text)
+    if one.words > MOST_WORDS:
+        yield Fault(one.path, one.line, f"{one.words} words, at most {MOST_WORDS}", one.text)
+    for word, term in words.items():
+        if re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", one.text, re.IGNORECASE):
+            yield Fault(one.path, one.line, f'"{word}": say {term}', one.text)
+
+
+def expanded(patterns: Iterable[str]) -> list[Path]:
+    """The pages and Python files that patterns, files and folders name. Raises ValueError for one that names none."""
+    paths: set[Path] = set()
+    for pattern in patterns:
+        named = [ROOT / pattern] if (ROOT / pattern).exists() else list(ROOT.glob(pattern))
+        inside = [file for one in named for file in ([one] if one.is_file() else one.rglob("*"))]
+        files = {file for file in inside if file.suffix in (".md", ".py")}
+        if not files:
+            raise ValueError(f"{pattern} names no page and no Python file")
+        paths |= files
+    return sorted(paths)
+
+
+def conforming() -> list[str]:
+    """The patterns of `conforming.txt`."""
+    return CONFORMING.read_text(encoding="utf-8").split()
+
+
+def main(arguments: list[str]) -> int:
+    """Prints the faults of the named files, or of those that conform. Answers the status of the process."""
+    parser = argparse.ArgumentParser(prog="python -m tests.architecture.style", description=__doc__)
+    parser.add_argument("paths", nargs="*", help="files, folders or patterns below the project")
+    chosen = parser.parse_args(arguments).paths or conforming()
+    faults = [fault for path in expanded(chosen) for fault in faults_of(path)]
+    for fault in faults:
+        print(fault)
+    print(f"{len(faults)} faults", file=sys.stderr)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
