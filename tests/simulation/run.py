@@ -228,16 +228,18 @@ class Run:
         for incident in (*[self._lose_record] * 4, self._damage_parked):
             if self.rng.random() < self.profile.rows:
                 scheduler.after(self.rng.randrange(BUSY_MS), incident)
-        damaging = partial(damage_client, self.stage.cloud, self.adversary)
         for incident in (
             self._garbage_row,
             self._newer_row,
             self._garbage_message,
             *[self._lost_pointer] * 2,
-            damaging,
+            self._damage_client,
         ):
             if self.rng.random() < self.profile.rows:
                 scheduler.after(self.rng.randrange(BUSY_MS), incident)
+
+    def _damage_client(self) -> None:
+        damage_client(self.stage.cloud, self.adversary)
 
     def _deploy(self) -> None:
         shards = max(1, self.settings.shards + (-1, 1, 2)[self.rng.randrange(3)])
