@@ -12,7 +12,6 @@ from clockwork.aws.stores.table import Item, Table, seconds, written
 from clockwork.domain.errors import NewerFormat, Unavailable, Unreadable
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.storage.codec import decode, encode
-from clockwork.domain.timeline import NEVER
 from clockwork.ports import Saved
 
 log = logging.getLogger(__name__)
@@ -125,7 +124,7 @@ def _to_item(execution: Execution) -> Item:
         revision=execution.revision,
         record=encode(execution),
         **attention,
-        **({} if execution.expires_at == NEVER else {"expiresAt": seconds(execution.expires_at)}),
+        expiresAt=seconds(execution.expires_at),
     )
 
 

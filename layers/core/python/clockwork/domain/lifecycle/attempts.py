@@ -24,9 +24,9 @@ from clockwork.domain.lifecycle.awaiting import (
 )
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
 from clockwork.domain.lifecycle.history import attempt_of, last_of
+from clockwork.domain.lifecycle.parking import is_left_behind
 from clockwork.domain.lifecycle.retries import RetryPlan, meets_again_ms, plan_retry
 from clockwork.domain.releases import Release
-from clockwork.domain.retention import ending
 from clockwork.domain.waits import together, without
 
 
@@ -82,8 +82,8 @@ def plan_claim(release: Release, stored: Execution | None, claim: Claim) -> Plan
         return Plan(Action.START, "first claim", _claimed(first, release, claim))
     if goes_on(stored, release):
         stored = reopened(stored)
-    if stored.state in FINAL:
-        return Plan(Action.ABSORB, f"already {stored.state}", ending(stored, claim.expires_at))
+    if stored.state in FINAL or is_left_behind(release, stored):
+        return Plan(Action.ABSORB, f"already {stored.state}")
     if stored.state is State.RUNNING:
         return _plan_running(release, stored, claim)
     following = stored.attempt + 1
