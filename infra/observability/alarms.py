@@ -113,6 +113,8 @@ class Alarms(Construct):
         self._alarm("Quarantined", metric(settings, "Quarantined"), above=0, of=5, means=passed)
         aside = "A queue refuses releases: they wait, and the poller's log says for which shards"
         self._alarm("SetAside", metric(settings, "SetAside"), above=0, of=5, means=aside)
+        near = "Jobs were parked for 13 days: they end DEAD after 14. Resume their client, or mend its target"
+        self._alarm("ParkedNearEnd", metric(settings, "ParkedNearEnd"), above=0, means=near)
         refused = metric(settings, "SettingsRefused")
         means = "ordered_shards is not what the stack was made with, so ordered jobs are refused: set it back"
         self._alarm("SettingRefused", refused, above=0, means=means)

@@ -57,6 +57,8 @@ STATISTICS = {
     "ParkedReleased": "Sum",
     "ParkedDiscarded": "Sum",
     "ParkedLeft": "Sum",
+    "ParkedTooLong": "Sum",
+    "ParkedNearEnd": "Maximum",
     "ShardsRemoved": "Sum",
     "ShardsKept": "Sum",
 }

@@ -11,7 +11,6 @@ import pytest
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import NewerFormat, Unreadable
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.keys import BEGINNING
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.pools.presence import Present
 from clockwork.domain.requests.trail import Entry
@@ -60,7 +59,6 @@ def regulated(change: Callable[[Regulation, str], object]) -> Callable[[AwsWorld
 
 def noted(regulation: Regulation, name: str) -> None:
     regulation.note_parked(name, DUE)
-    regulation.note_looked(name, "place")
 
 
 def client(name: str) -> Client:
@@ -262,17 +260,6 @@ def test_a_note_that_cannot_be_read_is_told_anew_by_whoever_directs_it(aws_world
     assert aws_world.regulation.parked() == []
     assert aws_world.regulation.direct_parked(before)
     assert [one.client_id for one in aws_world.regulation.parked()] == ["acme"]
-
-
-@pytest.mark.parametrize("place", [{"N": "1"}, {"NULL": True}])
-def test_a_place_among_parked_rows_that_cannot_be_read_is_the_beginning(
-    aws_world: AwsWorld, place: dict[str, Any]
-) -> None:
-    noted(aws_world.regulation, "acme")
-    (item,) = aws_world.raw("clients")
-    aws_world.aws.client("dynamodb").put_item(TableName=aws_world.table("clients"), Item={**item, "lookedTo": place})
-    (read,) = aws_world.regulation.parked()
-    assert read.looked_to == BEGINNING
 
 
 @pytest.mark.parametrize("made", [{}, {"madeWith": {"S": "16"}}, {"madeWith": {"N": "1.5"}}, {"madeWith": {"N": "-1"}}])

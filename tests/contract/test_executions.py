@@ -13,7 +13,6 @@ from clockwork.domain.jobs import Payload
 from clockwork.domain.lifecycle.history import ATTEMPTS_KEPT, attempt_of
 from clockwork.domain.storage.codec import encode
 from clockwork.domain.storage.rows import undecodable_execution
-from clockwork.domain.timeline import NEVER
 from clockwork.ports import Executions, Saved
 from tests.contract.examples import DUE, JOB, attempt, execution, occurrence, release, row
 from tests.contract.races import at_once
@@ -299,14 +298,6 @@ def test_a_record_that_cannot_be_read_is_told_beside_the_others(aws_world: AwsWo
     found = aws_world.executions.get([(one.job_id, one.execution_id) for one in (damaged, whole)])
     assert isinstance(found[0], Unreadable)
     assert found[1] == whole
-
-
-def test_ttl_never_takes_a_record_without_an_end(aws_world: AwsWorld) -> None:
-    endless = msgspec.structs.replace(execution(), expires_at=NEVER)
-    save(aws_world.executions, None, endless)
-    assert aws_world.executions.find(endless.job_id, endless.execution_id) == endless
-    (item,) = aws_world.raw("executions")
-    assert "expiresAt" not in item
 
 
 def test_the_dead_are_listed_oldest_first_too(executions: Executions) -> None:

@@ -11,7 +11,6 @@ import pytest
 from clockwork.aws.errors import ConditionFailed
 from clockwork.aws.stores.table import Table
 from clockwork.domain.errors import Unavailable
-from clockwork.domain.keys import BEGINNING
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.limits.slots import HARD_MS, TURN_MS, Reach, Reserved
@@ -240,21 +239,3 @@ def test_a_reservation_that_always_loses_ends_as_unavailable(
             regulation.reserve("acme", 5, 100, NOW)
     assert 10 <= len(lost) <= 40
     assert regulation.reserve("acme", 5, 100, NOW) == Reserved(NOW, 5)
-
-
-def test_how_far_parked_rows_were_looked_at_is_noted_beside_what_was_said(regulation: Regulation) -> None:
-    regulation.note_looked("acme", "no note")
-    assert list(regulation.parked()) == []
-    regulation.note_parked("acme", NOW)
-    (seen,) = regulation.parked()
-    regulation.note_looked("acme", "1700000000000#a")
-    # Whoever read the note before may write it all the same.
-    assert regulation.direct_parked(Parked("acme", rate=40.0, noted_at=NOW, swept_until=NOW + 9), before=seen)
-    expected = Parked("acme", rate=40.0, noted_at=NOW, swept_until=NOW + 9, looked_to="1700000000000#a")
-    assert list(regulation.parked()) == [expected]
-    assert regulation.direct_parked(Parked("acme", by_hand=True))
-    (directed,) = regulation.parked()
-    assert directed.looked_to == "1700000000000#a"
-    regulation.note_looked("acme", BEGINNING)
-    (directed,) = regulation.parked()
-    assert directed.looked_to == BEGINNING

@@ -71,7 +71,6 @@ NEEDS: Mapping[str, Needs] = {
     "regulation.parked": _needs("clients", "Query"),
     "regulation.note_parked": _needs("clients", "UpdateItem"),
     "regulation.direct_parked": _needs("clients", "UpdateItem"),
-    "regulation.note_looked": _needs("clients", "UpdateItem"),
     "regulation.forget_parked": _needs("clients", "DeleteItem"),
 }
 #: Ports without a table behind them.

@@ -12,7 +12,7 @@ from clockwork.flows.deliver import circuits
 from clockwork.flows.named import in_flight, marks, unended
 from clockwork.flows.poll import portions, sending
 from clockwork.flows.requests import clients, read, upcoming
-from clockwork.flows.sweep import deletion, look_through, unpark
+from clockwork.flows.sweep import deletion, too_long, unpark
 from clockwork.flows.timeline import later
 from clockwork.ports import registry
 
@@ -25,7 +25,7 @@ BOUNDS: dict[tuple[ModuleType, str], int] = {
     (unended, "MOST_PAGES"): 4,
     (deletion, "PAGE"): 2,
     (unpark, "PAGE"): 3,
-    (look_through, "LOOKED_AT"): 8,
+    (too_long, "PAGE"): 8,
     (unpark, "MOST_TRIES"): 2,
     (circuits, "MOST_RATIOS"): 1,
     (in_flight, "MOST_AT_ONCE"): 2,

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clockwork.domain.executions import DAY_MS, FINAL, WAITING, State
-from clockwork.domain.retention import SPARE_MS, Retention, ending
-from clockwork.domain.timeline import NEVER
+from clockwork.domain.executions import DAY_MS, FINAL, State
+from clockwork.domain.retention import PARKED_MS, SPARE_MS, Retention
 from tests.support.examples import NOW, execution
 
 KEPT = Retention(records_ms=30 * DAY_MS, rows_ms=3 * DAY_MS, messages_ms=14 * DAY_MS)
@@ -46,30 +44,13 @@ def test_nothing_else_of_a_record_changes() -> None:
     assert msgspec.structs.replace(kept, expires_at=after.expires_at) == after
 
 
-def test_what_is_parked_is_kept_for_ever_and_so_is_what_is_cancelled_there() -> None:
-    parked = execution(State.PARKED, expires_at=NOW + 40 * DAY_MS)
-    cancelled = parked.changed(state=State.CANCELLED, expires_at=NOW + 30 * DAY_MS)
-    assert KEPT.kept(None, parked, NOW).expires_at == NEVER
-    assert KEPT.kept(parked, cancelled, NOW).expires_at == NEVER
-
-
-@pytest.mark.parametrize("state", [State.RUNNING, State.SKIPPED, State.SUCCEEDED, State.DEAD])
-def test_what_is_parked_no_more_has_an_end_again(state: State) -> None:
-    parked = execution(State.PARKED, expires_at=NEVER)
-    assert KEPT.kept(parked, parked.changed(state=state), NOW).expires_at == NOW + 30 * DAY_MS
-
-
-def test_a_cancelled_record_has_an_end_once_its_row_is_gone() -> None:
-    cancelled = execution(State.CANCELLED, expires_at=NEVER)
-    after = ending(cancelled, NOW + 30 * DAY_MS)
-    assert after is not None
-    assert KEPT.kept(cancelled, after, NOW).expires_at == NOW + 30 * DAY_MS
-    assert ending(after, NOW + 31 * DAY_MS) is None
-
-
-@pytest.mark.parametrize("state", [State.RUNNING, *sorted(WAITING)])
-def test_what_has_not_ended_is_given_no_end(state: State) -> None:
-    assert ending(execution(state, expires_at=NEVER), NOW) is None
+def test_what_is_parked_outlives_its_row_and_so_does_what_is_cancelled_there() -> None:
+    parked = KEPT.kept(None, execution(State.PARKED, expires_at=NOW), NOW)
+    assert parked.expires_at == NOW + PARKED_MS + NAMED_MS
+    cancelled = parked.changed(state=State.CANCELLED, expires_at=NOW)
+    assert KEPT.kept(parked, cancelled, NOW).expires_at == parked.expires_at
+    late = NOW + PARKED_MS
+    assert KEPT.kept(parked, cancelled, late).expires_at == max(parked.expires_at, late + 30 * DAY_MS)
 
 
 def test_what_came_due_longer_ago_than_rows_are_kept_is_looked_at() -> None:
@@ -81,4 +62,3 @@ def test_a_record_is_renewed_before_it_may_go_before_a_message() -> None:
     lasts_ms = 14 * DAY_MS + SPARE_MS
     assert not KEPT.is_to_be_renewed(execution(State.FAILED, expires_at=NOW + lasts_ms), NOW)
     assert KEPT.is_to_be_renewed(execution(State.FAILED, expires_at=NOW + lasts_ms - 1), NOW)
-    assert not KEPT.is_to_be_renewed(execution(State.PARKED, expires_at=NEVER), NOW)

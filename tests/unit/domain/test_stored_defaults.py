@@ -70,7 +70,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "expires_at": 0,
     },
     "Occurrence": {"record": "full", "sequence": 0, "is_hint": False, "precision": "millisecond"},
-    "Parked": {"rate": 5.0, "by_hand": False, "noted_at": 0, "swept_until": 0, "looked_to": "0"},
+    "Parked": {"rate": 5.0, "by_hand": False, "noted_at": 0, "swept_until": 0},
     "Payload": {"is_text": False},
     "Pointer": {"read_at": 0},
     "Pool": {"revision": 0, "lease_seconds": 90},

@@ -243,7 +243,7 @@ def test_each_kind_of_repair_has_its_share_of_a_sweep(monkeypatch: pytest.Monkey
         clockwork.clock.at = deadline_at
         return REPORTS[len(deadlines) - 1]
 
-    for name in ("sweep_dead_letters", "audit_chains", "unpark", "retire_shards", "look_through"):
+    for name in ("sweep_dead_letters", "audit_chains", "unpark", "retire_shards", "end_too_long"):
         monkeypatch.setattr(f"clockwork.flows.sweep.sweep.{name}", spending)
     began_at = clockwork.clock.at
     repair_all(clockwork.world, began_at + 300_000)
@@ -259,10 +259,10 @@ def _two_of_one_client(**client: Any) -> MemoryClockwork:
 
 
 def _raises_for_one(inner: Callable[..., Any]) -> Callable[..., Any]:
-    def odd(release: Release, *args: Any) -> Any:
+    def odd(release: Release, *args: Any, **more: Any) -> Any:
         if release.occurrence.record == "none":
             raise ValueError(f"never show {SECRET}")
-        return inner(release, *args)
+        return inner(release, *args, **more)
 
     return odd
 

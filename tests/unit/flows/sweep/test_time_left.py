@@ -38,7 +38,7 @@ def test_a_kind_of_repair_has_a_share_in_which_it_can_begin_however_little_time_
         shares.append(until - clockwork.clock.at)
         clockwork.clock.at = until
 
-    for name in ("sweep_dead_letters", "audit_chains", "unpark", "retire_shards", "look_through"):
+    for name in ("sweep_dead_letters", "audit_chains", "unpark", "retire_shards", "end_too_long"):
         monkeypatch.setattr(f"clockwork.flows.sweep.sweep.{name}", noting)
     repair_all(clockwork.world, began_at + LEAST_SHARE_MS * 5 // 2)
     assert shares == [LEAST_SHARE_MS, LEAST_SHARE_MS, LEAST_SHARE_MS // 2, 0, 0]
@@ -52,7 +52,7 @@ def test_the_first_repair_may_use_no_more_than_its_share_and_leaves_what_it_save
     def noting(_: object, until: int) -> None:
         shares.append(until - clockwork.clock.at)
 
-    for name in ("sweep_dead_letters", "audit_chains", "unpark", "retire_shards", "look_through"):
+    for name in ("sweep_dead_letters", "audit_chains", "unpark", "retire_shards", "end_too_long"):
         monkeypatch.setattr(f"clockwork.flows.sweep.sweep.{name}", noting)
     repair_all(clockwork.world, clockwork.clock.at + 240_000)
     assert shares == [48_000, 60_000, 80_000, 120_000, 240_000]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import msgspec
 
-from clockwork.domain.executions import Execution, State
-from clockwork.domain.timeline import NEVER
+from clockwork.domain.executions import DAY_MS, Execution, State
 
 #: Clocks differ, and TTL counts whole seconds: a record is kept for this much longer (ms) than seems necessary.
 SPARE_MS = 600_000
+#: Nothing stays parked for longer (ms): fourteen days. Then the sweeper ends it as DEAD, and its client may redrive it.
+PARKED_MS = 14 * DAY_MS
 
 
 class Retention(msgspec.Struct, frozen=True):
@@ -40,15 +41,16 @@ class Retention(msgspec.Struct, frozen=True):
     def kept(self, before: Execution | None, after: Execution, now: int) -> Execution:
         """The record `after`, which replaces `before` at `now` (ms), kept while any row or message may name it.
 
-        Its `expires_at` is the writer's wish, or later. It is NEVER while a parked row names the record, since a
-        client's pause has no bound. A cancel leaves that row in its place. The flow that deletes the row, or meets the
-        message that it became, gives the record its end (`ending`).
+        Its `expires_at` is the wish of its writer, or later. A record that is parked outlives its row, which lies for
+        PARKED_MS at the most. A record that was parked keeps at least that end: a cancel leaves the row in its place.
         """
-        if after.state is State.PARKED or _is_cancelled_in_its_row(before, after):
-            return msgspec.structs.replace(after, expires_at=NEVER)
         last_at = max(now, after.due_at, *(_last_instants(one) for one in (before, after) if one is not None))
-        wished_at = now + self.records_ms if after.expires_at == NEVER else after.expires_at
-        return msgspec.structs.replace(after, expires_at=max(wished_at, last_at + self.named_ms))
+        if after.state is State.PARKED:
+            last_at = max(last_at, now + PARKED_MS)
+        ends = [after.expires_at, last_at + self.named_ms]
+        if before is not None and before.state is State.PARKED:
+            ends += [before.expires_at, now + self.records_ms]
+        return msgspec.structs.replace(after, expires_at=max(ends))
 
     def is_to_be_looked_at(self, due_since: int, now: int) -> bool:
         """Whether a message for an occurrence of `due_since` (ms) is so old that its record may expire first.
@@ -59,19 +61,7 @@ class Retention(msgspec.Struct, frozen=True):
 
     def is_to_be_renewed(self, stored: Execution, now: int) -> bool:
         """Whether a record that waits would go before a message that is sent now. Renewed, it lasts `rows_ms` more."""
-        return stored.expires_at != NEVER and stored.expires_at < now + self.messages_ms + SPARE_MS
-
-
-def ending(stored: Execution, expires_at: int) -> Execution | None:
-    """The record of an execution that was cancelled while it was parked, from now on with an end: `expires_at` (ms).
-
-    None if it needs no change: it has an end already, or has not ended.
-    """
-    return stored.changed(expires_at=expires_at) if stored.is_final and stored.expires_at == NEVER else None
-
-
-def _is_cancelled_in_its_row(before: Execution | None, after: Execution) -> bool:
-    return before is not None and before.state is State.PARKED and after.state is State.CANCELLED
+        return stored.expires_at < now + self.messages_ms + SPARE_MS
 
 
 def _last_instants(record: Execution) -> int:

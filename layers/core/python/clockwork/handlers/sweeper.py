@@ -33,6 +33,8 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
             **_counts(repairs.parked),
             "ShardsRemoved": repairs.shards.removed,
             "ShardsKept": repairs.shards.kept,
+            "ParkedTooLong": repairs.too_long.ended,
+            "ParkedNearEnd": repairs.too_long.ending,
         }
         app.emit({"Sweeps": 1, **counts})
         if repairs.failures:

@@ -92,13 +92,9 @@ class MemoryRegulation:
         stored = stored or Parked(parked.client_id)
         swept_until = stored.swept_until if before is None else parked.swept_until
         self._parked[parked.client_id] = msgspec.structs.replace(
-            parked, noted_at=stored.noted_at, swept_until=swept_until, looked_to=stored.looked_to
+            parked, noted_at=stored.noted_at, swept_until=swept_until
         )
         return True
-
-    def note_looked(self, client_id: str, looked_to: str) -> None:
-        if (stored := self._parked.get(client_id)) is not None:
-            self._parked[client_id] = msgspec.structs.replace(stored, looked_to=looked_to)
 
     def forget_parked(self, parked: Parked) -> None:
         stored = self._parked.get(parked.client_id)

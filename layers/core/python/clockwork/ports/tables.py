@@ -273,9 +273,6 @@ class Regulation(Protocol):
         nothing is written. Without it the lease of a sweep stays as it is.
         """
 
-    def note_looked(self, client_id: str, looked_to: str) -> None:
-        """Note in a client's note how far its parked rows were looked at. Without a note nothing is written."""
-
     def forget_parked(self, parked: Parked) -> None:
         """Delete a client's note, unless it was noted again after `parked` was read."""
 

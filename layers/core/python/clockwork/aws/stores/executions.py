@@ -16,7 +16,6 @@ from clockwork.domain.errors import NewerFormat, Unavailable, Unreadable
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.named_jobs import Turnstile
 from clockwork.domain.storage.codec import decode, encode
-from clockwork.domain.timeline import NEVER
 from clockwork.ports import Saved
 
 log = logging.getLogger(__name__)
@@ -176,7 +175,7 @@ def _to_item(execution: Execution) -> Item:
         revision=execution.revision,
         record=encode(execution),
         **attention,
-        **({} if execution.expires_at == NEVER else {"expiresAt": seconds(execution.expires_at)}),
+        expiresAt=seconds(execution.expires_at),
     )
 
 

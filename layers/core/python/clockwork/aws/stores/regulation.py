@@ -12,7 +12,6 @@ from clockwork.aws.stores.pacing import Pacing
 from clockwork.aws.stores.table import Item, Table, seconds, written
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import DAY_MS
-from clockwork.domain.keys import BEGINNING
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.domain.limits.circuits import KNOWN_WITHIN_MS, Circuit
 from clockwork.domain.limits.slots import Reach, Reserved
@@ -144,12 +143,6 @@ class AwsRegulation:
             values = {**values, "seen": before.swept_until} if before.swept_until else values
         return self._table.update((_PARKED, parked.client_id), change, condition, **values)
 
-    def note_looked(self, client_id: str, looked_to: str) -> None:
-        """An attribute of its own, since the directions are compared as a whole."""
-        self._table.update(
-            (_PARKED, client_id), "SET #lookedTo = :looked", "attribute_exists(#parked)", looked=looked_to
-        )
-
     def forget_parked(self, parked: Parked) -> None:
         self._table.delete_if((_PARKED, parked.client_id), "#notedAt = :noted", noted=parked.noted_at)
 
@@ -169,8 +162,4 @@ def _how(parked: Parked) -> bytes:
 def _parked(item: Item) -> Parked:
     parked = msgspec.msgpack.decode(item["parked"]["B"], type=Parked)
     swept_until = int(item["sweptUntil"]["N"]) if "sweptUntil" in item else 0
-    # A mere hint, which no call of an admin would mend: one that cannot be read begins anew.
-    looked_to = item.get("lookedTo", {}).get("S", BEGINNING)
-    return msgspec.structs.replace(
-        parked, noted_at=int(item["notedAt"]["N"]), swept_until=swept_until, looked_to=looked_to
-    )
+    return msgspec.structs.replace(parked, noted_at=int(item["notedAt"]["N"]), swept_until=swept_until)

@@ -11,7 +11,7 @@ from enum import Enum, auto
 import msgspec
 
 from clockwork.domain.executions import FINAL, WAITING, Attempt, Execution, Outcome, State, kept_until, number_of_last
-from clockwork.domain.lifecycle.awaited import again_for, fenced, fences, goes_on, reopened
+from clockwork.domain.lifecycle.awaited import again_for, fenced, fences, goes_on, is_left_behind, reopened
 from clockwork.domain.lifecycle.awaiting import (
     CLAIM_GRACE_MS,
     Worker,
@@ -26,7 +26,6 @@ from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, rea
 from clockwork.domain.lifecycle.history import attempt_of, last_of
 from clockwork.domain.lifecycle.retries import RetryPlan, meets_again_ms, plan_retry
 from clockwork.domain.releases import Release
-from clockwork.domain.retention import ending
 from clockwork.domain.waits import together, without
 
 
@@ -82,8 +81,8 @@ def plan_claim(release: Release, stored: Execution | None, claim: Claim) -> Plan
         return Plan(Action.START, "first claim", _claimed(first, release, claim))
     if goes_on(stored, release):
         stored = reopened(stored)
-    if stored.state in FINAL:
-        return Plan(Action.ABSORB, f"already {stored.state}", ending(stored, claim.expires_at))
+    if stored.state in FINAL or is_left_behind(release, stored):
+        return Plan(Action.ABSORB, f"already {stored.state}")
     if stored.state is State.RUNNING:
         return _plan_running(release, stored, claim)
     following = stored.attempt + 1

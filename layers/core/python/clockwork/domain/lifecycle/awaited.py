@@ -123,3 +123,12 @@ def caught_up(release: Release, stored: Execution | None) -> Release:
     if stored is None or stored.state not in WAITING or release.attempt > stored.attempt:
         return release
     return again_for(release, stored.attempt + 1, max(release.run_at, stored.next_attempt_at or 0))
+
+
+def is_left_behind(release: Release, stored: Execution) -> bool:
+    """Whether a release was parked before the row in which its execution lies by its record.
+
+    Only the message of that earlier row, or a redrive, can have been parked once more.
+    """
+    is_parked = stored.state is State.PARKED and stored.parked_as == release.revision
+    return is_parked and release.parkings < stored.parkings

@@ -8,6 +8,7 @@ import msgspec
 
 from clockwork.domain import ids, keys
 from clockwork.domain.executions import FINAL, Execution, State
+from clockwork.domain.lifecycle.attempts import plan_death
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import row_of
 from clockwork.domain.timeline import NEVER, Row
@@ -27,6 +28,8 @@ LONGEST_PARKING_MS = 60_000
 MOST_TOLD = 999
 #: The reason in the record of what an admin has discarded.
 DISCARDED = "discarded while it was parked"
+#: The reason in the record of what the sweeper ended.
+TOO_LONG = "it was parked for 14 days, longer than anything stays parked"
 
 
 class Parked(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -35,8 +38,7 @@ class Parked(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     `rate`: how many a second the next sweep unparks. `by_hand`: an admin asked for this very rate, whether or not
     circuits are open. `discard_until`: occurrences that were due by then (ms) are to end undelivered. `noted_at`: when
     an environment last noted that it is about to park some (ms). `swept_until`: the lease of a sweep that releases
-    some, or when that sweep ended (ms). `looked_to`: the key behind which the next sweep looks for rows of ended
-    executions.
+    some, or when that sweep ended (ms).
     """
 
     client_id: str
@@ -45,15 +47,14 @@ class Parked(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     discard_until: int | None = None
     noted_at: int = 0
     swept_until: int = 0
-    looked_to: str = keys.BEGINNING
 
     def goes_like(self, other: Parked) -> bool:
-        """Whether both notes say alike how the sweeper is to unpark, whenever some were parked, swept or looked at."""
+        """Whether both notes say alike how the sweeper is to unpark, whenever some were parked or swept."""
         return self.directions() == other.directions()
 
     def directions(self) -> Parked:
-        """The note without what is written beside it: when some were parked, who sweeps, and how far was looked."""
-        return msgspec.structs.replace(self, noted_at=0, swept_until=0, looked_to=keys.BEGINNING)
+        """The note without what is written beside it: when some were parked, and who sweeps."""
+        return msgspec.structs.replace(self, noted_at=0, swept_until=0)
 
 
 def parking_of(client_id: str) -> str:
@@ -61,22 +62,28 @@ def parking_of(client_id: str) -> str:
     return f"parked/{client_id}"
 
 
-def parked_row(release: Release, host: str | None = None) -> Row:
+def parked_row(release: Release, host: str | None = None, *, expires_at: int = NEVER) -> Row:
     """The row of a parked release. Its key is derived, so a deliverer that parks it twice puts the same row.
 
     A release that was unparked and is parked again gets another row: the sweeper may be about to forget the first one.
     `host`: the host whose circuit is open, if that is why it is parked. The rows of a host lie together, so that they
     can be passed without reading them. Those with the fewest attempts lie first: so each has its turn to probe.
+    `expires_at`: when (ms) TTL may delete it, which is later than any sweep needs.
     """
     row_id = release.row_id("parked", release.parkings)
     key = keys.row_key(release.occurrence.due_at, row_id)
     prefix = "" if host is None else f"{host_prefix(host)}{min(release.attempt, MOST_TOLD):03d}/"
-    return row_of(parking_of(release.occurrence.client_id), prefix + key, [release], NEVER)
+    return row_of(parking_of(release.occurrence.client_id), prefix + key, [release], expires_at)
 
 
 def host_prefix(host: str) -> str:
     """The beginning of the keys of rows that are parked behind a host's circuit. It sorts behind all other rows."""
     return f"h{ids.derive('host', host)}/"
+
+
+def parked_since(release: Release) -> int:
+    """When (ms) the release of a parked row was parked."""
+    return release.occurrence.due_since if release.held is None else release.held.since
 
 
 def parked_due_at(key: str) -> int:
@@ -96,37 +103,6 @@ def parked_record(release: Release, stored: Execution | None, reason: str, expir
     return record.changed(state=State.PARKED, reason=reason, next_attempt_at=planned_at, paced=False, **row, **waits)
 
 
-def is_left_behind(release: Release, stored: Execution) -> bool:
-    """Whether a parked row holds what its execution waits for no more: by its record it lies parked in a later row.
-
-    Nobody parks it again but with the message that the row became, or with a redrive.
-    """
-    is_parked = stored.state is State.PARKED and stored.parked_as == release.revision
-    return is_parked and release.parkings < stored.parkings
-
-
-class Discard(msgspec.Struct, frozen=True):
-    """The end of a parked occurrence that is discarded, and the record to save for it; None if it is stored already."""
-
-    end: Execution
-    execution: Execution | None = None
-
-
-def plan_discard(release: Release, expires_at: int, stored: Execution | None, reason: str = DISCARDED) -> Discard:
-    """The CANCELLED record of a parked occurrence that is discarded, with the reason.
-
-    An execution that runs or has ended is left unchanged. An execution without a record (level `none`) gets this one,
-    kept until `expires_at` (ms).
-    """
-    if stored is not None and (stored.state in FINAL or stored.state is State.RUNNING):
-        return Discard(stored)
-    if stored is None:
-        end = release.first_record(State.CANCELLED, expires_at, reason=reason)
-    else:
-        end = stored.changed(state=State.CANCELLED, reason=reason, next_attempt_at=None, occurrence=None)
-    return Discard(end, end)
-
-
 def ramp(start_at: int, seconds: int) -> Iterator[int]:
     """The instants (ms) at which occurrences leave one by one, without end, at a rate that doubles every `seconds`."""
     rate, at, until = FIRST_RATE, float(start_at), float(start_at)
@@ -141,3 +117,36 @@ def ramp(start_at: int, seconds: int) -> Iterator[int]:
 def next_rate(rate: float) -> float:
     """The rate of the next sweep: twice the rate of the last one (a ramp), up to the highest."""
     return min(2 * rate, HIGHEST_RATE)
+
+
+class Discard(msgspec.Struct, frozen=True):
+    """The end of a parked occurrence that is discarded, and the record to save for it; None if it is stored already."""
+
+    end: Execution
+    execution: Execution | None = None
+
+
+def plan_discard(release: Release, expires_at: int, stored: Execution | None, reason: str = DISCARDED) -> Discard:
+    """The CANCELLED record of a parked occurrence that is discarded, with the reason.
+
+    What has ended, or runs, is left as it is. One without a record (level `none`) gets this one, kept until
+    `expires_at` (ms).
+    """
+    if stored is not None and (stored.state in FINAL or stored.state is State.RUNNING):
+        return Discard(stored)
+    if stored is None:
+        end = release.first_record(State.CANCELLED, expires_at, reason=reason)
+    else:
+        end = stored.changed(state=State.CANCELLED, reason=reason, next_attempt_at=None, occurrence=None)
+    return Discard(end, end)
+
+
+def plan_burial(release: Release, now: int, expires_at: int, stored: Execution | None) -> Discard:
+    """The DEAD record of an occurrence that was parked for too long at `now` (ms), which its client may redrive.
+
+    What has ended, or runs, is left as it is.
+    """
+    if stored is not None and (stored.state in FINAL or stored.state is State.RUNNING):
+        return Discard(stored)
+    dead = plan_death(release, stored, TOO_LONG, now, expires_at)
+    return Discard(dead, dead)

@@ -13,17 +13,15 @@ import msgspec
 from clockwork.domain.errors import readable
 from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.lifecycle.attempts import Action, Claim, Plan, plan_claim, plan_unstarted
-from clockwork.domain.lifecycle.awaited import fences, goes_on
+from clockwork.domain.lifecycle.awaited import goes_on
 from clockwork.domain.lifecycle.awaiting import watch_of
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
 from clockwork.domain.lifecycle.tokens import claimant_of
 from clockwork.domain.releases import Release
-from clockwork.domain.timeline import NEVER
 from clockwork.flows.apart import records_apart
 from clockwork.flows.check_keys import check_keys
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.items import Item
-from clockwork.flows.deliver.waiting import lies_parked
 from clockwork.flows.records import renew, replace
 
 
@@ -42,7 +40,7 @@ def claim(batch: Batch, items: Sequence[Item]) -> list[Item]:
 
 
 def _claim_round(batch: Batch, items: Sequence[Item], started: list[Item]) -> list[Item]:
-    plans = _watched(batch, batch.each(items, lambda item: plan_of(batch, item, item.seen)))
+    plans = _watched(batch, batch.each(items, lambda item: plan_claim(item.release, item.seen, wish(batch, item))))
     lost = []
     for index, saved in batch.save_plans(plans):
         item, plan = plans[index]
@@ -56,34 +54,6 @@ def _claim_round(batch: Batch, items: Sequence[Item], started: list[Item]) -> li
             with batch.failing(item):
                 batch.apply_plan(item, plan)
     return lost
-
-
-def plan_of(batch: Batch, item: Item, stored: Execution | None) -> Plan:
-    """The plan to claim an item, given its record. A copy of a message that was parked leaves the record to its row.
-
-    A record that the copy ended would go before the row does, if the client stays paused for long. What was cancelled
-    while it was parked outlasts the row: the sweeper ends such a record when it forgets the row. The message that the
-    row became says so by its count, and goes on with the record or ends it. A watch starts and ends nothing that is
-    parked; it fences.
-    """
-    plan = plan_claim(item.release, stored, wish(batch, item))
-    if stored is None or fences(item.release, stored):
-        return plan
-    is_endless = stored.is_final and stored.expires_at == NEVER and plan.action is Action.ABSORB
-    is_left = is_endless or (stored.state is State.PARKED and plan.execution is not None)
-    if (is_endless and _has_another_row(item.release, stored)) or (
-        is_left and item.release.parkings == stored.parkings and lies_parked(batch.world, item.release)
-    ):
-        return Plan(Action.ABSORB, plan.reason if is_endless else "it lies parked, and its row goes on with it")
-    return plan
-
-
-def _has_another_row(release: Release, stored: Execution) -> bool:
-    """Whether the release was parked, if ever, in a row before that of the record, or in one of another revision.
-
-    So it cannot tell whether the record's row is gone.
-    """
-    return release.parkings < stored.parkings or stored.parked_as != release.revision
 
 
 def end_unclaimed(batch: Batch, item: Item) -> bool:

@@ -15,7 +15,6 @@ from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.attempts import is_claimed
 from clockwork.domain.lifecycle.awaited import goes_on
 from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS, behind_others, resumed
-from clockwork.domain.retention import ending
 from clockwork.flows.deaths import bury
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.bundles import Message, unbundled
@@ -23,7 +22,6 @@ from clockwork.flows.deliver.deliver import attempt
 from clockwork.flows.deliver.items import DeliverReport, Item
 from clockwork.flows.deliver.waiting import InPlace
 from clockwork.flows.outages import tolerated
-from clockwork.flows.records import replace_all
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
@@ -76,7 +74,7 @@ def _resumed(batch: Batch, heads: Sequence[OrderedMessage], *, moved_up: bool) -
             if item.message_id in received_before:
                 item.seen = batch.world.executions.find(item.release.job_id, item.release.execution_id)
                 if item.seen is not None and item.seen.is_final and not goes_on(item.seen, item.release):
-                    _absorb(batch, item, item.seen)
+                    batch.absorb(item, item.seen)
                     continue
                 if item.message_id in overdue and not _is_claimed(batch, item.seen):
                     _bury(batch, item)
@@ -101,13 +99,6 @@ def _bury(batch: Batch, item: Item) -> None:
         return
     batch.report.dead += 1
     batch.owe_callback(item, dead)
-
-
-def _absorb(batch: Batch, item: Item, ended: Execution) -> None:
-    """Acknowledge a message whose execution has ended. If that was cancelled while it was parked, its record may go."""
-    after = ending(ended, batch.world.execution_expires_at(batch.world.clock.now()))
-    replace_all(batch.world, [] if after is None else [(ended, after)])
-    batch.absorb(item, ended)
 
 
 def _come_back(batch: Batch, waiting: InPlace, group: Sequence[OrderedMessage]) -> None:

@@ -2,8 +2,7 @@
 
 The deliverer records the occurrence as PARKED, writes the client's note, puts the row, and only then acknowledges the
 message. If the deliverer dies between, the message comes back. It is then parked again, which puts the same row. Or it
-finds the way free: if the row lies, it notes the client once more and leaves the occurrence to the row, and else claims
-it.
+finds the way free, and starts: the row's own message finds the execution ended.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from functools import partial
 from msgspec.structs import replace as replaced
 
 from clockwork.domain.executions import WAITING, Execution
-from clockwork.domain.lifecycle.attempts import Action, Plan
+from clockwork.domain.lifecycle.attempts import Action, Plan, plan_claim
 from clockwork.domain.lifecycle.awaited import goes_on, reopened
 from clockwork.domain.lifecycle.parking import parked_record
 from clockwork.domain.releases import Release
 from clockwork.domain.waits import Cause
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.claim import plan_of, with_records
+from clockwork.flows.deliver.claim import wish, with_records
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.records import replace
 
@@ -86,6 +85,6 @@ def _plan(batch: Batch, item: Item, reason: str, stored: Execution | None) -> Pl
     if stored is not None and goes_on(stored, release):
         stored = reopened(stored)
     if stored is not None and not _waits_for(stored, release):
-        return plan_of(batch, item, stored)
+        return plan_claim(release, stored, wish(batch, item))
     parked = parked_record(release, stored, reason, batch.world.execution_expires_at(batch.world.clock.now()))
     return Plan(Action.PARK, reason, None if stored is not None and _says_so(stored, parked) else parked)

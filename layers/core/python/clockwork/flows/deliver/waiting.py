@@ -16,6 +16,7 @@ from clockwork.domain.lifecycle.parking import LONGEST_PARKING_MS, NOTED_MS, par
 from clockwork.domain.limits.circuits import host_of
 from clockwork.domain.ordering import is_noted, paced_execution, patience
 from clockwork.domain.releases import Release
+from clockwork.domain.retention import PARKED_MS
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import why
 from clockwork.flows.deliver.items import DeliverReport, Item
@@ -74,7 +75,7 @@ class Resent:
         """Park each item in a row of its own, in its client's partition of parked rows."""
         client_id = items[0].release.occurrence.client_id
         try:
-            self._put(client_id, [_row_of(item.release, behind_circuit) for item in items])
+            self._put(client_id, [self._row_of(item.release, behind_circuit) for item in items])
         except Exception as error:  # noqa: BLE001 - whatever one row raises, the others are put
             if isinstance(error, ClockworkError) or len(items) == 1:
                 return [(item, why(self._world.environment.faults, error, client_id)) for item in items]
@@ -90,6 +91,12 @@ class Resent:
         """Always 1: a release that is sent anew counts its own waits."""
         return 1
 
+    def _row_of(self, release: Release, behind_circuit: bool) -> Row:
+        # The sweeper ends it after PARKED_MS, and may be late by as much as a row may wait for its poller.
+        expires_at = self._world.clock.now() + PARKED_MS + self._world.retention.rows_ms
+        host = host_of(release.occurrence.target) if behind_circuit else None
+        return parked_row(release, host, expires_at=expires_at)
+
     def _put(self, client_id: str, rows: Sequence[Row]) -> None:
         """Write the note, then the rows: a note without rows is harmless, rows without a note would be forgotten."""
         began_at = self._world.clock.now()
@@ -101,29 +108,12 @@ class Resent:
             _note(self._world, client_id)
 
 
-def lies_parked(world: World, release: Release) -> bool:
-    """Whether a parked row still holds this release, behind a circuit or not. If so, its client is noted.
-
-    The process that put the row may have died before it noted the client again. Raises Unavailable.
-    """
-    rows = {row.key: row for row in (_row_of(release, behind_circuit) for behind_circuit in (False, True))}
-    # One by one: a deliverer's role may read no several rows at once.
-    if all(world.timeline.find([(row.partition_id, row.key)])[0] is None for row in rows.values()):
-        return False
-    _note(world, release.occurrence.client_id)
-    return True
-
-
 def _note(world: World, client_id: str) -> None:
     """Note that a client has something parked, unless this environment has done so lately."""
     now, noted_until = world.clock.now(), world.environment.parking_noted_until
     if now >= noted_until.get(client_id, 0):
         world.regulation.note_parked(client_id, now)
         noted_until[client_id] = now + NOTED_MS
-
-
-def _row_of(release: Release, behind_circuit: bool) -> Row:
-    return parked_row(release, host_of(release.occurrence.target) if behind_circuit else None)
 
 
 class InPlace:

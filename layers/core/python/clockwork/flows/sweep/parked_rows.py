@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Iterable
+from typing import Self
 
 import msgspec
 
@@ -23,7 +24,7 @@ from clockwork.flows.world import World
 log = logging.getLogger(__name__)
 
 
-class _Range(msgspec.Struct):
+class Range(msgspec.Struct):
     """Keys behind `after`, up to `until`. `once`: only one page of them is read."""
 
     after: str
@@ -34,9 +35,9 @@ class _Range(msgspec.Struct):
 class ParkedRows:
     """One reading of a client's parked rows.
 
-    `shut`: hosts whose rows are not read. `probed`: hosts of whose rows one page is read. `after`: the key behind which
-    it begins. `is_over`: all other rows were read. `finds_any`: there were rows, or there may be some that were not
-    read. `leaves_any`: some rows stay, as they cannot be read or released; `left`: those of the last page.
+    `shut`: hosts whose rows are not read. `probed`: hosts of whose rows one page is read. `is_over`: all other rows
+    were read. `finds_any`: there were rows, or there may be some that were not read. `leaves_any`: some rows stay, as
+    they cannot be read or released; `left`: those of the last page.
     """
 
     def __init__(
@@ -45,14 +46,20 @@ class ParkedRows:
         client_id: str,
         shut: Iterable[str] = (),
         probed: Iterable[str] = (),
-        after: str = keys.BEGINNING,
     ) -> None:
         self._world, self.client_id = world, client_id
         passed, once = set(map(host_prefix, shut)), set(map(host_prefix, probed))
-        self._ranges = deque(_ranges(passed, once, after))
+        self._ranges = deque(_ranges(passed, once))
         self.is_over = self.leaves_any = False
         self.finds_any = bool(passed)
         self.left: list[Row] = []
+
+    @classmethod
+    def within(cls, world: World, client_id: str, ranges: Iterable[Range]) -> Self:
+        """A reading of the rows in some ranges of keys alone."""
+        reading = cls(world, client_id)
+        reading._ranges = deque(ranges)
+        return reading
 
     def page(self, limit: int) -> list[tuple[Row, Release]]:
         """Read at most `limit` of the next rows, by due instant; behind a circuit by host and attempt first.
@@ -68,11 +75,6 @@ class ParkedRows:
             self._ranges.popleft()
         self.is_over = not self._ranges
         return [(row, release) for row in page.rows if (release := self._release(row)) is not None]
-
-    @property
-    def read_to(self) -> str:
-        """The key behind which the next page begins; once it is over, the beginning."""
-        return keys.BEGINNING if self.is_over else self._ranges[0].after
 
     def leave(self, row: Row, fault: str) -> None:
         """Let a row stay where it is. Only the first one's fault is logged: there may be any number of them."""
@@ -90,14 +92,14 @@ class ParkedRows:
             return None
 
 
-def _ranges(passed: set[str], once: set[str], after: str) -> list[_Range]:
-    ranges = []
+def _ranges(passed: set[str], once: set[str]) -> list[Range]:
+    ranges, after = [], keys.BEGINNING
     for prefix in sorted(passed | once):
-        ranges.append(_Range(after, prefix))
+        ranges.append(Range(after, prefix))
         after = prefix + keys.END
         if prefix in once:
-            ranges.append(_Range(prefix, after, once=True))
-    return [*ranges, _Range(after, keys.END)]
+            ranges.append(Range(prefix, after, once=True))
+    return [*ranges, Range(after, keys.END)]
 
 
 def _release_in(row: Row) -> Release:

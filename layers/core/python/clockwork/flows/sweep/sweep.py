@@ -10,8 +10,8 @@ import msgspec
 
 from clockwork.flows.sweep.audit import AuditReport, audit_chains
 from clockwork.flows.sweep.dead_letters import SweepReport, sweep_dead_letters
-from clockwork.flows.sweep.look_through import look_through
 from clockwork.flows.sweep.shards import Retirements, retire_shards
+from clockwork.flows.sweep.too_long import TooLong, end_too_long
 from clockwork.flows.sweep.unpark import UnparkReport, unpark
 from clockwork.flows.world import World
 
@@ -32,6 +32,7 @@ class Repairs(msgspec.Struct):
     chains: AuditReport
     parked: UnparkReport
     shards: Retirements
+    too_long: TooLong
     failures: list[Exception]
 
 
@@ -53,12 +54,11 @@ def repair_all(world: World, deadline_at: int) -> Repairs:
             failures.append(error)
             return nothing
 
-    repairs = Repairs(
+    return Repairs(
         letters=repaired(sweep_dead_letters, SweepReport()),
         chains=repaired(audit_chains, AuditReport()),
         parked=repaired(unpark, UnparkReport()),
         shards=repaired(retire_shards, Retirements()),
+        too_long=repaired(end_too_long, TooLong()),
         failures=failures,
     )
-    repaired(look_through, None)
-    return repairs

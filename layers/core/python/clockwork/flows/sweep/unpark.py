@@ -15,15 +15,15 @@ import msgspec
 
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unavailable, Unreadable
-from clockwork.domain.lifecycle.parking import Parked, parking_of
+from clockwork.domain.lifecycle.parking import Parked, parked_since, parking_of
 from clockwork.domain.limits.circuits import KNOWN_WITHIN_MS, Circuit, Passage, host_of, plan_passage
 from clockwork.domain.releases import Release
+from clockwork.domain.retention import PARKED_MS
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import contained
 from clockwork.flows.outages import tolerated
 from clockwork.flows.sweep.deletion import end_client
 from clockwork.flows.sweep.discard import discard, undiscarded
-from clockwork.flows.sweep.ended_rows import open_keys
 from clockwork.flows.sweep.parked_rows import ParkedRows
 from clockwork.flows.sweep.part import Part
 from clockwork.flows.world import World
@@ -123,13 +123,13 @@ def _unpark_rows(world: World, part: Part, ramp: _Ramp, reading: ParkedRows, unt
         going: list[tuple[Row, Release, int]] = []
         for row, release in rows:
             with contained(world.environment.faults, partial(reading.leave, row), row.key):
-                if (at := ramp.leaves_at(release)) is not None:
+                # What was parked for too long ends (`too_long.py`): its record might go before its message does.
+                is_too_old = parked_since(release) + PARKED_MS <= began_at
+                if not is_too_old and (at := ramp.leaves_at(release)) is not None:
                     going.append((row, release, at))
-        still_open = open_keys(world, reading, [(row, release) for row, release, _ in going])
-        opened = [one for one in going if one[0].key in still_open]
-        if opened and not part.is_taken():
+        if going and not part.is_taken():
             return False
-        _release(world, reading, opened, report)
+        _release(world, reading, going, report)
         if reading.is_over:
             part.note_end(None if reading.finds_any else began_at)
             return not reading.leaves_any
