@@ -49,16 +49,4 @@ QUARANTINING = (
         (("        left = left if self._is_whole", "        left = 0 if self._is_whole"),),
         "I6",
     ),
-    Mutant(
-        "work passes what is in the quarantine before it in its order",
-        "flows/poll/expand.py",
-        (("return self._keeps_order and group_of(", "return not self._keeps_order and group_of("),),
-        "I11",
-    ),
-    Mutant(
-        "a chain that goes on behind the cursor is left there",
-        "flows/poll/release.py",
-        (("    if goes_on and not visited.untold:\n", "    if False:\n"),),
-        "I1",
-    ),
 )
