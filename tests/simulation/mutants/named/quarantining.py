@@ -20,12 +20,6 @@ QUARANTINING = (
         "I6",
     ),
     Mutant(
-        "the cursor passes what the quarantine may not hold",
-        _FILE,
-        (("return len(rows) if is_kept(visit, told) else", "return len(rows) if [is_kept(visit, told)] else"),),
-        "I6",
-    ),
-    Mutant(
         "a shard's row does not say that its quarantine holds anything",
         _FILE,
         (("quarantined=visit.lease.quarantined + len(made))", "quarantined=visit.lease.quarantined)"),),
