@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from clockwork.domain.executions import Execution
 from clockwork.domain.jobs import KafkaTarget, Occurrence
+from clockwork.domain.lifecycle.quarantine import quarantine_of
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
 from tests.simulation.faults import Profile
@@ -50,6 +51,10 @@ def _is_shard(about: object) -> bool:
     return about == "p000" or (isinstance(about, Row) and about.partition_id == "p000")
 
 
+def _is_unkept(one: object) -> bool:
+    return _is_job(one) or (isinstance(one, Row) and one.partition_id.startswith(quarantine_of("p")))
+
+
 def _is_record(change: object) -> bool:
     after = change[1] if isinstance(change, tuple) else change
     return isinstance(after, Execution) and after.client_id == PLACED_AT
@@ -85,6 +90,10 @@ LONG_PLACES = (
     Place("bytes of one client's work", (), lambda _: False, _is_of_client, is_long=True, is_damaged=True),
     Place("some of one client's jobs for long", "jobs.get", _is_one_job, _is_of_client, is_long=True),
     Place("one client's records for long", "executions.save", _is_record, _is_of_client, is_long=True),
+    # What can be neither released nor kept apart holds up its shard.
+    Place(
+        "one client's jobs and quarantine", ("jobs.get", "timeline.put_new"), _is_unkept, lambda _: True, is_long=True
+    ),
     # What the shard holds is late, whosever it is: nothing may be lost.
     Place("one shard for long", ("timeline.read", "timeline.put_new"), _is_shard, lambda _: True, is_long=True),
 )

@@ -20,12 +20,6 @@ QUARANTINING = (
         "I6",
     ),
     Mutant(
-        "the cursor passes what the quarantine may not hold",
-        _FILE,
-        (("return len(rows) if is_kept(visit, told) else", "return len(rows) if [is_kept(visit, told)] else"),),
-        "I6",
-    ),
-    Mutant(
         "a shard's row does not say that its quarantine holds anything",
         _FILE,
         (("quarantined=visit.lease.quarantined + len(made))", "quarantined=visit.lease.quarantined)"),),
@@ -48,17 +42,5 @@ QUARANTINING = (
         _FILE,
         (("        left = left if self._is_whole", "        left = 0 if self._is_whole"),),
         "I6",
-    ),
-    Mutant(
-        "work passes what is in the quarantine before it in its order",
-        "flows/poll/expand.py",
-        (("return self._keeps_order and group_of(", "return not self._keeps_order and group_of("),),
-        "I11",
-    ),
-    Mutant(
-        "a chain that goes on behind the cursor is left there",
-        "flows/poll/release.py",
-        (("    if goes_on and not visited.untold:\n", "    if False:\n"),),
-        "I1",
     ),
 )

@@ -86,6 +86,11 @@ def key_of(untold: Untold) -> str:
     return f"{untold.group}/{untold.key}/{_tag(untold)}"
 
 
+def key_of_row(row_key: str) -> str:
+    """The key of a row in the quarantine for all of a row, alone: whatever it holds, this can be told."""
+    return f"{group_of(None, row_key, holds=False)}/{row_key}/"
+
+
 def kept_in(key: str) -> tuple[str, str]:
     """What the key of a row in the quarantine names: the key of the shard's row, and a tag, or "" for the whole."""
     _, row_key, tag = key.split("/", 2)

@@ -14,7 +14,7 @@ from clockwork.domain.executions import Execution
 from clockwork.domain.fires.chains import Step, expand
 from clockwork.domain.ids import AnonymousJob, only_execution
 from clockwork.domain.jobs import Occurrence
-from clockwork.domain.lifecycle.quarantine import Untold, group_of
+from clockwork.domain.lifecycle.quarantine import Untold
 from clockwork.domain.named_jobs import NamedJob, Pointer
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_row
@@ -67,6 +67,11 @@ class Visited(msgspec.Struct):
         self.untold = [Untold(self.row.key, why_not, client_id=client_id, holds=holds)]
 
 
+def _group_of(client_id: str) -> str:
+    """The group of the quarantine that holds a client's order up."""
+    return Untold("", "", client_id=client_id, holds=True).group
+
+
 class Silence:
     """Whose work gave no answer in this visit, and whose goes on in its order only behind what is in the quarantine.
 
@@ -86,17 +91,17 @@ class Silence:
 
     def holds(self, client_id: str) -> bool:
         """Whether what comes now has to follow what is in the quarantine."""
-        return self._keeps_order and group_of(client_id, "", holds=True) in self.held
+        return self._keeps_order and _group_of(client_id) in self.held
 
     def note(self, client_id: str) -> None:
         """Note that a client's job or record gave no answer."""
         self._clients.add(client_id)
-        self.held.add(group_of(client_id, "", holds=True))
+        self.held.add(_group_of(client_id))
 
     def is_over(self, group: str) -> None:
         """Note that nothing of a group is left in the quarantine."""
         self.held.discard(group)
-        self._clients = {one for one in self._clients if group_of(one, "", holds=True) != group}
+        self._clients = {one for one in self._clients if _group_of(one) != group}
 
 
 def visit_rows(

@@ -17,8 +17,7 @@ client passes what holds its order.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -26,9 +25,8 @@ import msgspec
 
 from clockwork.domain import keys
 from clockwork.domain.errors import Unavailable
-from clockwork.domain.ids import InvalidId
 from clockwork.domain.lifecycle import quarantine as domain
-from clockwork.domain.lifecycle.quarantine import Untold, group_in, kept_in, key_of, quarantine_of
+from clockwork.domain.lifecycle.quarantine import Untold, group_in, kept_in, key_of, key_of_row, quarantine_of
 from clockwork.domain.storage.codec import encode_row
 from clockwork.domain.timeline import Page, Row
 from clockwork.flows.containment import contained, put_each
@@ -75,33 +73,37 @@ def keep_aside(visit: Visit, rows: Sequence[Row], untold: Sequence[Untold]) -> i
     """
     row_keys = [row.key for row in rows]
     told = [one for one in untold if one.key in row_keys]
-    return len(rows) if is_kept(visit, told) else min(row_keys.index(one.key) for one in told)
+    return len(rows) if is_kept(visit, _keyed(visit, told)) else min(row_keys.index(one.key) for one in told)
 
 
-def is_kept(visit: Visit, untold: Sequence[Untold]) -> bool:
-    """Put rows into the quarantine. False if it is not certain that they are there."""
+def is_kept(visit: Visit, untold: Mapping[str, Untold]) -> bool:
+    """Put rows into the quarantine, given by their keys there. False if it is not certain that they are there."""
     if not untold:
         return True
     world, partition_id = visit.world, visit.lease.partition_id
     expires_at = world.clock.now() + _kept_ms(world)
-    row_keys = dict.fromkeys(map(_key_of, untold))
-    made = [Row(quarantine_of(partition_id), key, encode_row([]), expires_at) for key in row_keys]
+    made = [Row(quarantine_of(partition_id), key, encode_row([]), expires_at) for key in untold]
     with tolerated(world, log, "not in the quarantine: %s", {"action": "not_quarantined", "shard": partition_id}):
         for why_not in put_each(world.timeline, world.environment.faults, made).values():
             raise Unavailable(why_not)
         visit.lease = msgspec.structs.replace(visit.lease, quarantined=visit.lease.quarantined + len(made))
-        visit.silence.held.update(one.group for one in untold if one.holds)
-        extra = {"action": "quarantined", "shard": partition_id, "key": untold[0].key}
-        log.warning("%d rows go into the quarantine: %s", len(made), untold[0].why_not, extra=extra)
+        visit.silence.held.update(map(group_in, (key for key in untold if key.startswith(domain.HOLDING))))
+        first = next(iter(untold.values()))
+        extra = {"action": "quarantined", "shard": partition_id, "key": first.key}
+        log.warning("%d rows go into the quarantine: %s", len(made), first.why_not, extra=extra)
         return True
     return False
 
 
-def _key_of(untold: Untold) -> str:
-    with suppress(InvalidId):
+def _keyed(visit: Visit, untold: Sequence[Untold]) -> dict[str, Untold]:
+    return {_key_of(visit, one): one for one in untold}
+
+
+def _key_of(visit: Visit, untold: Untold) -> str:
+    with contained(visit.world.environment.faults, lambda _: None, untold.key):
         return key_of(untold)
     # What cannot be named is kept with all of its row, whose key is Clockwork's own.
-    return key_of(msgspec.structs.replace(untold, execution_id=None))
+    return key_of_row(untold.key)
 
 
 def _kept_ms(world: World) -> int:
@@ -217,10 +219,10 @@ class _Look:
             if domain.is_at_end(found.expires_at, self._world.clock.now(), self._world.row_expires_at(0)):
                 return self._is_ended(found, row.key, tag)
             again = self._ways.release(self._visit, found, tag)
-            others = [one for one in again.untold if _key_of(one) != row.key]
-            is_left = not again.is_done or len(others) < len(again.untold)
+            others = _keyed(self._visit, again.untold)
+            is_left = not again.is_done or others.pop(row.key, None) is not None
             is_done = not is_left and is_kept(self._visit, others)
-            self._added.update(one.group for one in others if is_done)
+            self._added.update(map(group_in, others if is_done else ()))
         return is_done
 
     def _is_ended(self, found: Row, key: str, tag: str) -> bool:
