@@ -16,7 +16,7 @@ from clockwork_client.overview import Counted, Shard
 LATE_SECONDS = 60
 #: Messages beyond this wait: deliverers do not keep up. Pollers hold back from 40,000 on.
 MANY_WAITING = 1_000
-#: What is checked of a deployment.
+#: The checks of a deployment.
 _CHECKS = ("ticks", "lag", "quarantine", "queues")
 _ADMINS = "only admins see the shards"
 

@@ -19,7 +19,7 @@ LASTING = (
     Mutant(
         "the record of what is parked expires",
         "domain/retention.py",
-        (("if after.state is State.PARKED or _is_cancelled_in_its_row(before, after):", "if False:"),),
+        (("last_at = max(last_at, now + PARKED_MS)", "last_at = now"),),
         "I5",
     ),
     Mutant(

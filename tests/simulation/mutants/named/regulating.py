@@ -196,8 +196,8 @@ REGULATING = (
         "flows/sweep/discard.py",
         (
             (
-                "    saves = iter(replace_all(world, changes))\n",
-                "    saves = iter([Saved(ok=True) for _ in changes])\n",
+                "    saves = replace_all(world, changes)\n",
+                "    saves = [Saved(ok=True) for _ in changes]\n",
             ),
             (
                 "from clockwork.flows.world import World\n",

@@ -127,9 +127,9 @@ class HttpTransport:
     def _addresses(self, endpoint: Endpoint, target: HttpTarget, ends: float = math.inf) -> Sequence[str]:
         """The addresses of the host at this moment; raises Forbidden, and LookupTooSlow.
 
-        Every address is checked, since the transport may connect to any of them: one of a target that is not private
-        has to be public, and one of any other must not be the machine's own. Outside
-        of a network a private target is tried at its public addresses: waiting for others would be in vain.
+        Every address is checked, since the transport may connect to any of them. The address of a target that is not
+        private has to be public, and no other may be the machine's own. Outside of a network a private target is tried
+        at its public addresses: waiting for others would be in vain.
         """
         if endpoint.scheme != "https" and not target.private:
             raise Forbidden("the URL must start with https://")

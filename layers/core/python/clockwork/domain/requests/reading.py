@@ -1,9 +1,10 @@
 """The pace of reads: how much of DynamoDB a client may read through the API, in read units.
 
 A read unit is a strong read of up to 4 KB, and also a strong read that finds nothing. DynamoDB throttles a partition at
-3,000 of them a second, and the key of a partition is the client: its own pollers read there, too. So all environments
-of the API together spend at most half of that on one client. An environment learns the price of a request only when it
-has read. So reads are charged afterwards, and the next request waits until the debt is small enough.
+3,000 of them a second, and the key of a partition is the client: its own pollers read there, too. All
+environments of the API together therefore spend at most half of that on one client. An environment learns the price of
+a request only when it has read. Reads are therefore charged afterwards, and the next request waits until the debt is
+small enough.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ import msgspec
 API_ENVIRONMENTS = 50
 UNIT_BYTES = 4_096
 WRITE_UNIT_BYTES = 1_024
-#: What DynamoDB grants one partition in a second.
+#: The read units that DynamoDB grants one partition in a second.
 PARTITION_UNITS = 3_000
 #: A partition grants a third as many writes: whoever writes is held by that bound before by this one.
 READS_OF_A_WRITE = 3
 #: A request that reads in many partitions costs what it reads in the dearest, or this part of all.
 PARTITIONS_OF_A_READ = 8
-#: By how much of it what may be owed differs between environments: a quarter is a read of 64 units, the largest job.
+#: By how much of it the highest debt differs between environments: a quarter is a read of 64 units, the largest job.
 PHASES = 0.25
 #: For so long (s) an environment leaves a client's tables alone once DynamoDB has throttled one of its requests.
 THROTTLED_SECONDS = 2
@@ -33,10 +34,10 @@ THROTTLED_SECONDS = 2
 
 @unique
 class Kind(Enum):
-    """What a request is for: units a second of all environments together, and for how long (s) they may be owed."""
+    """The purpose of a request: units a second of all environments together, and the seconds of them that may be debt."""
 
     LOOK = (1_250, 10)
-    #: It may change something. What it writes counts for what it reads, since writes are scarcer.
+    #: It may change something. Its writes count for its reads, since writes are scarcer.
     CHANGE = (250, 60)
     #: An unsigned report on one job. It is paid for apart, so that it takes nothing from signed requests.
     REPORT = (250, 30)
@@ -53,7 +54,7 @@ class Kind(Enum):
 
 
 class Debt(msgspec.Struct, frozen=True):
-    """What a client owes in one environment: units, as of an instant (ms). `refused`: requests since it has owed."""
+    """The debt of a client in one environment: units, as of an instant (ms). `refused`: requests refused since then."""
 
     units: float
     at: int
@@ -66,7 +67,7 @@ class Debt(msgspec.Struct, frozen=True):
 
 
 def owed_at_most(kind: Kind, share: float, phase: float) -> float:
-    """The units that may be owed. They differ by environment (`phase`, 0 to 1), so that not all read at one instant."""
+    """The highest debt in units. It differs by environment (`phase`, 0 to 1), so that not all read at one instant."""
     return kind.owed_seconds * share * (1 - PHASES * phase)
 
 
@@ -94,7 +95,7 @@ def price_of(units: Mapping[tuple[str, str], float], written: float) -> float:
 
 
 class Meter:
-    """What the request under way has read and written. Adapters tell it, once it has begun to count.
+    """The units that the request under way has read and written. Adapters tell it, once it has begun to count.
 
     Lambdas whose reads nobody pays for never begin.
     """
@@ -111,7 +112,7 @@ class Meter:
         self._written = 0
 
     def read(self, table: str, partition: str, units: float) -> None:
-        """So many units were read in a partition of a table."""
+        """Count units that were read in a partition of a table."""
         self._units[table, partition] += units
 
     def wrote(self, size: int) -> None:
@@ -124,5 +125,5 @@ class Meter:
 
     @property
     def price(self) -> float:
-        """What the request is charged as far as it has come."""
+        """The charge of the request as far as it has come."""
         return price_of(self._units, self._written)

@@ -37,7 +37,7 @@ class Request(msgspec.Struct, frozen=True):
     def source(self) -> str:
         """From where the request came, as API Gateway saw it, never as a header says: an IPv4 address, or an IPv6 /64.
 
-        Whoever has one address of IPv6 has all of its /64.
+        The owner of one address of IPv6 has all of its /64.
         """
         said = self.event["requestContext"]["http"].get("sourceIp")
         try:

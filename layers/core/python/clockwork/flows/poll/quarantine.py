@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from clockwork.domain import keys
-from clockwork.domain.errors import Unavailable
 from clockwork.domain.lifecycle import quarantine as domain
 from clockwork.domain.lifecycle.quarantine import Untold, group_in, kept_in, key_of, key_of_row, quarantine_of
 from clockwork.domain.storage.codec import encode_row
@@ -56,7 +56,8 @@ class Again(msgspec.Struct, frozen=True):
     is_done: bool = False
 
 
-class Ways(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Ways:
     """What is done with a row that the quarantine names.
 
     `release` it: all of it, or the execution with a tag. `end`: record it as DEAD; returns whether that is certain.
@@ -84,8 +85,10 @@ def is_kept(visit: Visit, untold: Mapping[str, Untold]) -> bool:
     expires_at = world.clock.now() + _kept_ms(world)
     made = [Row(quarantine_of(partition_id), key, encode_row([]), expires_at) for key in untold]
     with tolerated(world, log, "not in the quarantine: %s", {"action": "not_quarantined", "shard": partition_id}):
-        for why_not in put_each(world.timeline, world.environment.faults, made).values():
-            raise Unavailable(why_not)
+        for index, why_not in put_each(world.timeline, world.environment.faults, made).items():
+            # For a reason of its own, which would be so again: nobody else's work waits for that.
+            told = "its row is passed, and neither a record nor the quarantine tells of it"
+            world.environment.faults.lost("death_not_recorded", told, why_not, key=made[index].key)
         visit.lease = msgspec.structs.replace(visit.lease, quarantined=visit.lease.quarantined + len(made))
         visit.silence.held.update(map(group_in, (key for key in untold if key.startswith(domain.HOLDING))))
         first = next(iter(untold.values()))

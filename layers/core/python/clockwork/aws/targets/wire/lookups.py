@@ -1,8 +1,8 @@
 """Lookups of names, with a limit of time: the system's resolver has none that a caller can set.
 
-Each lookup runs on a thread of its own, and whoever asks for the same name meanwhile waits for the same one. So a name
-whose servers do not answer holds one thread, however many deliveries ask for it. A lookup that was given up goes on in
-its thread until the system ends it, half a minute later at the most.
+Each lookup runs on a thread of its own, and deliveries that ask for the same name meanwhile wait for the same one. A
+name whose servers do not answer holds one thread, however many deliveries ask for it. A lookup that was given up goes
+on in its thread until the system ends it, half a minute later at the most.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 #: How long a lookup may take (s). The system asks a server again after 5 s: https://man7.org/linux/man-pages/man5/resolv.conf.5.html
 LOOKUP_SECONDS = 6.0
-#: So many names may be looked up at once. Beyond that a lookup fails without one.
+#: The number of names that may be looked up at once. Beyond that a lookup fails without one.
 MOST_LOOKUPS = 64
 
 Resolver = Callable[[str, int], Sequence[str]]
