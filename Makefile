@@ -20,8 +20,9 @@ SERVING := tests/handlers tests/sdk tests/dev
 COMPUTING := tests/unit tests/contract tests/model tests/architecture tests/simulation tests/crash_points
 SIDE_BY_SIDE = $(PY) -m tests.support.side_by_side
 PYTEST = $(PY) -u -m pytest
-# Byte code is most of what pip spends its time on. Python compiles what it imports when it first does.
-INSTALL = $(PY) -m pip install --quiet --no-compile
+# Byte code is most of what pip spends its time on. Python compiles what it imports when it first does. A file whose
+# hash is not in the lock is refused.
+INSTALL = -m pip install --quiet --no-compile --require-hashes --requirement
 # No package of ours needs its scripts to be run.
 NPM = npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 # The contract tests run on AWS's DynamoDB Local, too. AWS licenses it to whoever has an AWS account in good standing:
@@ -31,7 +32,7 @@ export DYNAMODB_LOCAL
 WITHOUT_DYNAMODB_LOCAL = $(filter no,$(DYNAMODB_LOCAL))
 NODE_DEV = node_modules/.complete-dev$(if $(WITHOUT_DYNAMODB_LOCAL),-without)
 # What `make nightly` runs, one after the other.
-NIGHTLY := cron-exhaustive url-exhaustive crash-points simulate mutants chaos soak
+NIGHTLY := audit cron-exhaustive url-exhaustive crash-points simulate mutants chaos soak
 
 # Which environment of deployment.json is meant; if it has only one, that is it.
 ENV ?=
@@ -41,6 +42,8 @@ DEPLOY ?=
 ALLOW_REMOVAL ?=
 # Not empty: ask nothing.
 YES ?=
+# Names of locked packages that `make lock` lifts to their newest versions, with blanks between them.
+UPGRADE ?=
 # Where `make smoke` runs: in the AWS account of your credentials, or on this machine (local).
 STAGE ?= account
 # Not empty: `make destroy` does not wait for what was released.
@@ -64,7 +67,7 @@ PORT ?=
 STATE ?=
 SERVER = $(PY) -m local.dev $(PORT:%=--port %) $(if $(STATE),--state '$(STATE)')
 
-.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy rollback destroy restore run demo bench clean
+.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy rollback destroy restore run demo bench lock sbom audit clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -73,24 +76,30 @@ setup: .venv/.complete .venv-stack/.complete node_modules/.complete ## Install w
 
 setup-dev: setup .venv/.complete-dev $(NODE_DEV) ## Install what tests, checkers, simulator and benches need, too (a minute)
 
-.venv/.complete: requirements.txt requirements-run.txt constraints.txt layers/vendor/requirements.txt
+.venv/.complete: requirements-run.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python >= 3.11 is needed, $(PYTHON) is %d.%d: make setup PYTHON=python3.x" % sys.version_info[:2])'
 	@echo "[1/3] .venv: the CDK, and what runs Clockwork"
 	@test -x $(PY) || $(PYTHON) -m venv .venv
-	@$(INSTALL) --requirement requirements-run.txt
+	@$(PY) $(INSTALL) requirements-run.lock
 	@$(PY) -c 'import pathlib, sysconfig; here = pathlib.Path.cwd(); (pathlib.Path(sysconfig.get_path("purelib")) / "clockwork.pth").write_text(f"{here}\n{here}/layers/core/python\n{here}/sdk/python\n")'
 	@printf '#!%s\nfrom clockwork_client.cli import main\n\nmain()\n' "$(CURDIR)/$(PY)" > .venv/bin/clockwork && chmod +x .venv/bin/clockwork
 	@touch $@
 
-.venv/.complete-dev: .venv/.complete requirements-dev.txt layers/edge/requirements.txt layers/kafka/requirements.txt
+.venv/.complete-dev: .venv/.complete requirements-dev.lock
 	@echo ".venv: what tests, checkers, simulator and benches need"
-	@$(INSTALL) --requirement requirements-dev.txt
+	@$(PY) $(INSTALL) requirements-dev.lock
 	@touch $@
 
-.venv-stack/.complete: local/requirements.txt
+.venv-stack/.complete: local/requirements.lock
 	@echo "[2/3] .venv-stack: the AWS emulator"
 	@test -x .venv-stack/bin/python || $(PYTHON) -m venv .venv-stack
-	@.venv-stack/bin/python -m pip install --quiet --requirement local/requirements.txt
+	@.venv-stack/bin/python $(INSTALL) local/requirements.lock
+	@touch $@
+
+.venv-supply/.complete: requirements-supply.lock
+	@echo ".venv-supply: what locks and audits"
+	@test -x .venv-supply/bin/python || $(PYTHON) -m venv .venv-supply
+	@.venv-supply/bin/python $(INSTALL) requirements-supply.lock
 	@touch $@
 
 node_modules/.complete: package.json package-lock.json
@@ -131,7 +140,7 @@ unit: setup-dev ## The unit tests alone
 	@$(PY) -m pytest tests/unit
 
 nightly: SEEDS = 2000
-nightly: setup-dev ## What is too long for every change: cron- and url-exhaustive, crash-points, 2,000 seeds, mutants, chaos, soak (over an hour)
+nightly: setup-dev ## What is too long for every change: audit, cron- and url-exhaustive, crash-points, 2,000 seeds, mutants, chaos, soak (over an hour)
 	@failed=; for part in $(NIGHTLY); do \
 		echo "$$(date +%T) $$part" >&2; \
 		$(MAKE) --no-print-directory $$part SEEDS=$(SEEDS) || failed="$$failed $$part"; \
@@ -160,6 +169,22 @@ soak: setup-dev ## The deployed stack under a steady load for MINUTES (5): what 
 
 smoke: setup-dev ## Judge every kind of job in an AWS account, then destroy it: a quarter of an hour, under a dollar (STAGE=local: here)
 	@$(PY) -m tests.smoke --stage $(STAGE) $(if $(YES),--yes)
+
+# Versions stay as they are in the locks, unless UPGRADE names packages. The layers' are those that the tests run with.
+LOCK = .venv-supply/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--custom-compile-command 'make lock' $(UPGRADE:%=--upgrade-package %)
+SAME := requirements-run layers/vendor/requirements layers/edge/requirements layers/kafka/requirements
+OTHER := local/requirements bench/requirements requirements-supply $(basename $(wildcard bench/rivals/pins/*.txt))
+lock: .venv-supply/.complete ## Write the locks of Python's packages from requirements*.txt (UPGRADE="boto3 rich" for newer versions)
+	@$(LOCK) requirements-dev.txt --output-file requirements-dev.lock
+	@for one in $(SAME); do $(LOCK) $$one.txt -c requirements-dev.lock --output-file $$one.lock || exit; done
+	@for one in $(OTHER); do $(LOCK) $$one.txt --output-file $$one.lock || exit; done
+
+sbom: setup ## Write the bill of materials of all locked packages (CycloneDX), in build/sbom.cdx.json
+	@$(PY) -m supply.bill
+
+audit: setup .venv-supply/.complete ## Ask the advisory services about all locked packages; without an answer they are not audited
+	@$(PY) -m supply.audit
 
 openapi: setup-dev ## Write the API's description and reference anew, after a change of routes or models
 	@$(PY) -m clockwork.edge.description.openapi

@@ -12,6 +12,7 @@ UNIT = ROOT / "tests/unit"
 MIRRORED = {"domain": CORE / "clockwork", "flows": CORE / "clockwork", "aws": CORE / "clockwork"} | {
     "bench": ROOT,
     "local": ROOT,
+    "supply": ROOT,
     "harness": None,
 }
 

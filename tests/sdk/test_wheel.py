@@ -40,7 +40,7 @@ def environment(place: Path, *wanted: str | Path) -> Path:
     venv.create(place, with_pip=False)
     python = place / "bin/python"
     pip = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile")
-    run(*pip, "--constraint", ROOT / "constraints.txt", *wanted, cwd=place)
+    run(*pip, "--constraint", ROOT / "requirements-dev.lock", *wanted, cwd=place)
     return python
 
 
