@@ -26,7 +26,7 @@ INSTALL = -m pip install --quiet --no-compile --require-hashes --requirement
 # No package of ours needs its scripts to be run.
 NPM = npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 # What `make nightly` runs, one after the other.
-NIGHTLY := audit cron-exhaustive url-exhaustive crash-points simulate mutants chaos soak
+NIGHTLY := audit test-nightly cron-exhaustive url-exhaustive crash-points simulate mutants chaos soak
 
 # Which environment of deployment.json is meant; if it has only one, that is it.
 ENV ?=
@@ -61,7 +61,7 @@ PORT ?=
 STATE ?=
 SERVER = $(PY) -m local.dev $(PORT:%=--port %) $(if $(STATE),--state '$(STATE)')
 
-.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt test fast unit contract-dynamodb-local nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy rollback destroy restore run demo bench lock sbom audit clean
+.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt test fast unit contract-dynamodb-local nightly test-nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy rollback destroy restore run demo bench lock sbom audit clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -126,8 +126,8 @@ AIMS = tests/simulation/test_mutants.py::test_a_named_mutant_still_has_its_lines
 # The benches' own tests start processes and measure. What else is marked `long` is few and takes a quarter of the rest.
 fast: check ## What to run before a commit: units, handlers, architecture, ten seeds of the simulator (80 s on two cores)
 	@$(PY) -m tests.simulation --seeds 10
-	@$(SIDE_BY_SIDE) 'units=$(PYTEST) -m "not long" tests/unit --ignore tests/unit/bench' \
-		'handlers=$(PYTEST) -m "not long" tests/handlers tests/architecture $(AIMS)'
+	@$(SIDE_BY_SIDE) 'units=$(PYTEST) -m "not long and not nightly" tests/unit --ignore tests/unit/bench' \
+		'handlers=$(PYTEST) -m "not long and not nightly" tests/handlers tests/architecture $(AIMS)'
 
 unit: setup-dev ## The unit tests alone
 	@$(PY) -m pytest tests/unit
@@ -141,11 +141,15 @@ contract-dynamodb-local: setup-dev ## The contracts of the stores on AWS's Dynam
 	@CONTRACT_DYNAMODB_LOCAL=yes $(PYTEST) tests/contract -k aws-dynamodb-local
 
 nightly: SEEDS = 2000
-nightly: setup-dev ## What is too long for every change: audit, cron- and url-exhaustive, crash-points, 2,000 seeds, mutants, chaos, soak (over an hour)
+nightly: setup-dev ## What is too long for every change: audit, test-nightly, cron- and url-exhaustive, crash-points, 2,000 seeds, mutants, chaos, soak (over an hour)
 	@failed=; for part in $(NIGHTLY); do \
 		echo "$$(date +%T) $$part" >&2; \
 		$(MAKE) --no-print-directory $$part SEEDS=$(SEEDS) || failed="$$failed $$part"; \
 	done; date +%T >&2; test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
+
+# Some of it measures time, so nothing runs beside it.
+test-nightly: setup-dev ## The tests that are too long for `make test`, one after the other (CONTRIBUTING.md lists them)
+	@$(PYTEST) -m nightly
 
 simulate: setup-dev ## Simulate the flows with injected faults, under SEEDS seeds (a minute)
 	@$(PY) -m tests.simulation --seeds $(SEEDS)
