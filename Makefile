@@ -13,11 +13,13 @@ FAULTS ?=
 MINUTES ?= 5
 # The order matters: `capacity` calibrates its model with the result that `lateness` has just measured.
 BENCHES ?= units idle besides cpu throughput backlog cold_start order herd caps isolation sdk lateness capacity
-# `make test` is three runs at once: tests that deploy, and those by the development server, mostly wait. Those that
-# compute give way to them, since somebody waits for an answer there.
+# `make test` is four runs at once. Three of them mostly wait: for a stack that is deployed, for servers, for threads and
+# pauses. The one that computes gives way to them, since somebody waits for an answer there.
 DEPLOYING := tests/infra tests/e2e
-SERVING := tests/handlers tests/sdk tests/dev
-COMPUTING := tests/unit tests/contract tests/model tests/architecture tests/simulation tests/crash_points
+SERVING := tests/handlers tests/dev tests/model
+WAITING := tests/sdk tests/contract
+COMPUTING := tests/unit tests/architecture tests/simulation tests/crash_points
+TYPES = types=nice $(MAKE) --no-print-directory types
 SIDE_BY_SIDE = $(PY) -m tests.support.side_by_side
 PYTEST = $(PY) -u -m pytest
 # Byte code is most of what pip spends its time on. Python compiles what it imports when it first does. A file whose
@@ -61,7 +63,7 @@ PORT ?=
 STATE ?=
 SERVER = $(PY) -m local.dev $(PORT:%=--port %) $(if $(STATE),--state '$(STATE)')
 
-.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt test fast unit contract-dynamodb-local nightly test-nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy rollback destroy restore run demo bench lock sbom audit clean
+.PHONY: help setup setup-dev dev dev-logs dev-reload check lint types fmt test fast unit contract-dynamodb-local nightly test-nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy rollback destroy restore run demo bench lock sbom audit clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -108,25 +110,32 @@ node_modules/.complete-dev: node_modules/.complete
 	@touch $< $@
 
 check: setup-dev ## Lint, format, types
+	@$(MAKE) --no-print-directory lint types WORKERS=2
+
+lint: setup-dev
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
-	@$(PY) -m mypy --num-workers 2
+
+# Beside other runs mypy is one process: a worker of its own may start too late on cores that are taken.
+types: setup-dev
+	@$(PY) -m mypy $(if $(WORKERS),--num-workers $(WORKERS))
 	@$(PY) -m mypy --python-version 3.10 --exclude clockwork_client/testing/ sdk/python/clockwork_client
 
 fmt: setup-dev ## Format, and mend what lint can mend by itself
 	@$(PY) -m ruff check --fix .
 	@$(PY) -m ruff format .
 
-test: check ## Everything that continuous integration runs (16 minutes on two cores that did other work, too)
-	@$(SIDE_BY_SIDE) 'deploying=$(PYTEST) $(DEPLOYING)' 'serving=$(PYTEST) $(SERVING)' 'computing=nice $(PYTEST) $(COMPUTING)'
+test: setup-dev lint ## Everything that continuous integration runs (16 minutes on two cores that did other work, too)
+	@$(SIDE_BY_SIDE) 'deploying=$(PYTEST) $(DEPLOYING)' 'serving=$(PYTEST) $(SERVING)' \
+		'waiting=$(PYTEST) $(WAITING)' 'computing=nice $(PYTEST) $(COMPUTING)' '$(TYPES)'
 
 # Whoever changes a line that a mutant edits aims the mutant again: a commit without that is red at once.
 AIMS = tests/simulation/test_mutants.py::test_a_named_mutant_still_has_its_lines_and_still_is_python \
 	tests/simulation/test_mutants.py::test_what_is_taken_for_equivalent_is_a_change_that_may_still_be_drawn
 # The benches' own tests start processes and measure. What else is marked `long` is few and takes a quarter of the rest.
-fast: check ## What to run before a commit: units, handlers, architecture, ten seeds of the simulator (80 s on two cores)
-	@$(PY) -m tests.simulation --seeds 10
-	@$(SIDE_BY_SIDE) 'units=$(PYTEST) -m "not long and not nightly" tests/unit --ignore tests/unit/bench' \
+fast: setup-dev lint ## What to run before a commit: units, handlers, architecture, ten seeds of the simulator (80 s on two cores)
+	@$(SIDE_BY_SIDE) 'seeds=$(PY) -m tests.simulation --seeds 10' '$(TYPES)' \
+		'units=$(PYTEST) -m "not long and not nightly" tests/unit --ignore tests/unit/bench' \
 		'handlers=$(PYTEST) -m "not long and not nightly" tests/handlers tests/architecture $(AIMS)'
 
 unit: setup-dev ## The unit tests alone

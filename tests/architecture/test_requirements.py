@@ -52,7 +52,7 @@ def test_every_command_that_tests_or_measures_installs_what_that_takes() -> None
     text = (ROOT / "Makefile").read_text()
     recipes = re.findall(r"^([a-z-]+):(.*?)## .*\n((?:\t.*\n)+)", text, re.M)
     assert len(recipes) > 20
-    tools = re.compile(r"tests|bench|pytest\)|m ruff|m mypy|clockwork\.edge", re.I)
+    tools = re.compile(r"tests|bench|pytest\)|m ruff|lint types|clockwork\.edge", re.I)
     dev = {name for name, _, recipe in recipes if tools.search(recipe)}
     told = {name for name, before, _ in recipes if "setup-dev" in before or "check" in before}
     assert {"test", "bench", "simulate", "mutants", "check", "chaos", "soak"} <= dev
