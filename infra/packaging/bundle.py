@@ -13,7 +13,6 @@ from infra.packaging import bytecode
 from infra.packaging.bytecode import Compiler, account_compiler, local_compiler
 from infra.packaging.shelf import digest_of, shelved
 
-CONSTRAINTS = ROOT / "constraints.txt"
 #: A change of what builds builds anew.
 _MAKERS = (Path(__file__), Path(bytecode.__file__), bytecode.PROGRAM)
 #: pip's options for wheels that suit the account's Lambdas, whatever machine deploys.
@@ -36,12 +35,13 @@ OF_THE_DISTRIBUTION = ("pyproject.toml", "LICENSE")
 def packages(layer: str, *, architecture: str | None) -> Path:
     """The folder of a layer of third-party packages, for the account's Lambdas or (None) the emulator's interpreter.
 
-    `layer` names the folder of its requirements under layers/. Takes about 5 s the first time and nothing after that.
-    Raises CalledProcessError when pip fails; pip says why on the terminal.
+    `layer` names the folder of its lock under layers/. Takes about 5 s the first time and nothing after that.
+    Raises CalledProcessError when pip fails, as it does for a file whose hash is not in the lock; pip says why on the
+    terminal.
     """
-    requirements = ROOT / "layers" / layer / "requirements.txt"
-    build = partial(_install_packages, requirements=requirements, architecture=architecture)
-    digest = _digest(requirements, CONSTRAINTS, architecture=architecture)
+    lock = ROOT / "layers" / layer / "requirements.lock"
+    build = partial(_install_packages, lock=lock, architecture=architecture)
+    digest = _digest(lock, architecture=architecture)
     return shelved(f"{layer}-{architecture or 'local'}", digest, build)
 
 
@@ -69,12 +69,11 @@ def _digest(*sources: Path, architecture: str | None) -> str:
     return digest_of((*sources, *_MAKERS), ACCOUNT_WHEELS.get(architecture or ""), compiler and compiler.version)
 
 
-def _install_packages(folder: Path, *, requirements: Path, architecture: str | None) -> None:
+def _install_packages(folder: Path, *, lock: Path, architecture: str | None) -> None:
     site = folder / "python"
-    # pip reads relative `-c` lines from the requirements file's own folder. With --target it ignores the packages of
-    # this environment.
+    # With --target pip ignores the packages of this environment.
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
-    command += ["--only-binary=:all:", f"--target={site}", f"--requirement={requirements}"]
+    command += ["--only-binary=:all:", "--require-hashes", f"--target={site}", f"--requirement={lock}"]
     subprocess.run([*command, *(ACCOUNT_WHEELS[architecture] if architecture else ())], check=True, stdout=sys.stderr)
     shutil.rmtree(site / "bin", ignore_errors=True)
     for model in (site / "botocore/data").glob("*/"):

@@ -34,6 +34,7 @@ def shipped() -> list[Path]:
         ROOT / "infra",
         ROOT / "local",
         ROOT / "rollout",
+        ROOT / "supply",
     )
     return [ROOT / "app.py", *(path for folder in folders for path in sorted(folder.rglob("*.py")))]
 

@@ -12,6 +12,7 @@ UNIT = ROOT / "tests/unit"
 MIRRORED = {"domain": CORE / "clockwork", "flows": CORE / "clockwork", "aws": CORE / "clockwork"} | {
     "bench": ROOT,
     "local": ROOT,
+    "supply": ROOT,
     "harness": None,
 }
 
@@ -34,6 +35,17 @@ def test_every_folder_of_unit_tests_is_one_of_what_is_tested() -> None:
     assert {folder.parts[0] for folder in folders} == MIRRORED.keys()
     of = {folder: MIRRORED[folder.parts[0]] for folder in folders}
     assert [str(folder) for folder, root in of.items() if root and not (root / folder).is_dir()] == []
+
+
+def test_what_is_left_to_the_night_is_told_and_runs_then() -> None:
+    left = {path for path in (ROOT / "tests").rglob("test_*.py") if "mark.nightly" in path.read_text()}
+    told = (ROOT / "CONTRIBUTING.md").read_text().partition("in place of `make test`\n")[2].partition("\n## ")[0]
+    own = ROOT / "tests/architecture/test_folders_of_tests.py"
+    assert {str(path.relative_to(ROOT)) for path in left - {own}} == set(re.findall(r"`(tests/[\w/]+\.py)`", told))
+    makefile = (ROOT / "Makefile").read_text()
+    assert "test-nightly" in re.findall(r"^NIGHTLY := (.*)$", makefile, re.MULTILINE)[0].split()
+    assert makefile.partition("\ntest-nightly: ")[2].partition("\n\n")[0].endswith("@$(PYTEST) -m nightly")
+    assert re.findall(r"-m \"not long[^\"]*\"", makefile) == ['-m "not long and not nightly"'] * 2
 
 
 def _test_paths() -> list[str]:

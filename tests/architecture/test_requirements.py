@@ -1,20 +1,25 @@
-"""What `make setup` installs is enough to run Clockwork here: no module that runs then imports another package."""
+"""What `make setup` installs is enough to run Clockwork here, and all that is installed has its hash in a lock."""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Iterator
+from importlib.metadata import distributions
 from pathlib import Path
 
+import pytest
+
+from supply.locks import LOCKS, NPM_LOCK, npm_packages, python_packages
 from tests.architecture.sources import CORE, ROOT, SDK, imports, shipped
 
 #: Import names of distributions that are called otherwise.
 _MODULES = {"aws-cdk-lib": "aws_cdk", "jsonschema-rs": "jsonschema_rs"}
-_OURS = {"clockwork", "clockwork_client", "infra", "local", "rollout"}
+_OURS = {"clockwork", "clockwork_client", "infra", "local", "rollout", "supply"}
 #: In the emulator's own environment.
 _OF_THE_EMULATOR = {"ministack", "hypercorn"}
 #: What runs inside Lambdas alone; they have their own layers. The testing kit runs in a user's tests alone.
+_INSTALLED = {"node_modules", "build"}
 _IN_LAMBDAS = ("edge", "kafka", "handlers")
 
 
@@ -47,12 +52,84 @@ def test_every_command_that_tests_or_measures_installs_what_that_takes() -> None
     text = (ROOT / "Makefile").read_text()
     recipes = re.findall(r"^([a-z-]+):(.*?)## .*\n((?:\t.*\n)+)", text, re.M)
     assert len(recipes) > 20
-    tools = re.compile(r"tests|bench|pytest\)|m ruff|m mypy|clockwork\.edge", re.I)
+    tools = re.compile(r"tests|bench|pytest\)|m ruff|lint types|clockwork\.edge", re.I)
     dev = {name for name, _, recipe in recipes if tools.search(recipe)}
     told = {name for name, before, _ in recipes if "setup-dev" in before or "check" in before}
     assert {"test", "bench", "simulate", "mutants", "check", "chaos", "soak"} <= dev
     assert dev - told == set()
     assert {name for name, before, _ in recipes if before.split() == ["setup"]} == {
         "synth", "preflight", "deploy", "rollback", "destroy", "restore", "dev", "dev-logs", "dev-reload", "run",
-        "demo",
+        "demo", "sbom",
     }  # fmt: skip
+
+
+def ours(pattern: str) -> list[Path]:
+    """The files of the repository that match a pattern, without what is installed or built."""
+    found = [path for path in ROOT.rglob(pattern) if not any(part in _INSTALLED for part in path.parts)]
+    return [path for path in found if not any(part.startswith(".venv") for part in path.parts)]
+
+
+def locks() -> list[Path]:
+    """Every lock of Python's packages that is part of the repository."""
+    return ours("*.lock")
+
+
+def direct(path: Path) -> set[str]:
+    """The packages that a file of requirements names, with the files that it names, as locks write them."""
+    found: set[str] = set()
+    for line in path.read_text().splitlines():
+        words = line.split("#")[0].split()
+        if words[:1] == ["-r"]:
+            found |= direct(path.parent / words[1])
+        elif words:
+            found.add(re.sub(r"[-_.]+", "-", re.split(r"[\[=<>~;]", words[0])[0]).lower())
+    return found
+
+
+def test_every_file_of_requirements_has_its_lock() -> None:
+    written = {path.with_suffix(".txt") for path in locks()}
+    assert len(written) >= 8
+    assert [path for path in written if not path.exists()] == []
+    assert [path for path in ROOT.glob("*requirements*.txt") if path not in written] == [ROOT / "requirements.txt"]
+    assert [path for path in ROOT.glob("layers/*/requirements.txt") if path not in written] == []
+
+
+@pytest.mark.parametrize("lock", locks(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_lock_holds_what_is_required_and_a_hash_for_each_package(lock: Path) -> None:
+    packages = python_packages(lock)
+    assert {one.name for one in packages if None in one.needed_by} == direct(lock.with_suffix(".txt"))
+    assert [one.name for one in packages if not one.hashes or not one.needed_by] == []
+    assert all(re.fullmatch("sha256:[0-9a-f]{64}", value) for one in packages for value in one.hashes)
+
+
+def test_layers_and_setup_hold_the_versions_that_the_tests_run_with() -> None:
+    tested = {(one.name, one.version, one.hashes) for one in python_packages(LOCKS["tests"])}
+    for purpose in ("layer vendor", "layer edge", "layer kafka", "setup"):
+        assert {(one.name, one.version, one.hashes) for one in python_packages(LOCKS[purpose])} <= tested, purpose
+
+
+def test_what_is_installed_here_is_what_is_locked() -> None:
+    locked = {one.name: one.version for one in python_packages(LOCKS["tests"])}
+    here = {re.sub(r"[-_.]+", "-", one.name).lower(): one.version for one in distributions()}
+    assert {name: version for name, version in here.items() if locked.get(name, version) != version} == {}
+    assert {one.name for one in python_packages(LOCKS["setup"])} - here.keys() <= {"colorama", "tzdata"}
+
+
+def test_every_installation_of_pip_asks_for_hashes() -> None:
+    texts = {path: path.read_text() for path in [*shipped(), ROOT / "Makefile", *(ROOT / "bench").rglob("*.py")]}
+    installing = [path for path, text in texts.items() if re.search(r'-m[", ]+pip[", ]+install', text)]
+    assert {"Makefile", "infra/packaging/bundle.py"} <= {str(path.relative_to(ROOT)) for path in installing}
+    assert [path for path in installing if "--require-hashes" not in texts[path]] == []
+
+
+def test_no_lock_and_no_recipe_names_the_address_of_a_registry() -> None:
+    files = [*ours("*.lock"), *ours("requirements*.txt"), *ours("package*.json"), ROOT / "Makefile", *ours("*.toml")]
+    assert NPM_LOCK in files
+    named = re.compile(r'index-url|find-links|"resolved"|pypi\.org|registry\.|--registry')
+    assert [path for path in files if named.search(path.read_text())] == []
+
+
+def test_each_package_of_npm_has_a_version_and_a_hash() -> None:
+    packages = npm_packages()
+    assert len(packages) > 5
+    assert [one.name for one in packages if not one.hashes[0].startswith("sha512-") or not one.needed_by] == []

@@ -9,17 +9,19 @@ from types import SimpleNamespace
 import pytest
 
 from local.emulator import Emulator, emulator
-from tests.contract.dynamodb_local import dynamodb_local, wanted
-from tests.contract.leniencies import DYNAMODB_LOCAL, EMULATOR, MEMORY, MOTO, NOT_KEPT, OF_STORES
+from tests.contract import programs
+from tests.contract.leniencies import DYNALITE, DYNAMODB_LOCAL, EMULATOR, MEMORY, MOTO, NOT_KEPT, OF_STORES
 from tests.contract.worlds import AwsWorld, MemoryWorld, World
 from tests.support.moto_in_turn import moto_in_turn
 
 #: By fixture: the worlds that it stands for.
 _WORLDS = {
-    "world": (MEMORY, MOTO, DYNAMODB_LOCAL, EMULATOR),
-    "aws_world": (MOTO, DYNAMODB_LOCAL, EMULATOR),
+    "world": (MEMORY, MOTO, DYNALITE, DYNAMODB_LOCAL, EMULATOR),
+    "aws_world": (MOTO, DYNALITE, DYNAMODB_LOCAL, EMULATOR),
     "emulated": (EMULATOR,),
 }
+#: A world that has stores and nothing else -> the fixture that runs it.
+_PROGRAMS = {DYNALITE: "running_dynalite", DYNAMODB_LOCAL: "running_dynamodb_local"}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -28,20 +30,23 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             metafunc.parametrize(fixture, [w for w in worlds if _keeps(w, metafunc)], indirect=True)
 
 
-def pytest_report_header() -> str | None:
-    """Says so if a world is left out."""
-    return None if wanted() else f"DYNAMODB_LOCAL=no: the contracts do not run on {DYNAMODB_LOCAL}"
-
-
 def _keeps(world: str, test: pytest.Metafunc) -> bool:
-    if world == DYNAMODB_LOCAL and not (wanted() and test.module.__name__.rpartition(".")[2] in OF_STORES):
+    if world == DYNAMODB_LOCAL and not programs.dynamodb_local_wanted():
+        return False
+    if world in _PROGRAMS and test.module.__name__.rpartition(".")[2] not in OF_STORES:
         return False
     return test.function.__name__ not in NOT_KEPT.get(world, {})
 
 
 @pytest.fixture(scope="session")
+def running_dynalite() -> Iterator[str]:
+    with programs.running(programs.DYNALITE) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
 def running_dynamodb_local() -> Iterator[str]:
-    with dynamodb_local() as url:
+    with programs.running(programs.DYNAMODB_LOCAL) as url:
         yield url
 
 
@@ -88,8 +93,8 @@ def _aws_world(request: pytest.FixtureRequest) -> Iterator[AwsWorld]:
             world = AwsWorld(endpoint_url=None)
             yield world
             world.close()
-    elif request.param == DYNAMODB_LOCAL:
-        world = AwsWorld(request.getfixturevalue("running_dynamodb_local"))
+    elif request.param in _PROGRAMS:
+        world = AwsWorld(request.getfixturevalue(_PROGRAMS[request.param]))
         yield world
         world.close()
     else:

@@ -21,8 +21,8 @@ def test_the_emulator_keeps_every_rule() -> None:
     assert EMULATOR not in NOT_KEPT
 
 
-def test_every_file_of_tests_about_stores_runs_on_dynamodb_local() -> None:
+def test_every_file_of_tests_about_stores_runs_on_dynalite() -> None:
     several = {name for name, text in FILES.items() if re.search(r"^def .*\b(aws_)?world: ", text, re.MULTILINE)}
     about_stores = {name for name in several if _STORE.search(FILES[name])}
-    # Tickets lie in queues, which DynamoDB Local has not.
+    # Tickets lie in queues, which dynalite has not.
     assert about_stores - {"test_faults_of_dynamodb", "test_strictness", "test_tickets"} == OF_STORES

@@ -1,4 +1,4 @@
-"""The worlds in which the contracts are tested: memory, moto in this process, DynamoDB Local, the emulator."""
+"""The worlds in which the contracts are tested: memory, moto in this process, dynalite, the emulator."""
 
 from __future__ import annotations
 

@@ -59,6 +59,7 @@ def test_the_scenes_make_every_kind_of_call(aws: Services) -> None:
     }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("scene", SCENES)
 def test_the_invariants_hold_wherever_a_process_dies(aws: Services, scene: str) -> None:
     enumeration = Enumeration(aws, scene)
@@ -68,6 +69,7 @@ def test_the_invariants_hold_wherever_a_process_dies(aws: Services, scene: str) 
     assert list(failed(enumeration.tried)) == []
 
 
+@pytest.mark.nightly
 def test_a_write_in_two_steps_is_found(aws: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     def put(table: Table, item: Item) -> Outcome:
         table.delete(*(item[name]["S"] for name in table._key))

@@ -106,7 +106,7 @@ class Checkout:
             copy = shutil.copytree if path.is_dir() else shutil.copy2
             copy(path, folder / path.name)
         # Older than what is installed, so that make installs nothing: the environments are those of this checkout.
-        for path in (*folder.rglob("*requirements*.txt"), *folder.glob("package*.json"), folder / "constraints.txt"):
+        for path in (*folder.rglob("requirements*.lock"), *folder.glob("package*.json")):
             os.utime(path, (0, 0))
         (ROOT / "build").mkdir(exist_ok=True)
         for name in _SHARED:

@@ -42,13 +42,24 @@ CHECKED: list[Any] = CHECKS.get_by_names(  # the library's types say that not al
         "response_schema_conformance",
     ]
 )
-bounded = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+bounded = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.long
 @SCHEMA.parametrize()
-@bounded
+@settings(bounded, max_examples=8)
 def test_every_operation_keeps_the_description(case: Case[Any]) -> None:
+    assert_kept(case)
+
+
+@pytest.mark.nightly
+@SCHEMA.parametrize()
+@settings(bounded, max_examples=60)
+def test_every_operation_keeps_the_description_for_many_requests(case: Case[Any]) -> None:
+    assert_kept(case)
+
+
+def assert_kept(case: Case[Any]) -> None:
     case.call_and_validate(checks=CHECKED)
     # The same request again, for a job and a client that exist.
     case.path_parameters = {name: IDS[name] for name in case.path_parameters}

@@ -15,6 +15,13 @@ FAILING = {
     "held_back": ("api",),
     "skipping": ("api",),
 }
+#: Of an effect without an answer, and of no effect, `make test` tries one fault each, and `make nightly` all.
+FAULTS = [
+    pytest.param(Fault.CRASH_BEFORE, marks=pytest.mark.nightly),
+    Fault.CRASH_AFTER,
+    pytest.param(Fault.ANSWER_LOST, marks=pytest.mark.nightly),
+    Fault.THROTTLED,
+]
 
 
 def _calls(scene: str) -> list[str]:
@@ -60,7 +67,7 @@ def test_the_scenario_takes_every_step() -> None:
     }
 
 
-@pytest.mark.parametrize("fault", [Fault.CRASH_BEFORE, Fault.CRASH_AFTER, Fault.ANSWER_LOST, Fault.THROTTLED])
+@pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("scene", [*SCENES, *FURTHER_SCENES])
 def test_the_invariants_hold_wherever_a_process_fails(scene: str, fault: Fault) -> None:
     for number, call in enumerate(_calls(scene)):

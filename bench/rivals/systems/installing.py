@@ -20,13 +20,13 @@ INSTALL_SECONDS = 900
 
 
 def python_environment(name: str) -> Path:
-    """The folder `bin` of an environment with the packages of `pins/<name>.txt`. Raises NotToBeHad."""
-    pins, folder = PINS / f"{name}.txt", FOLDER / name
+    """The folder `bin` of an environment with the packages of `pins/<name>.lock`. Raises NotToBeHad."""
+    pins, folder = PINS / f"{name}.lock", FOLDER / name
     with _once(folder, pins) as wanted:
         if wanted:
             _call([sys.executable, "-m", "venv", str(folder)])
             pip = [str(folder / "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-            _call([*pip, "--requirement", str(pins)])
+            _call([*pip, "--require-hashes", "--requirement", str(pins)])
     return folder / "bin"
 
 

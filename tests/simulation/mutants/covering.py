@@ -33,7 +33,9 @@ class Covering:
 def measure(tree: Tree, tests: Sequence[str], seconds: float) -> Covering:
     """Runs tests in a tree, and records which lines each of them takes. Raises RuntimeError if they do not pass."""
     measured = tree.root / ".measured"
-    done = tree.run(["-m", "pytest", "-q", *PLUGINS, *UNMEASURED, f"--contexts-into={measured}", *tests], seconds)
+    done = tree.run(
+        ["-m", "pytest", "-q", "-m", "", *PLUGINS, *UNMEASURED, f"--contexts-into={measured}", *tests], seconds
+    )
     if done.code != 0:
         raise RuntimeError(f"the unit tests do not pass while they are measured: {done.out[-2_000:]}")
     return Covering(tree.package, measured)

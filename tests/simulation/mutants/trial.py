@@ -82,7 +82,8 @@ def simulator_notices(tree: Tree, seeds: int) -> Noticed | None:
 def some_tests_notice(tree: Tree, tests: Sequence[str], by: str) -> Noticed | None:
     """The first of these tests that fails, or None. Raises Void."""
     plugins = ["-p", "no:cacheprovider", "-p", "tests.simulation.mutants.bounded_tests"]
-    options = ["-q", "-x", "--no-header", "--tb=line", "-o", f"timeout={SECONDS_PER_TEST}"]
+    # What `make test` leaves to the night is asked, too.
+    options = ["-q", "-x", "-m", "", "--no-header", "--tb=line", "-o", f"timeout={SECONDS_PER_TEST}"]
     done = tree.run(["-m", "pytest", *plugins, *options, *UNMEASURED, *tests], SECONDS_FOR_TESTS)
     if done.code == FAILED:
         told = [line for line in done.out.splitlines() if line.startswith(("FAILED tests", "ERROR tests"))]

@@ -59,6 +59,7 @@ def best(measured: Callable[[], float], bound: float) -> float:
     return ratio
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "bound"), [("create_single", 0.4), ("create_batch", 0.4), ("poll_release", 0.4), ("deliver", 0.4)]
 )
@@ -93,6 +94,7 @@ def test_work_without_calls_is_compared_with_nothing(endpoint_url: str) -> None:
         cpu.calls_of(Workload(1, lambda _: None), endpoint_url)
 
 
+@pytest.mark.nightly
 def test_jobs_that_share_rows_cost_less_than_half() -> None:
     def measured() -> float:
         (_, batch), (_, packed) = cpu.measure(["create_batch", "create_packed"], CHUNKS)
@@ -101,6 +103,7 @@ def test_jobs_that_share_rows_cost_less_than_half() -> None:
     assert best(measured, 0.5) <= 0.5
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("moment", "bound"), [("poller", 0.65), ("deliverer", 0.65), ("api", 1.3)])
 def test_a_cold_start_takes_two_thirds_of_botocores(moment: str, bound: float) -> None:
     assert best(lambda: cold_start.measure(moment, starts=3).ratio, bound) <= bound
@@ -137,6 +140,7 @@ def test_what_an_environment_keeps_is_spared_and_what_comes_is_collected() -> No
     assert told == "True True True\n"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("moment", "memory_mb"), [("poller", POLLER_MEMORY_MB), ("deliverer", DELIVERER_MEMORY_MB)])
 def test_an_environment_with_all_that_it_may_load_fills_a_quarter_of_its_memory(moment: str, memory_mb: int) -> None:
     told = cold_start.before_first_event(moment, _LOADS_ALL)
@@ -144,6 +148,7 @@ def test_an_environment_with_all_that_it_may_load_fills_a_quarter_of_its_memory(
     assert 10 < resident_mb < memory_mb / 4
 
 
+@pytest.mark.nightly
 def test_what_is_not_due_costs_nothing() -> None:
     bound = 1.3
 
@@ -153,6 +158,7 @@ def test_what_is_not_due_costs_nothing() -> None:
     assert best(measured, bound) <= bound
 
 
+@pytest.mark.nightly
 def test_a_backlog_is_polled_in_the_memory_of_a_page() -> None:
     few, many = (backlog(jobs) for jobs in (1_000, 50_000))
     assert many["released"] == 50_000
@@ -173,6 +179,7 @@ def test_a_whole_request_is_its_rows_and_the_check_of_its_shard(name: str, put: 
     assert Counter(model.name for model, _ in made) == {put: 1, "GetItem": 1}
 
 
+@pytest.mark.nightly
 def test_webhooks_cost_less_than_twice_what_http_client_alone_does_on_as_many_threads() -> None:
     assert best(lambda: cpu.measure_webhooks(CHUNKS).ratio, 2) <= 2
 
@@ -204,6 +211,7 @@ def test_the_stub_refuses_what_it_has_no_answer_to(endpoint_url: str) -> None:
     client.close()
 
 
+@pytest.mark.nightly
 def test_the_measure_sees_twice_the_work() -> None:
     def work() -> int:
         return sum(range(200_000))

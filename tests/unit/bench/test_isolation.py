@@ -62,6 +62,7 @@ def test_poison_of_one_client_hurts_nobody_else(kind: str, alone: Seen) -> None:
     assert seen.p99_ms <= isolation.TIMES * max(alone.p99_ms, isolation.LEAST_MS)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", POISONS)
 def test_nor_on_the_adapters_of_aws(kind: str, running: Emulator) -> None:
     account = Credentials.root(f"{list(POISONS).index(kind) + 1:012d}")
@@ -89,6 +90,7 @@ def test_a_delivery_that_is_repeated_is_found_out(monkeypatch: pytest.MonkeyPatc
     assert scenes.among_poison(Poison(says="sound but for that"), seed=1).duplicates > 0
 
 
+@pytest.mark.nightly
 def test_nor_does_it_pass_on_the_adapters_of_aws(running: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Batch, "failing", uncontained)
     assert stack.among_poison(running, Credentials.root("9" * 12), POISONS["decision"], each=3).lost > 0

@@ -17,11 +17,13 @@ from tests.unit.bench.test_budgets import best
 STARTS = 4
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("name", "bound"), [("import", 1.5), ("help", 2.0)])
 def test_it_starts_as_fast_as_what_it_is_made_of(name: str, bound: float) -> None:
     assert best(lambda: sdk.imports(name, STARTS).ratio, bound) <= bound
 
 
+@pytest.mark.nightly
 def test_a_create_adds_little_to_a_request_that_is_signed_and_sent_by_hand() -> None:
     assert best(lambda: sdk.creates(chunks=40).ratio, 1.15) <= 1.15
 

@@ -51,19 +51,12 @@ def test_nobody_is_asked_less_than_was_said() -> None:
     assert "--now" not in command_of("destroy", "NOW=")
 
 
-@pytest.mark.parametrize(("choice", "stamp"), [("yes", ".complete-dev"), ("no", ".complete-dev-without")])
-def test_dynamodb_local_is_installed_unless_somebody_says_no(choice: str, stamp: str) -> None:
-    """A change of mind is another stamp, so that the next `make` installs anew."""
-    command = [
-        "make",
-        "--no-print-directory",
-        "--dry-run",
-        "-W",
-        "package.json",
-        "setup-dev",
-        f"DYNAMODB_LOCAL={choice}",
-    ]
-    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    *_, npm = (line for line in told if line.startswith("npm ci"))
-    assert f"touch node_modules/.complete node_modules/{stamp}" in told
-    assert ("--omit=optional" in npm) == (choice == "no")
+@pytest.mark.parametrize("command", ["setup", "setup-dev", "test", "nightly"])
+def test_dynamodb_local_is_installed_and_run_only_where_somebody_asks_for_it(command: str) -> None:
+    make = ["make", "--no-print-directory", "--dry-run", "--always-make"]
+    told = subprocess.run([*make, command], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    asked = subprocess.run([*make, "contract-dynamodb-local"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "npm ci" in told
+    assert "dynamodb-local" not in told
+    assert "CONTRACT_DYNAMODB_LOCAL=yes" in asked.stdout
+    assert "amplify" not in (ROOT / "package-lock.json").read_text()

@@ -16,7 +16,7 @@ from bench.rivals.systems.base import NotToBeHad
 @pytest.fixture(autouse=True)
 def _folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "pins").mkdir()
-    (tmp_path / "pins/empty.txt").write_text("# nothing\n")
+    (tmp_path / "pins/empty.lock").write_text("# nothing\n")
     monkeypatch.setattr(installing, "FOLDER", tmp_path / "installed")
     monkeypatch.setattr(installing, "PINS", tmp_path / "pins")
 
@@ -48,7 +48,7 @@ def test_an_environment_is_made_once_for_its_pins_and_anew_after_a_failure(monke
     assert [command[2] for command in called] == ["venv", "pip"] * 2
     installing.python_environment("empty")
     assert len(called) == 4
-    (installing.PINS / "empty.txt").write_text("other==1\n")
+    (installing.PINS / "empty.lock").write_text("other==1\n")
     installing.python_environment("empty")
     assert len(called) == 6
 

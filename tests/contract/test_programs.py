@@ -1,4 +1,4 @@
-"""DynamoDB Local as the contract tests start it: nothing of it outlives them, and nobody gets it unasked."""
+"""Programs as the contract tests start them: nothing of them outlives the tests, and DynamoDB Local is asked for."""
 
 from __future__ import annotations
 
@@ -9,19 +9,28 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.contract import dynamodb_local as module
-from tests.contract.dynamodb_local import DynamoDBLocalFailed, dynamodb_local, free_port, wanted
+from tests.contract import programs as module
+from tests.contract.programs import (
+    DYNALITE,
+    DYNAMODB_LOCAL,
+    Program,
+    ProgramFailed,
+    dynamodb_local_wanted,
+    free_port,
+    running,
+)
 
 SECONDS = 60
 HOST = """
 import time
-from tests.contract.dynamodb_local import dynamodb_local
-with dynamodb_local() as url:
+from tests.contract.programs import DYNALITE, running
+with running(DYNALITE) as url:
     print(url, flush=True)
     time.sleep(60)
 """
@@ -52,7 +61,7 @@ def ends(url: str, folder: Path) -> bool:
 
 
 def test_a_server_that_is_left_properly_leaves_neither_process_nor_file(tmp_path: Path) -> None:
-    with dynamodb_local() as url:
+    with running(DYNALITE) as url:
         assert listens(url)
         assert any(tmp_path.iterdir())
     assert ends(url, tmp_path)
@@ -68,33 +77,34 @@ def test_a_server_whose_tests_are_killed_leaves_neither_process_nor_file(tmp_pat
 
 
 def test_a_port_that_somebody_took_meanwhile_is_left_to_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with socket.create_server(("", 0)) as taken:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
         ports = [taken.getsockname()[1], free_port()]
         offered = iter(ports)
         monkeypatch.setattr(module, "free_port", lambda: next(offered))
         monkeypatch.setattr(module, "ANSWER_SECONDS", 0.5)
-        # Where Java takes the port of another family of addresses, the one of before answers for as long in its place.
-        monkeypatch.setattr(module, "START_SECONDS", 30)
-        with dynamodb_local() as url:
+        with running(DYNALITE) as url:
             assert url == f"http://127.0.0.1:{ports[1]}"
     assert ends(url, tmp_path)
 
 
 def test_a_server_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(module, "free_port", lambda: 70_000)
-    with pytest.raises(DynamoDBLocalFailed, match="Invalid Port"), dynamodb_local():
+    with pytest.raises(ProgramFailed, match="ERR_SOCKET_BAD_PORT"), running(DYNALITE):
         pass
     assert list(tmp_path.iterdir()) == []
 
 
-def test_where_it_is_not_installed_the_tests_say_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(module, "FOLDER", tmp_path / "none")
-    with pytest.raises(DynamoDBLocalFailed, match=r"`make setup-dev`, or set DYNAMODB_LOCAL=no"), dynamodb_local():
+@pytest.mark.parametrize(
+    ("program", "command"), [(DYNALITE, "make setup-dev"), (DYNAMODB_LOCAL, "make contract-dynamodb-local")]
+)
+def test_where_it_is_not_installed_the_tests_say_what_to_do(program: Program, command: str, tmp_path: Path) -> None:
+    absent = replace(program, file=tmp_path / "none")
+    with pytest.raises(ProgramFailed, match=f"run `{command}`"), running(absent):
         pass
 
 
-def test_it_is_left_out_where_somebody_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("DYNAMODB_LOCAL", raising=False)
-    assert wanted()
-    monkeypatch.setenv("DYNAMODB_LOCAL", "no")
-    assert not wanted()
+def test_dynamodb_local_runs_only_where_somebody_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CONTRACT_DYNAMODB_LOCAL", raising=False)
+    assert not dynamodb_local_wanted()
+    monkeypatch.setenv("CONTRACT_DYNAMODB_LOCAL", "yes")
+    assert dynamodb_local_wanted()
