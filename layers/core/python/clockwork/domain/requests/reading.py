@@ -34,7 +34,7 @@ THROTTLED_SECONDS = 2
 
 @unique
 class Kind(Enum):
-    """The purpose of a request: units a second of all environments together, and how many seconds' worth may be debt."""
+    """The purpose of a request: the units a second of all environments together, and the seconds of units in debt."""
 
     LOOK = (1_250, 10)
     #: It may change something. Its writes count for its reads, since writes are scarcer.
