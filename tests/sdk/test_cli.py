@@ -349,7 +349,9 @@ def test_a_client_is_written_shown_and_paused(cli: Cli) -> None:
     written = cli.json("client", "put", "new", "--body", body, caller=ADMIN)
     assert (written["retryPolicy"]["maxAttempts"], written["jobsPerDay"]) == (2, 9)
     assert "maxRatePerSecond" not in written
-    assert "PAUSED" in cli("client", "pause", "new", "--reason", "load", caller=ADMIN).stdout
+    ran = cli("client", "pause", "new", "--reason", "load", caller=ADMIN)
+    assert "PAUSED" in ran.stdout
+    assert "parked for 14 days ends DEAD" in ran.stderr
     assert "ACTIVE" in cli("client", "resume", "new", caller=ADMIN).stdout
 
 

@@ -121,14 +121,22 @@ def put(state: State, /, client_id: str | None, body: Any, if_revision: int | No
     _show(state, written)
 
 
+#: Told of each pause, on the standard error stream.
+_ENDS_DEAD = "Work that stays parked for 14 days ends DEAD. Its client can redrive it after the resume."
+
+
 @client.command()
 @click.argument("client_id", required=False)
 @click.option("--reason", help="Why, for others to read.")
 @click.option("--if-revision", type=int, help="Only if the client is still at this revision.")
 @click.pass_obj
 def pause(state: State, client_id: str | None, reason: str | None, if_revision: int | None) -> None:
-    """Park the work of a client as it comes due (admins)."""
+    """Park the work of a client as it comes due (admins).
+
+    Nothing stays parked for longer than 14 days.
+    """
     _show(state, state.cw.clients.pause(client_id, reason=reason, if_revision=if_revision))
+    click.echo(_ENDS_DEAD, err=True)
 
 
 @client.command()
