@@ -2,8 +2,8 @@
 
 A row stays for as long as its client is paused or its circuit is open. The record of an ended execution is kept for a
 limited time. If such a row were found at the resume alone, its record could be gone, and with it the success. A row
-lies beside its ended execution where a sweep died between its send and its delete, or where a late duplicate of the
-parked message parked it again.
+lies beside its ended execution where a sweep died between its send and its delete, or where a copy of the message that
+was parked came late and parked it once more.
 
 The look ends no execution. A row without a record is left to the resume: an operator may be about to restore the
 record.
