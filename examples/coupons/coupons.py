@@ -61,6 +61,6 @@ def redeem(db: sqlite3.Connection, cw: Clockwork, code: str) -> bool:
 
 
 def expire(db: sqlite3.Connection, code: str) -> None:
-    """What the webhook does; doing it twice does it once."""
+    """The webhook's work. A duplicate has no further effect."""
     with db:
         db.execute("UPDATE coupons SET state = 'expired' WHERE code = ? AND state = 'valid'", (code,))

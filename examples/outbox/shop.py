@@ -27,8 +27,8 @@ def place(db: sqlite3.Connection, number: int, now: datetime) -> None:
 def relay(db: sqlite3.Connection, cw: Clockwork) -> int:
     """Create the jobs that are asked for; returns how many. Run it every few seconds, in one process.
 
-    If it dies after a create, the next run sends the same request under the same key, which makes no second job. What
-    Clockwork refuses stays with the reason, and does not stop the others. Any other error is raised: try again later.
+    If it dies after a create, the next run sends the same request under the same key, which makes no second job. A
+    refused item stays with its reason, and does not stop the others. Any other error is raised: try again later.
     """
     created = 0
     for key, request in db.execute("SELECT key, request FROM outbox WHERE refused IS NULL ORDER BY rowid").fetchall():

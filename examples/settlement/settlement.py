@@ -24,7 +24,7 @@ def enrol(cw: Clockwork, shop: str, timezone: str) -> Job:
 
 
 class Settlements:
-    """What was settled, by execution. `pay` asks the bank, under a key of its own so that it pays once."""
+    """The settled days, by execution. `pay` asks the bank, under a key of its own so that it pays once."""
 
     def __init__(self, db: sqlite3.Connection, secrets: list[str], pay: Callable[[str, str], None]) -> None:
         self.db, self.secrets, self.pay = db, secrets, pay

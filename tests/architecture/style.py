@@ -21,7 +21,7 @@ from tests.architecture.sources import ROOT
 MOST_WORDS, MOST_ON_AVERAGE = 32, 20
 #: An average of fewer sentences says nothing.
 ENOUGH_FOR_AN_AVERAGE = 5
-#: The patterns of the files that hold to the style, one a line. Each test run checks these files.
+#: The patterns of the files that hold to the style, one a line; behind `!` are files of these that do not yet.
 CONFORMING = ROOT / "tests/architecture/conforming.txt"
 #: No sentence begins with these words. A question may, and so may a label (`Who:`).
 _NO_SUBJECT = re.compile(r"""["'(\[*]*(What|Who|Whoever|So|One that)\b(?!['-]|:)""")
@@ -73,16 +73,24 @@ def _faults(one: Sentence, words: dict[str, str]) -> Iterator[Fault]:
 
 
 def expanded(patterns: Iterable[str]) -> list[Path]:
-    """The pages and Python files that patterns, files and folders name. Raises ValueError for one that names none."""
-    paths: set[Path] = set()
+    """The pages and Python files that patterns, files and folders name. A pattern behind `!` takes files away.
+
+    Raises ValueError for a pattern without `!` that names none.
+    """
+    wanted: set[Path] = set()
+    unwanted: set[Path] = set()
     for pattern in patterns:
-        named = [ROOT / pattern] if (ROOT / pattern).exists() else list(ROOT.glob(pattern))
-        inside = [file for one in named for file in ([one] if one.is_file() else one.rglob("*"))]
-        files = {file for file in inside if file.suffix in (".md", ".py")}
-        if not files:
+        files = _files(pattern.removeprefix("!"))
+        if not files and not pattern.startswith("!"):
             raise ValueError(f"{pattern} names no page and no Python file")
-        paths |= files
-    return sorted(paths)
+        (unwanted if pattern.startswith("!") else wanted).update(files)
+    return sorted(wanted - unwanted)
+
+
+def _files(pattern: str) -> set[Path]:
+    named = [ROOT / pattern] if (ROOT / pattern).exists() else list(ROOT.glob(pattern))
+    inside = [file for one in named for file in ([one] if one.is_file() else one.rglob("*"))]
+    return {file for file in inside if file.suffix in (".md", ".py")}
 
 
 def conforming() -> list[str]:

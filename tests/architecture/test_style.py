@@ -92,6 +92,12 @@ def test_docstrings_and_documented_constants_are_prose_and_comments_are_not(tmp_
     ]
 
 
+def test_a_pattern_takes_files_away() -> None:
+    assert style.expanded(["docs/howto", "!docs/howto/[a-v]*.md", "!docs/no-such-page.md"]) == [
+        *(ROOT / "docs/howto" / name for name in ("webhooks.md", "workers.md"))
+    ]
+
+
 def test_a_pattern_that_names_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match=r"docs/no-such-page\.md names no page"):
         style.expanded(["docs/no-such-page.md"])

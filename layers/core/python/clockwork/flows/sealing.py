@@ -3,14 +3,14 @@
 Clockwork does not rely on that queue, from which workers receive. A check of every ticket is put on the timeline before
 its send, and is due days later (`domain.storage.checks`).
 
-How it fails. Without a key nothing is sealed, and without a check nothing is sent: then each release is refused for
-now, and whoever sends it owes it, as where a release queue does not answer. The process dies between checks and
-tickets: whoever sends them repeats, under the same checks within the hour; without a repeat the check finds the attempt
-waiting, and sends it. A row that is put or read twice makes a second ticket at the most, and the claim absorbs that.
+How it fails. Without a key no ticket is sealed, and without a check no ticket is sent. Each release is then refused for
+now, as where a release queue does not answer. If the process dies between checks and tickets, its sender repeats, under
+the same checks within the hour. Without a repeat the check finds the attempt waiting, and sends the ticket. A row that
+is put or read twice makes at most one duplicate, and the claim absorbs it.
 
-A ticket that is sent anew puts no row, since the checks of its attempt follow each other until somebody claims it. So a
-wait under a cap, which may take hundreds of hops, costs none. A claim that is given back might have ended the checks:
-its ticket is checked for again.
+A ticket that is sent anew puts no row, since the checks of its attempt follow each other until a claim. A wait under a
+cap, which may take hundreds of hops, therefore costs no row. A claim that is given back might have ended the checks:
+its ticket gets a new check.
 """
 
 from __future__ import annotations

@@ -47,23 +47,23 @@ class DeliverReport(msgspec.Struct):
 
 
 class Item(msgspec.Struct):
-    """One occurrence in hand. `seen` is its record as last seen: with our claim on it once the item is started.
+    """One occurrence of the batch. `seen` is its record as last seen: with our claim once the item is started.
 
     `probes`: if the item is a probe that tests whether its target has recovered, the circuit as saved for this probe.
     `is_started`: its target may have seen it. `bundled`: its message carries other items, too.
     `came_back`: its message was received before.
-    `is_informed`: it was asked whether it is still wanted, before the look. `is_read`: its record was looked for.
-    `came_for`: the target for which it was sent to this queue, if it was told of another one since.
-    `refusal`: why its client, as it is now, may not send to its target: then no attempt is made at the target.
-    `objection`: why it ends undelivered, as its client was deleted.
+    `is_informed`: its job was asked, before the look, whether it still wants the item. `is_read`: its record was read.
+    `came_for`: the target for which it was sent to this queue, if its job has another target by now.
+    `refusal`: the reason why its client may not send to its target any more: then no attempt is made.
+    `objection`: the reason why it ends undelivered, as its client was deleted.
     `has_cap`: its client chose a concurrency limit.
-    `is_repeated`: its worker has asked for it before, and may be at work: see `is_left_to_its_watch`.
-    `is_let_go`: this batch gave its claim back, so nobody else sends its release.
+    `is_repeated`: its worker has repeated the claim, and may run it: see `is_left_to_its_watch`.
+    `is_let_go`: this batch gave its claim back, so no other call sends its release.
     `left`: it is parked, was sent back, has ended or failed, so that this batch is done with it.
     `secret`: of its token, under which its receiver calls back. `check_key`: the key of its token's check.
-    `whole`: what its named job had for it when it was asked. `pauses`: those of its client that had ended before that.
-    `permit`: the one that its worker is to hold until the attempt ends.
-    `replans`: how often a change of its record may still be planned again.
+    `whole`: its occurrence by its named job, when that was asked. `pauses`: its client's pauses that had ended by then.
+    `permit`: the permit that its worker holds until the attempt ends.
+    `replans`: the number of times that a change of its record may still be planned again.
     """
 
     message_id: str

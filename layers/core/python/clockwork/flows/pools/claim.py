@@ -1,13 +1,14 @@
-"""Claim for a worker: the deliverer's own way with a release, but that the worker starts it, and is told so.
+"""Claim for a worker: the deliverer's own steps with a release, except that the worker starts the attempt.
 
-The worker has received tickets from its pool's queue, and hands them in. For each the flow goes by the record: it sends
-the watch, writes the claim, looks at the job, and answers `start` or `gone`. Then it deletes the message itself.
+The worker has received tickets from its pool's queue, and hands them in. For each ticket the flow follows the record:
+it sends the watch, writes the claim, looks at the job, and answers `start` or `gone`. Then the flow deletes the
+message.
 
-How it fails. Dies before the watch: nothing was changed, and the ticket comes back. Between watch and claim: the watch
-finds it unclaimed, and the ticket comes back. Behind the claim: the worker asks again with the same claimId and gets
-the same answer, or the watch finds the end of the lease. Stalls before the claim beyond the watch: the watch has
-changed the record, and the claim fails. What gets no answer is `unavailable`, and its ticket stays. A ticket that is
-made up, altered, or of another pool is `gone`, whatever it names.
+How it fails. If the call dies before the watch, nothing was changed, and the ticket comes back. If it dies between
+watch and claim, the watch finds the attempt unclaimed, and the ticket comes back. If it dies behind the claim, the
+worker repeats its claimId and gets the same answer, or the watch finds the end of the lease. If it stalls before the
+claim until the watch arrives, the watch changes the record, and the claim fails. Without an answer of a store the
+ticket is `unavailable` and stays. A ticket that is made up, altered, or of another pool is `gone`, whatever it names.
 """
 
 from __future__ import annotations
@@ -60,13 +61,13 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Start(msgspec.Struct, frozen=True):
-    """What a worker is to start: its release, the record with its claim, its token, and when that is answered (ms)."""
+    """An attempt that a worker starts: release, record with its claim, token, and the instant of the answer (ms)."""
 
     release: Release
     claimed: Execution
     token: str
     now: int
-    #: What the attempts before it kept last.
+    #: The last checkpoint of the attempts before it.
     checkpoint: Checkpoint | None = None
 
     @property
@@ -78,9 +79,9 @@ class Start(msgspec.Struct, frozen=True):
 
     @property
     def start_in_ms(self) -> int:
-        """How long (ms) the worker is to wait from the answer on.
+        """The time (ms) that the worker has to wait from the answer on.
 
-        Whoever took a handback may have a clock that is behind: its instant may lie before that of the occurrence.
+        The api that took a handback may have a slow clock: its instant may lie before the occurrence's.
         """
         return max(0, max(self.release.run_at, self.release.occurrence.due_at) - self.now)
 
@@ -97,7 +98,7 @@ class Start(msgspec.Struct, frozen=True):
 
 
 class Claimed(msgspec.Struct, frozen=True):
-    """What became of a ticket: `start` says what to start; without it the ticket is gone, or it stays (`is_left`)."""
+    """The result of a ticket. `start` has the attempt to start; without it the ticket is gone, or stays (`is_left`)."""
 
     claim_id: str
     start: Start | None = None
@@ -105,9 +106,9 @@ class Claimed(msgspec.Struct, frozen=True):
 
 
 class _Held(msgspec.Struct):
-    """A ticket that is in hand, with its item; None if it cannot be read now.
+    """A received ticket with its item; None if its record cannot be read now.
 
-    Copies of one release that a call shows share the item of the first one, and its fate.
+    Copies of one release in a call share the item of the first one, and its result.
     """
 
     asked: Asked
@@ -248,7 +249,7 @@ def _finish(batch: Batch, waiting: PutOff) -> None:
 
 
 def _delete(world: World, done: Sequence[_Held]) -> None:
-    """Delete the messages of tickets that are done with. One that is not deleted comes back, and finds the record."""
+    """Delete the messages of tickets that are done. A message that is not deleted comes back, and finds the record."""
     queues: dict[tuple[str, str], list[str]] = {}
     for one in done:
         queues.setdefault((one.ticket.pool, one.ticket.priority), []).append(one.asked.receipt)

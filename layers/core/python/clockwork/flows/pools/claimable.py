@@ -1,11 +1,11 @@
-"""Which tickets are claimed, by their records: what has ended is gone, what runs is its claim's, the rest is asked.
+"""Choose the tickets to claim, by their records: ended executions are gone, running ones keep their claim.
 
-The records of all tickets of a call are read at once, before anything is sent or taken for any of them. So a ticket
-that was used sends no watch and takes no slot, however often it is shown, and one that waits for a worker with its
-handler goes once its execution has ended.
+The records of all tickets of a call are read at once, before anything is sent or taken for any of them. A used ticket
+therefore sends no watch and takes no slot, however often it is shown. A ticket that waits for a worker with its handler
+is gone once its execution has ended.
 
-How it fails. The records give no answer: the tickets stay, and come back. A record changes behind the read: the claim
-loses its compare-and-set, and is planned again with the record that is stored.
+How it fails. If the records give no answer, the tickets stay, and come back. If a record changes behind the read, the
+claim loses its compare-and-set, and is planned again with the stored record.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
-#: A ticket whose handler the worker lacks comes again after this long at the most (ms): another worker may have it.
+#: The longest time (ms) after which a ticket without a handler here is received again: another worker may have the
+#: handler.
 LONGEST_LACK_MS = 60_000
 #: An environment tells of a handler that a worker lacks at most so often (ms).
 TOLD_EVERY_MS = 60_000
 
 
 def claimable(batch: Batch, items: Sequence[Item], handlers: Sequence[str]) -> list[Item]:
-    """What the worker of the batch may claim: what is due, wanted and of its handlers, and fits into its answer.
+    """The items that the batch's worker may claim: due, wanted, for its handlers, and within the size of its answer.
 
     The others have ended, are parked or sent anew, or fail.
     """

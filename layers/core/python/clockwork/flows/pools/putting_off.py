@@ -1,12 +1,13 @@
-"""Put tickets off: only whoever has a ticket's message in hand sends it again for later.
+"""Put tickets off: only the call that holds a ticket's message sends it again for later.
 
 A ticket that waits, as for a permit, for others of its job or for a worker with its handler, is sent anew for a later
-instant, and its message is deleted. A claim that is repeated since its answer was lost, a worker that was slow, and one
-that shows an old ticket again would each make a second copy of it, and each copy more of them.
+instant, and its message is deleted. A claim that is repeated after a lost answer, a slow worker, and a worker that
+shows an old ticket again would each make a duplicate, and each duplicate more of them.
 
-How it fails. The queue gives no answer: the ticket is left, and comes back. The message is in nobody's hands any more:
-it is in the queue still, or whoever deleted it has sent it anew, or the check of the ticket makes it again; so it is
-neither sent nor deleted here. Dies between the send and the delete: there are two copies, and the claim absorbs one.
+How it fails. If the queue gives no answer, the ticket stays, and comes back. If the message is not in flight any more,
+it is still in the queue, or the call that deleted it has sent it anew, or the ticket's check makes it again. This call
+then neither sends nor deletes it. If the call dies between send and delete, there are two copies, and the claim absorbs
+one.
 """
 
 from __future__ import annotations
@@ -47,15 +48,15 @@ class PutOff(Resent):
         self._used: set[str] = set()
 
     def later(self, items: Sequence[Item]) -> Failing:
-        """Send those anew whose messages are in hand. Leave the others to whoever has them."""
+        """Send tickets anew whose messages this call holds. Leave the others to their holders."""
         failing, held = self._held([(item, item.release) for item in items])
         return [*failing, *super().later([item for item, _ in held])]
 
     def settle(self) -> Failing:
-        """Leave out of what follows what is put off and is not in hand.
+        """Drop deferred tickets that this call does not hold from the releases that follow.
 
-        The next attempt of a ticket always follows, and so does one whose claim this call gave back: only whoever wrote
-        that knows of it.
+        The next attempt of a ticket always follows, and so does an attempt whose claim this call gave back, since no
+        other call knows of it.
 
         Called once, when all else of the claim is done: it also logs how many tickets stay, in one line.
         """
@@ -72,7 +73,7 @@ class PutOff(Resent):
         return failing
 
     def _held(self, waiting: Sequence[tuple[Item, Release]]) -> tuple[Failing, list[tuple[Item, Release]]]:
-        """Those whose messages are in hand, and those that nobody could tell of, with the reason."""
+        """The tickets whose messages this call holds, and the tickets without an answer, with the reason."""
         queues: dict[tuple[str, str], list[tuple[Item, Release]]] = {}
         for item, release in waiting:
             handed = self.handed[item.message_id]

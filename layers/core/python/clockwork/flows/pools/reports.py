@@ -1,8 +1,8 @@
-"""What the workers of a pool say of their attempts, many at a time: heartbeats, and how attempts ended.
+"""Reports of a pool's workers on their attempts, many at a time: heartbeats and outcomes.
 
-Each token speaks for its own attempt, and one item's fault ends with that item. A record is written first; then what
-follows is sent; then permits are held or given back; then the worker is answered. Whoever gets no answer may repeat,
-and gets the same one.
+Each token counts for its own attempt, and one item's fault ends with that item. A record is written first; then the
+releases that follow are sent; then permits are renewed or given back; then the worker is answered. A worker without an
+answer may repeat, and gets the same answer.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 class Taken(msgspec.Struct, frozen=True):
-    """What became of one report: the record as it stands, or why there is none.
+    """The result of one report: the stored record, or the reason why there is none.
 
     `execution_id` is None if the token is none. With neither flag the report counts.
     """
@@ -83,9 +83,9 @@ def beat_all(world: World, pool: Pool, beats: Sequence[Beat]) -> list[Taken]:
 
 
 def report_all(world: World, pool: Pool, ended: Sequence[Ended]) -> list[Taken]:
-    """Take how attempts of the pool's workers ended; one answer for each, in the same order.
+    """Take the outcomes of the pool's workers. Returns one answer for each, in the same order.
 
-    What is told twice is one report. Of two that differ under one token the first one counts.
+    Equal reports are one report. Of two different reports under one token the first one counts.
     """
     now, once = world.clock.now(), list(dict.fromkeys(ended))
     plans = [partial(_plan_end, at=now, said=one.said) for one in once]
@@ -128,7 +128,10 @@ def _open(text: str, pool: Pool, plan: Callable[[Token, Execution | None], Repor
 
 
 def _is_of(pool: Pool, stored: Execution | None) -> bool:
-    """Whether a record may be one of the pool's: what runs says whose it is. What has ended, its token alone tells."""
+    """Whether a record may belong to the pool.
+
+    A running record names its pool; for an ended one the token alone counts.
+    """
     return stored is not None and (stored.awaited is None or stored.awaited.pool == pool.name)
 
 

@@ -1,9 +1,9 @@
 """The permit of a worker's attempt: held for as long as the attempt's claim, given back at its end.
 
 Only clients with a concurrency limit have permits. The record is saved first: a slow permit must not lose a worker's
-report. How it fails. If a call dies between the renewal of the claim and the permit's, or the permit's lease gives no
-answer, the client may run one attempt more than its limit until the next heartbeat. If a call dies before it gives the
-permit back, or the worker is dead, the permit is free when its lease ends, with the claim's.
+report. How it fails. A call may die between the renewal of the claim and the permit's, or the permit's lease may give
+no answer. The client may then run one attempt more than its limit until the next heartbeat. If a call dies before it
+gives the permit back, or the worker is dead, the permit is free when its lease ends, with the claim's.
 """
 
 from __future__ import annotations
