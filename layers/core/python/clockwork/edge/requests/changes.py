@@ -66,4 +66,4 @@ class BackfillBody(EdgeModel):
 
 
 class PatchBody(RootModel[dict[str, Any]]):
-    """PATCH /v1/jobs/{jobId}: what is named replaces what was sent, null leaves it out."""
+    """PATCH /v1/jobs/{jobId}: a given field replaces the field as it was sent, null leaves it out."""

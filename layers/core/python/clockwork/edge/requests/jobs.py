@@ -87,7 +87,7 @@ JOB_KEY_TEXT = Meta(extra_json_schema={"minLength": 1, "maxLength": ids.LONGEST_
 
 
 class DefinitionBody(Form, kw_only=True):
-    """What a job does: the body of PUT, and most of a create."""
+    """The definition of a job: the body of PUT, and most of a create."""
 
     schedule: ScheduleBody
     target: TargetBody

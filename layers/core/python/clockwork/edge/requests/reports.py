@@ -27,7 +27,7 @@ _FIELDS_OF = {
 
 
 class TokenBody(EdgeModel):
-    """What every report begins with."""
+    """The fields of every report."""
 
     token: str = Field(min_length=1, max_length=LONGEST_TOKEN, description="of the attempt, as its delivery brought it")
 
@@ -45,7 +45,7 @@ class CompleteBody(TokenBody):
         return value
 
     def to_reported(self) -> Reported:
-        """What is said of the attempt."""
+        """The report on the attempt."""
         return Reported(State.SUCCEEDED, result=None if self.result is None else encoded(self.result))
 
 
@@ -66,7 +66,7 @@ class FailBody(TokenBody):
         return value
 
     def to_reported(self) -> Reported:
-        """What is said of the attempt."""
+        """The report on the attempt."""
         return Reported(
             State.FAILED, error=self.error, retryable=self.retryable, retry_after_seconds=self.retry_after_seconds
         )
@@ -76,7 +76,7 @@ class CancelledBody(TokenBody):
     """POST /v1/executions/{executionId}/cancelled."""
 
     def to_reported(self) -> Reported:
-        """What is said of the attempt."""
+        """The report on the attempt."""
         return Reported(State.CANCELLED)
 
 
@@ -112,7 +112,7 @@ class UnsignedBody(EdgeModel):
         return self
 
     def to_said(self, now: int) -> Reported | Heartbeat:
-        """What is said of the attempt, at `now` (ms)."""
+        """The report on the attempt, at `now` (ms)."""
         if self.outcome == "heartbeat":
             return Heartbeat(now, self.progress, self.message)
         if self.outcome == "complete":

@@ -82,7 +82,7 @@ def _is_exclude(entries: list[str], checks: Checks, _: Earlier) -> list[str]:
 
 
 class EveryBody(Form):
-    """An interval of elapsed time, whatever clocks show."""
+    """An interval of elapsed time, independent of clocks."""
 
     seconds: Annotated[float, Meta(ge=1, le=LONGEST_YEAR_SECONDS, description="decimals to 1 ms")]
 

@@ -19,7 +19,7 @@ class PassedJob(AnswerBody):
 
 
 class HandledJobs(AnswerBody):
-    """What one call did. With a `nextToken` there may be more jobs."""
+    """The result of one call. With a `nextToken` there may be more jobs."""
 
     matched: Annotated[int, Meta(description="jobs that the filter meant")]
     changed: Annotated[int, Meta(description="by this call; the others were as asked for, or were passed")]
@@ -31,7 +31,7 @@ class HandledJobs(AnswerBody):
 
     @classmethod
     def of(cls, handled: bulk.Handled, next_token: str | None) -> Self:
-        """What the flow did."""
+        """The result of the flow."""
         passed = [PassedJob(one.job.job_id, one.job.job_key, one.reason) for one in handled.passed]
         return cls.like(
             handled, passed=passed or None, unreadable=list(handled.unreadable) or None, next_token=next_token

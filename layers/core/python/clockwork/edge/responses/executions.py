@@ -55,7 +55,7 @@ class SkippedStretch(AnswerBody):
 
 
 class Waiting(AnswerBody):
-    """What an execution waits for now."""
+    """The cause of an execution's present wait."""
 
     cause: Annotated[str, one_of(get_args(Wait))]
     says: Annotated[str, Meta(description="the same in words")]
@@ -63,7 +63,7 @@ class Waiting(AnswerBody):
 
     @classmethod
     def of(cls, holding: Holding) -> Self:
-        """What holds it."""
+        """The cause of its wait."""
         return cls(holding.wait, holding.says, instant(holding.until))
 
 
@@ -93,7 +93,7 @@ class AtWork(AnswerBody, kw_only=True):
 
 
 class Completion(AnswerBody, kw_only=True):
-    """What an unsigned report has made of its execution. Nothing more is told to whoever has a token alone."""
+    """The result of an unsigned report. A caller with a token alone gets nothing more."""
 
     execution_id: str
     state: str
@@ -113,7 +113,7 @@ class Completion(AnswerBody, kw_only=True):
 
 
 class Report(AnswerBody):
-    """What the receiver of an attempt that ends by callback told of it: how it went, and when it said so."""
+    """The receiver's report on an attempt that ends by callback: its result, and its instant."""
 
     state: Annotated[str, one_of(["SUCCEEDED", "FAILED", "HANDED_BACK", "CANCELLED"])]
     at: Instant

@@ -133,7 +133,7 @@ class FormerJob(AnswerBody):
 
     @classmethod
     def of(cls, job_id: str, job_ref: NamedJobId, successor: NamedJob, newest: Sequence[executions.Execution]) -> Self:
-        """What is known of it, with the newest of its executions."""
+        """The facts that are left of it, with the newest of its executions."""
         return cls(
             job_id,
             job_ref.client_id,

@@ -1,4 +1,4 @@
-"""The bodies of answers about the whole: the caller, clients, shards, what a client uses and what is to come."""
+"""The bodies of answers about the whole: the caller, clients, shards, the use of a client and upcoming jobs."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Counted(AnswerBody):
 
 
 class OpenCircuit(AnswerBody):
-    """A host that fails: what is due there is parked, but for one occurrence at a time that tries it."""
+    """A host that fails. Its due occurrences are parked, except for one at a time that tries the host."""
 
     host: str
     opened_at: Instant
@@ -115,12 +115,12 @@ class Reads(AnswerBody):
 
     @classmethod
     def of(cls, debt: Debt, share: float) -> Self:
-        """What is owed now."""
+        """The debt now."""
         return cls(share, round(debt.units, 1), debt.refused)
 
 
 class Usage(AnswerBody):
-    """What a client has, and what is left of its caps. A cap that it does not have is left out."""
+    """A client's work, and the rest of its caps. A cap that it does not have is left out."""
 
     client_id: str
     paused: bool

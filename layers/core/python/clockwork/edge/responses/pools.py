@@ -36,7 +36,7 @@ class SeenWorker(AnswerBody, kw_only=True):
 
 
 class RunningAttempt(AnswerBody, kw_only=True):
-    """An attempt that a worker of the pool has in hand."""
+    """An attempt that a worker of the pool runs."""
 
     execution_id: str
     job_id: str
@@ -67,14 +67,14 @@ class RunningAttempt(AnswerBody, kw_only=True):
 
 
 class RunningList(AnswerBody):
-    """What the workers of a pool have in hand, those first whose workers were heard of last."""
+    """The attempts that the workers of a pool run, the latest seen workers first."""
 
     items: list[RunningAttempt]
     more: Annotated[bool, Meta(description="there are more than are listed, or than were looked at")]
 
 
 class ShownPool(AnswerBody):
-    """A pool as an admin wrote it, with its queues. One that nobody has written is at revision 0."""
+    """A pool as an admin wrote it, with its queues. A pool that nobody has written is at revision 0."""
 
     name: str
     revision: Annotated[int, Meta(description="how many times it was written; a change may name it, as If-Match")]

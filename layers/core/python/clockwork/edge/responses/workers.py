@@ -18,7 +18,7 @@ OK, STALE = "ok", "stale"
 
 
 class KeptCheckpoint(AnswerBody):
-    """What an attempt of the execution kept last."""
+    """The last checkpoint of the execution's attempts."""
 
     attempt: int
     sequence: int
@@ -26,7 +26,7 @@ class KeptCheckpoint(AnswerBody):
 
 
 class ClaimAnswer(AnswerBody, kw_only=True):
-    """What became of a ticket. `gone`: there is nothing to do. `unavailable`: ask again; the message is still there."""
+    """The result of a ticket. `gone`: there is nothing to do. `unavailable`: ask again; the message is still there."""
 
     claim_id: str
     outcome: Annotated[str, one_of([START, GONE, UNAVAILABLE])]
@@ -82,7 +82,7 @@ class ClaimAnswers(AnswerBody):
 
 
 class BeatAnswer(AnswerBody, kw_only=True):
-    """What became of a heartbeat. `stale`: the claim is over, and the work is somebody else's."""
+    """The result of a heartbeat. `stale`: the claim is over, and the work may be another worker's."""
 
     execution_id: str | None = None
     outcome: Annotated[str, one_of([OK, STALE, UNAVAILABLE])]
@@ -111,7 +111,7 @@ class BeatAnswers(AnswerBody):
 
 
 class OutcomeAnswer(AnswerBody, kw_only=True):
-    """What became of a report. `stale`: the claim is over, and nothing was changed."""
+    """The result of a report. `stale`: the claim is over, and nothing was changed."""
 
     execution_id: str | None = None
     outcome: Annotated[str, one_of([OK, STALE, UNAVAILABLE])]
