@@ -17,7 +17,7 @@ from clockwork.domain import keys
 from clockwork.domain.limits.polling import plan_polls
 from clockwork.domain.releases import queue_of
 from clockwork.flows.poll.poller import SHARE_MS
-from clockwork.flows.poll.shard import STOP_MARGIN_MS
+from clockwork.flows.poll.visit import STOP_MARGIN_MS
 
 
 class Stack:

@@ -9,7 +9,8 @@ from bench.model.world import World
 from clockwork.aws.queues.sender import MESSAGES_PER_BATCH
 from clockwork.aws.session import THREADS
 from clockwork.domain.messages.alignment import Aligned, Bin, grid_of_shard, plan_sweep
-from clockwork.flows.poll.sending import AT_ONCE, MOST_POOLED, SETTLE_MS, Waits
+from clockwork.flows.poll.pool import MOST_POOLED, Waits
+from clockwork.flows.poll.sending import AT_ONCE, SETTLE_MS
 
 #: Sends so many messages that are due at an instant; their delay counts from the instant that is given last, or now.
 SendRow = Callable[[int, int, int | None], None]

@@ -13,9 +13,9 @@ from bench.model.world import World
 from clockwork.domain import keys
 from clockwork.domain.requests.packing import MOST_IN_ROW
 from clockwork.domain.timeline import Shard
+from clockwork.flows.poll.pool import Waits
 from clockwork.flows.poll.portions import OCCURRENCES_AT_ONCE, ROWS_AT_ONCE
-from clockwork.flows.poll.sending import Waits
-from clockwork.flows.poll.shard import STOP_MARGIN_MS
+from clockwork.flows.poll.visit import STOP_MARGIN_MS
 
 #: The largest page of a query. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html
 PAGE_BYTES = 1_048_576

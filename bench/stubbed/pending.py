@@ -12,7 +12,8 @@ from bench.stubbed.canned import MINUTE_MS, NOW, PARTITION, due_rows
 from clockwork.domain import keys
 from clockwork.domain.timeline import Page, Row
 from clockwork.flows.hardening import hardened_releases
-from clockwork.flows.poll.shard import PollReport, poll_shard
+from clockwork.flows.poll.shard import poll_shard
+from clockwork.flows.poll.visit import PollReport
 from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.shards import MemoryShards
 from clockwork.memory.timeline import MemoryTimeline

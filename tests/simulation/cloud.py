@@ -18,7 +18,7 @@ from clockwork.flows.deliver.items import DeliverReport
 from clockwork.flows.deliver.ordered import OrderedMessage, deliver_ordered
 from clockwork.flows.hardening import hardened
 from clockwork.flows.poll.poller import poll_among_others, poll_any
-from clockwork.flows.poll.sending import Waits
+from clockwork.flows.poll.pool import Waits
 from clockwork.flows.poll.tick import tick
 from clockwork.flows.requests.quotas import Intake
 from clockwork.flows.sweep.sweep import repair_all

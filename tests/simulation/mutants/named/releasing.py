@@ -8,7 +8,8 @@ _BEHIND = "behind = [row for row in rows if shards[row.partition_id].horizon >= 
 _LAST_INSTANT = "keys.edge_key(max(r.run_at for r in releases_of(row)))"
 _SENT = "    sent = send(visit, going)\n"
 _RELEASE = "        stopped = _stops_before(visit, most_in(some)) or release_portion(visit, some, until)\n"
-_EARLY_COMMIT = """        visit.lease = msgspec.structs.replace(visit.lease, cursor=some[-1].key)
+_EARLY_COMMIT = """        import msgspec
+        visit.lease = msgspec.structs.replace(visit.lease, cursor=some[-1].key)
         commit(visit, visit.lease.cursor)
 """
 
@@ -84,16 +85,16 @@ RELEASING = (
     Mutant("commit before send", "flows/poll/shard.py", ((_RELEASE, _EARLY_COMMIT + _RELEASE),), "I6"),
     Mutant(
         "read before the horizon is published",
-        "flows/poll/shard.py",
+        "flows/poll/visit.py",
         (
             ("now + lease_ms(world), horizon)\n", "now + lease_ms(world), keys.BEGINNING)\n"),
             (
-                "until = visit.lease.horizon\n",
-                "until = max(visit.lease.horizon, keys.edge_key(visit.world.clock.now() + visit.lookahead_ms))\n",
+                "None if lease is None else Visit(world, lease,",
+                "None if lease is None else Visit(world, msgspec.structs.replace(lease, horizon=horizon),",
             ),
             (
-                "horizon=visit.lease.horizon if release_lease",
-                "horizon=max(visit.lease.horizon, cursor) if release_lease",
+                "if not visit.world.shards.commit(lease):",
+                "if not visit.world.shards.commit(msgspec.structs.replace(lease, horizon=cursor)):",
             ),
         ),
         "I6",

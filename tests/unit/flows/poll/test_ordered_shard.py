@@ -10,7 +10,7 @@ import pytest
 from clockwork.domain import keys
 from clockwork.domain.ordering import partition_of
 from clockwork.flows.poll.poller import poll_any
-from clockwork.flows.poll.shard import PollReport
+from clockwork.flows.poll.visit import PollReport
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.timeline.put import wake_pollers
 from clockwork.flows.timeline.shards import ensure_shards

@@ -14,8 +14,8 @@ from clockwork.domain.ordering import partition_of
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import row_of_job
 from clockwork.flows.poll.poller import SHARE_MS, poll_among_others, poll_any
-from clockwork.flows.poll.shard import STOP_MARGIN_MS, begin_visit
 from clockwork.flows.poll.tick import tick
+from clockwork.flows.poll.visit import STOP_MARGIN_MS, begin_visit
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.flows.world import World

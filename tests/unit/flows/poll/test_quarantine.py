@@ -22,7 +22,8 @@ from clockwork.domain.timeline import Row
 from clockwork.flows.poll import quarantine
 from clockwork.flows.poll.ordered_shard import poll_ordered_shard
 from clockwork.flows.poll.quarantine import MOST_SILENT
-from clockwork.flows.poll.shard import PollReport, poll_shard
+from clockwork.flows.poll.shard import poll_shard
+from clockwork.flows.poll.visit import PollReport
 from clockwork.memory.world import MemoryClockwork
 from tests.support.examples import NOW, occurrence
 from tests.support.named import Named

@@ -31,7 +31,8 @@ from clockwork.domain.storage.rows import release_of, row_of, row_of_job, row_of
 from clockwork.domain.timeline import Page, Row
 from clockwork.flows.named.trigger import backfill
 from clockwork.flows.poll.ordered_shard import poll_ordered_shard
-from clockwork.flows.poll.shard import PollReport, poll_shard
+from clockwork.flows.poll.shard import poll_shard
+from clockwork.flows.poll.visit import PollReport
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Saved
 from tests.support.examples import NOW, execution, occurrence

@@ -24,7 +24,8 @@ from clockwork.domain.storage.rows import release_of, releases_of, row_of, row_o
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import Faults
 from clockwork.flows.hardening import HardenedExecutions, HardenedReleases
-from clockwork.flows.poll.shard import PollReport, poll_shard
+from clockwork.flows.poll.shard import poll_shard
+from clockwork.flows.poll.visit import PollReport
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Saved

@@ -14,8 +14,8 @@ from clockwork.domain.releases import Refused, Release
 from clockwork.domain.storage.rows import row_of_job
 from clockwork.domain.timeline import Page
 from clockwork.flows.poll.poller import SHARE_MS, poll_among_others, poll_any
-from clockwork.flows.poll.sending import MOST_POOLED, Waits
-from clockwork.flows.poll.shard import PollReport
+from clockwork.flows.poll.pool import MOST_POOLED, Waits
+from clockwork.flows.poll.visit import PollReport
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
 from tests.support.examples import NOW, occurrence, release_in

@@ -20,7 +20,8 @@ from clockwork.domain.storage import codec
 from clockwork.domain.storage.rows import releases_of, row_of_job
 from clockwork.domain.timeline import Row
 from clockwork.flows.poll.ordered_shard import poll_ordered_shard
-from clockwork.flows.poll.shard import PollReport, begin_visit, poll_shard
+from clockwork.flows.poll.shard import poll_shard
+from clockwork.flows.poll.visit import PollReport, begin_visit
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Lease, Refused, Saved
 from tests.support.examples import NOW, occurrence

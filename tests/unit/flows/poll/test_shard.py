@@ -20,8 +20,9 @@ from clockwork.domain.storage.rows import row_of_job
 from clockwork.domain.timeline import Row
 from clockwork.flows.poll import expand as visits
 from clockwork.flows.poll import release as releasing
-from clockwork.flows.poll.shard import PollReport, poll_shard
+from clockwork.flows.poll.shard import poll_shard
 from clockwork.flows.poll.tick import tick
+from clockwork.flows.poll.visit import PollReport
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Lease, Refused
 from tests.support.examples import NOW, occurrence

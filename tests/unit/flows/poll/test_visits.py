@@ -10,16 +10,8 @@ from clockwork.domain.storage.rows import row_of_job
 from clockwork.flows.poll.ordered_shard import HAND_OVER_MS, MOST_TAKING_MS, TAKE_EVERY_MS, poll_ordered_shard
 from clockwork.flows.poll.poller import SHARE_MS, poll_among_others
 from clockwork.flows.poll.reports import by_outcome, summed
-from clockwork.flows.poll.shard import (
-    LEASE_MARGIN_MS,
-    STOP_MARGIN_MS,
-    PollReport,
-    Visit,
-    _commit_is_due,
-    begin_visit,
-    commit,
-    poll_shard,
-)
+from clockwork.flows.poll.shard import _commit_is_due, poll_shard
+from clockwork.flows.poll.visit import LEASE_MARGIN_MS, STOP_MARGIN_MS, PollReport, Visit, begin_visit, commit
 from clockwork.memory.world import MemoryClockwork
 from tests.support.examples import NOW, occurrence
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from clockwork import bootstrap
 from clockwork.flows.poll.poller import poll_among_others, poll_any
+from clockwork.flows.poll.pool import Waits
 from clockwork.flows.poll.reports import by_outcome, summed
-from clockwork.flows.poll.sending import Waits
-from clockwork.flows.poll.shard import PollReport
+from clockwork.flows.poll.visit import PollReport
 from clockwork.flows.world import World
 
 

@@ -15,7 +15,8 @@ from clockwork.flows.deliver.items import DeliverReport
 from clockwork.flows.deliver.ordered import OrderedMessage, deliver_ordered
 from clockwork.flows.hardening import hardened
 from clockwork.flows.poll.ordered_shard import poll_ordered_shard
-from clockwork.flows.poll.shard import PollReport, poll_shard
+from clockwork.flows.poll.shard import poll_shard
+from clockwork.flows.poll.visit import PollReport
 from clockwork.flows.timeline.shards import all_shards
 from clockwork.flows.world import World
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows, MemoryPools, MemoryTicketKeys

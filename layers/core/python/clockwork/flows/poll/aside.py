@@ -16,7 +16,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -31,12 +30,10 @@ from clockwork.domain.timeline import Row
 from clockwork.flows.containment import contained, put_each
 from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.burials import bury
+from clockwork.flows.poll.visit import Visit
 from clockwork.flows.records import renew
 from clockwork.flows.timeline.later import AHEAD_MS
 from clockwork.flows.world import World
-
-if TYPE_CHECKING:
-    from clockwork.flows.poll.shard import Visit
 
 log = logging.getLogger(__name__)
 

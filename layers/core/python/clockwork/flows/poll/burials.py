@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,10 +14,8 @@ from clockwork.domain.lifecycle.awaited import is_awaited, is_watched
 from clockwork.domain.releases import Release
 from clockwork.flows.containment import contained
 from clockwork.flows.deaths import call_back, notify_dead
+from clockwork.flows.poll.visit import Visit
 from clockwork.ports import Saved
-
-if TYPE_CHECKING:
-    from clockwork.flows.poll.shard import Visit
 
 log = logging.getLogger(__name__)
 

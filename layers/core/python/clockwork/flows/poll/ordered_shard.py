@@ -12,7 +12,8 @@ from clockwork.domain import keys
 from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.quarantine import knows_held, look_again
 from clockwork.flows.poll.release import WAYS
-from clockwork.flows.poll.shard import STOP_MARGIN_MS, PollReport, Visit, begin_visit, commit, drain
+from clockwork.flows.poll.shard import drain
+from clockwork.flows.poll.visit import STOP_MARGIN_MS, PollReport, Visit, begin_visit, commit
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)

@@ -12,8 +12,9 @@ import logging
 from clockwork.domain.keys import is_ordered
 from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.ordered_shard import poll_ordered_shard
-from clockwork.flows.poll.sending import Waits
-from clockwork.flows.poll.shard import STOP_MARGIN_MS, PollReport, poll_shard
+from clockwork.flows.poll.pool import Waits
+from clockwork.flows.poll.shard import poll_shard
+from clockwork.flows.poll.visit import STOP_MARGIN_MS, PollReport
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)

@@ -20,7 +20,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -31,10 +30,8 @@ from clockwork.domain.storage.codec import encode_row
 from clockwork.domain.timeline import Page, Row
 from clockwork.flows.containment import contained, put_each
 from clockwork.flows.outages import tolerated
+from clockwork.flows.poll.visit import Visit
 from clockwork.flows.world import World
-
-if TYPE_CHECKING:
-    from clockwork.flows.poll.shard import Visit
 
 log = logging.getLogger(__name__)
 

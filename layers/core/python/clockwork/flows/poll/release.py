@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -27,11 +26,9 @@ from clockwork.flows.poll.burials import bury, is_outage, save_deaths
 from clockwork.flows.poll.expand import Silence, Visited, give_up, read_row, visit_rows
 from clockwork.flows.poll.quarantine import Again, Ways, keep_aside
 from clockwork.flows.poll.sending import Sent, send_at_once
+from clockwork.flows.poll.visit import Visit
 from clockwork.flows.skipped import record_each_skipped
 from clockwork.flows.world import World
-
-if TYPE_CHECKING:
-    from clockwork.flows.poll.shard import Visit
 
 log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from clockwork.flows.poll.shard import PollReport
+from clockwork.flows.poll.visit import PollReport
 
 
 def summed(reports: Sequence[PollReport]) -> PollReport:

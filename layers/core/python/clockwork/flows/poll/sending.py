@@ -16,94 +16,24 @@ are slow, the sweep ends while lease and invocation last, and the cursor stops a
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from clockwork.domain.messages.alignment import LEAST_WAITING, SECOND_MS, Aligned, Bin, Grid, Sweep, plan_sweep
+from clockwork.domain.messages.alignment import SECOND_MS, Aligned, Bin, Sweep, plan_sweep
 from clockwork.domain.messages.bundles import Bundle, plan_bundles
 from clockwork.domain.releases import Refused, Release
 from clockwork.flows.containment import contained
-
-if TYPE_CHECKING:
-    from clockwork.flows.poll.expand import Visited
-    from clockwork.flows.poll.shard import Visit
+from clockwork.flows.poll.visit import Visit
 
 log = logging.getLogger(__name__)
 
-#: A pool holds at most so many releases, and payloads of so many bytes; one portion may be more.
-MOST_POOLED = 2_000
-MOST_POOLED_BYTES = 4 * 1024 * 1024
 #: A visit with little that could wait looks after this time (ms) whether the visits beside it have more.
 SETTLE_MS = 50
 #: Messages of a sweep that are sent in one call, between two looks at the clock: as many as go out together.
 AT_ONCE = 100
 #: A sweep begins with at least so much time left (ms): its second, and some for the calls.
 LEAST_TIME_MS = 3 * SECOND_MS
-
-
-class Waits:
-    """Values that the visits of one invocation share.
-
-    They are the number of messages that could wait, and the instant (ms) until which a visit may wait.
-    """
-
-    def __init__(self, latest_at: int) -> None:
-        self.latest_at = latest_at
-        self._lock = threading.Lock()
-        self._count = 0
-
-    def add(self, count: int) -> None:
-        """Count further messages that could wait."""
-        with self._lock:
-            self._count += count
-
-    @property
-    def pay(self) -> bool:
-        """Whether enough messages could wait for a poller to be paid meanwhile."""
-        return self._count >= LEAST_WAITING
-
-
-class Pool:
-    """The read and unsent releases of a visit, in portions."""
-
-    def __init__(self, grid: Grid) -> None:
-        self._grid = grid
-        self._portions: list[list[Visited]] = []
-        self._releases = 0
-        self._bytes = 0
-        self._first_at: int | None = None
-
-    def __bool__(self) -> bool:
-        return bool(self._portions)
-
-    def add(self, portion: list[Visited]) -> None:
-        """Add the rows of a portion that are done but for their sends."""
-        releases = [release for one in portion for release in one.releases]
-        self._portions.append(portion)
-        self._releases += len(releases)
-        self._bytes += sum(len(release.occurrence.payload.body) for release in releases)
-        instants = [release.run_at for release in releases]
-        self._first_at = min(instants if self._first_at is None else [self._first_at, *instants], default=None)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the pool has to be sent before more is read."""
-        return self._releases >= MOST_POOLED or self._bytes >= MOST_POOLED_BYTES
-
-    def may_wait(self, now: int) -> bool:
-        """Whether the pool may wait for a sweep: nothing in it is due so soon that it would come late by that."""
-        if not self._grid.is_on:
-            return False
-        return self._first_at is None or not self._grid.is_near(self._first_at, now + SECOND_MS)
-
-    def take(self) -> list[list[Visited]]:
-        """The portions, which are in the pool no more."""
-        portions, self._portions = self._portions, []
-        self._releases, self._bytes, self._first_at = 0, 0, None
-        return portions
 
 
 class Sent(msgspec.Struct, frozen=True):
