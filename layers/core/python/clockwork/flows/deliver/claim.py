@@ -16,6 +16,7 @@ from clockwork.domain.lifecycle.attempts import Action, Claim, Plan, plan_claim,
 from clockwork.domain.lifecycle.awaited import goes_on
 from clockwork.domain.lifecycle.awaiting import watch_of
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
+from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT
 from clockwork.domain.lifecycle.tokens import claimant_of
 from clockwork.domain.releases import Release
 from clockwork.flows.apart import records_apart
@@ -44,7 +45,9 @@ def _claim_round(batch: Batch, items: Sequence[Item], started: list[Item]) -> li
     lost = []
     for index, saved in batch.save_plans(plans):
         item, plan = plans[index]
-        if not saved.ok:
+        if not saved.ok and _was_parked(item, saved.actual):
+            _park_too(batch, item, behind_circuit=saved.actual is not None and saved.actual.reason == BEHIND_CIRCUIT)
+        elif not saved.ok:
             lost += [item] * batch.may_replan(item, saved.actual)
         elif plan.action is Action.START:
             item.is_repeated = item.seen is not None and item.seen.state is State.RUNNING
@@ -54,6 +57,22 @@ def _claim_round(batch: Batch, items: Sequence[Item], started: list[Item]) -> li
             with batch.failing(item):
                 batch.apply_plan(item, plan)
     return lost
+
+
+def _was_parked(item: Item, actual: Execution | None) -> bool:
+    """Whether another deliverer has parked this very release since the item was let in.
+
+    The pause or the circuit began meanwhile, so the item may not start.
+    """
+    return actual is not None and actual.state is State.PARKED and actual.parkings == item.release.parkings
+
+
+def _park_too(batch: Batch, item: Item, *, behind_circuit: bool) -> None:
+    """Put the row that the other deliverer puts: if it died before, this one holds the occurrence."""
+    item.release = item.release.held_back("circuit" if behind_circuit else "pause", batch.world.clock.now())
+    item.left = True
+    for failing, why_not in batch.waiting.held([item], behind_circuit=behind_circuit):
+        batch.fail(failing, why_not)
 
 
 def end_unclaimed(batch: Batch, item: Item) -> bool:
