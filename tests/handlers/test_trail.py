@@ -210,6 +210,7 @@ def moments(name: str, fault: BaseException) -> Iterator[tuple[Api, Strikes, str
     raise AssertionError("the call never comes to its end")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_wherever_the_process_dies_no_change_is_without_its_entry(name: str) -> None:
     changed = 0
