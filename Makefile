@@ -130,15 +130,15 @@ fmt: setup-dev ## Format, and mend what lint can mend by itself
 commits: setup-dev ## Check the messages of the commits since BASE: `area: imperative`, at most 72 characters
 	@$(PY) -m tests.architecture.commits $(BASE)
 
-test: setup-dev lint ## Everything that continuous integration runs (16 minutes on two cores that did other work, too)
+test: setup-dev lint ## Everything that continuous integration runs (minutes on two cores)
 	@$(SIDE_BY_SIDE) 'deploying=$(PYTEST) $(DEPLOYING)' 'serving=$(PYTEST) $(SERVING)' \
 		'waiting=$(PYTEST) $(WAITING)' 'computing=nice $(PYTEST) $(COMPUTING)' '$(TYPES)'
 
 # Whoever changes a line that a mutant edits aims the mutant again: a commit without that is red at once.
 AIMS = tests/simulation/test_mutants.py::test_a_named_mutant_still_has_its_lines_and_still_is_python \
 	tests/simulation/test_mutants.py::test_what_is_taken_for_equivalent_is_a_change_that_may_still_be_drawn
-# The benches' own tests start processes and measure. What else is marked `long` is few and takes a quarter of the rest.
-fast: setup-dev lint ## What to run before a commit: units, handlers, architecture, ten seeds of the simulator (80 s on two cores)
+# The benches' own tests start processes. What else is marked `long` is few, and takes a third of the time of all.
+fast: setup-dev lint ## What to run before a commit: units, handlers, architecture, ten seeds of the simulator (a minute on two cores)
 	@$(SIDE_BY_SIDE) 'seeds=$(PY) -m tests.simulation --seeds 10' '$(TYPES)' \
 		'units=$(PYTEST) -m "not long and not nightly" tests/unit --ignore tests/unit/bench' \
 		'handlers=$(PYTEST) -m "not long and not nightly" tests/handlers tests/architecture $(AIMS)'

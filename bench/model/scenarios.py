@@ -36,13 +36,12 @@ RATE_100K = Deployment(
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """One run. `compares` names the scenario from which this one differs in a single thing."""
+    """One run."""
 
     name: str
     says: str
     deployment: Deployment
     run: Callable[[Deployment, Limits], Outcome]
-    compares: str = ""
 
 
 def herd(
@@ -110,14 +109,12 @@ SCENARIOS = (
         says="the same with the default settings",
         deployment=DEFAULT,
         run=herd,
-        compares="herd_1m",
     ),
     Scenario(
         name="herd_1m_three_queues",
         says="the default settings, but for three release queues",
         deployment=_with(DEFAULT, release_queues=3),
         run=herd,
-        compares="herd_1m_default",
     ),
     Scenario(
         name="lost_poller",
@@ -148,7 +145,6 @@ SCENARIOS = (
         says="the same with 20 provisioned pollers",
         deployment=replace(DEFAULT, pollers=20, concurrency=1_000),
         run=lambda d, limits: steady(d, 1_000, 60, limits, jobs_per_request=50),
-        compares="rate_1k",
     ),
     Scenario(
         name="rate_10k",
@@ -161,20 +157,17 @@ SCENARIOS = (
         says="200 jobs/s; pollers read no further than now",
         deployment=_with(DEFAULT, lookahead_seconds=0),
         run=_small,
-        compares="lost_poller",
     ),
     Scenario(
         name="shards_64",
         says="100,000 creates/s, one job a request, onto 64 shards",
         deployment=replace(_with(RATE_100K, shards=64), api_rate=100_000),
         run=lambda d, limits: steady(d, 100_000, 2, limits, jobs_per_request=1),
-        compares="create_100k",
     ),
     Scenario(
         name="one_queue",
         says="23,000/s through one queue with Lambda's own scaling",
         deployment=_with(replace(RATE_23K, pollers=0), release_queues=1),
         run=_23k,
-        compares="deliver_23k",
     ),
 )

@@ -29,6 +29,7 @@ OF_STORES = frozenset(
         "test_shards",
         "test_timeline",
         "test_trail",
+        "test_turnstiles",
         "test_workers",
     }
 )
@@ -102,7 +103,6 @@ NOT_KEPT: dict[str, dict[str, str]] = {
                 "test_a_key_is_in_use_to_the_last_millisecond_and_free_from_then_on",
                 "test_keys_are_compared_whole",
                 "test_of_requests_at_once_all_get_the_row_of_one",
-                "test_a_key_row_from_before_jobs_shared_rows_promised_none",
                 "test_no_slot_is_taken_that_would_come_too_late",
                 "test_beside_a_line_a_reservation_reaches_less_far",
                 "test_a_place_is_given_once_behind_all_slots_and_places",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from clockwork.domain.executions import State
 from tests.handlers.fleet import POOL, TARGET, Worker, claim_of, with_pool
 from tests.handlers.handlers import Api
@@ -21,6 +23,7 @@ def _pass(api: Api, ms: int) -> None:
     api.clockwork.run_until(api.clockwork.clock.at + ms)
 
 
+@pytest.mark.long
 def test_jobs_that_fail_at_once_take_at_most_two_tickets_an_attempt() -> None:
     api = with_pool()
     _create(api, 30)

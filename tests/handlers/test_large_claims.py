@@ -57,6 +57,7 @@ def rounds(worker: Worker) -> list[list[dict[str, Any]]]:
     return started
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("payload", LARGE)
 @pytest.mark.parametrize("fields", [{}, {"jobKey": "k"}])
 def test_ten_large_payloads_start_over_some_calls_and_the_small_one_in_the_first(

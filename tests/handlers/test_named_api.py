@@ -366,6 +366,7 @@ def test_an_old_job_with_exclusions_is_read_by_so_much_work_and_a_list_leaves_it
     assert 0 < sum(spent) <= REQUEST_WORK
 
 
+@pytest.mark.long
 def test_the_chain_of_a_job_of_sixty_years_is_not_counted_at_each_read(monkeypatch: pytest.MonkeyPatch) -> None:
     api = Api()
     schedule = {"cron": "0 0 * * *", "exclude": HUNDRED[60:], "maxFires": 1_000_000}

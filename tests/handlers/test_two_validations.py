@@ -160,12 +160,14 @@ def test_both_take_what_is_valid_and_make_the_same_of_it(body: dict[str, Any]) -
     assert agree(CreateJobBody, body)
 
 
+@pytest.mark.long
 @quick
 @given(body=nearly_valid())
 def test_both_take_the_same_of_nearly_valid_bodies(body: Any) -> None:
     agree(CreateJobBody, body)
 
 
+@pytest.mark.long
 @quick
 @given(body=nearly_valid() | st.sampled_from(ODD), kind=st.sampled_from([DefinitionBody, JobBody, CreateBatchBody]))
 def test_both_take_the_same_of_other_forms(body: Any, kind: type[Form]) -> None:

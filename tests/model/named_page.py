@@ -163,7 +163,7 @@ class NamedPage(Ledger):
         return (job, 200) if job["named"] else (None, 409)
 
     def _is_replaced(self, job: Job) -> bool:
-        """Whether a newer job has taken over its key; the API then no longer finds the older one."""
+        """Whether a newer job has taken over its key; the API then tells of the older one what is left."""
         return bool(job["named"] and self.jobs[self._names[job["key"]]] is not job)
 
 

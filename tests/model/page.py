@@ -32,8 +32,10 @@ class Page(NamedPage):
 
     def get(self, op: Operation) -> Expected:
         job = self._job(op)
-        if job is None or self._is_replaced(job):
+        if job is None:
             return 404, None
+        if self._is_replaced(job):
+            return 200, {"jobId": job["number"], "jobKey": job["key"], "state": "CANCELLED"}
         told = {"jobId": job["number"], "payload": job["body"]["payload"]}
         if job["named"]:
             return 200, {**told, **self._stands(job)}
@@ -61,7 +63,7 @@ class Page(NamedPage):
 
     def executions(self, op: Operation) -> Expected:
         job = self._job(op)
-        if job is None or self._is_replaced(job):
+        if job is None:
             return 404, None
         return 200, {"items": sorted((self._execution(run) for run in self._shown_runs(job)), key=by_instant)}
 

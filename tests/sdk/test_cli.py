@@ -470,6 +470,7 @@ def test_upcoming_shows_anonymous_jobs_and_the_next_fire_of_named_ones_in_order(
 def test_the_audit_tells_who_changed_what_when_and_why(cli: Cli) -> None:
     cli("job", "create", "--key", "nightly", "--every", "1h", HOOK)
     cli("job", "pause", "--key", "nightly", "--reason", "incident 7")
+    cli.api.clockwork.clock.at += 1
     cli("job", "update", "--key", "nightly", "--every", "2h")
     assert [one["action"] for one in cli.json("audit")] == ["patchJob", "pauseJob"]
     told = cli("audit").stdout

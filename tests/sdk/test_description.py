@@ -33,7 +33,7 @@ OPERATIONS = {
     for method, operation in methods.items()
 }
 #: For callers of the original Clockwork, and older paths of operations that the client has.
-LEFT_OUT = {"postSchedule", "deleteSchedule", "releaseSidelined", "discardSidelined"}
+LEFT_OUT = {"postSchedule", "deleteSchedule"}
 #: Calls of workers: `clockwork_client.worker` makes them, which keeps a protocol, and no caller by hand.
 LEFT_OUT |= {"claimTickets", "beatAttempts", "reportOutcomes", "keepCheckpoint"}
 #: For receivers without AWS credentials: the client signs whatever it sends.

@@ -10,12 +10,11 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from clockwork_client.errors import UnexpectedAnswer
 
 Reader = Callable[[Any], Any]
-AnyAnswer = TypeVar("AnyAnswer", bound="Answer")
 _RFC_3339 = re.compile(r"(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _MILLISECONDS = len("2026-05-05T10:00:00.250Z")
 

@@ -34,6 +34,7 @@ ODD_ZONES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("zone", "year"), ODD_ZONES)
 def test_the_engine_agrees_with_the_oracle_around_every_shift_of_odd_years(zone: str, year: int) -> None:
     changes = changes_of_offset(zone, year, year)
@@ -42,6 +43,7 @@ def test_the_engine_agrees_with_the_oracle_around_every_shift_of_odd_years(zone:
         assert list(disagreements(zone, change, SAMPLE, OPTIONS)) == []
 
 
+@pytest.mark.long
 @given(EXPRESSIONS, st.sampled_from(ODD_ZONES), st.integers(0, 3), st.sampled_from(OPTIONS))
 @settings(max_examples=200, deadline=None)
 def test_the_engine_agrees_with_the_oracle_on_random_expressions_around_shifts(
@@ -68,6 +70,7 @@ def test_the_engine_finds_the_days_that_the_oracle_finds(expression: str, at: in
         assert found == expected * 1000
 
 
+@pytest.mark.long
 @given(SIX_FIELDS, st.sampled_from(["America/New_York", "Australia/Lord_Howe"]))
 @settings(max_examples=12, deadline=None)
 def test_seconds_agree_with_the_oracle_through_a_shift(expression: str, zone: str) -> None:

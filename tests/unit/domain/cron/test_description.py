@@ -48,6 +48,7 @@ def test_a_schedule_is_described_in_a_sentence(expression: str, sentence: str) -
     assert description(compile_cron(expression)) == sentence
 
 
+@pytest.mark.long
 @given(FIVE_FIELDS | SIX_FIELDS)
 @settings(max_examples=300, deadline=None)
 def test_a_description_read_back_is_the_schedule(expression: str) -> None:

@@ -1,5 +1,6 @@
 """Properties of the cron engine that hold for every schedule, zone and instant."""
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -31,6 +32,7 @@ SCHEDULES = st.builds(
 )
 
 
+@pytest.mark.long
 @given(SCHEDULES, ZONES, INSTANTS)
 @settings(max_examples=300, deadline=None)
 def test_fires_are_strictly_later_whole_seconds_within_the_horizon(cron: CompiledCron, zone: str, at: int) -> None:
@@ -57,6 +59,7 @@ def test_nothing_is_skipped_between_an_instant_and_the_next_fire(
         assert next_fire(cron, zone, between) == fire
 
 
+@pytest.mark.long
 @given(SCHEDULES, st.sampled_from(GAPS), st.integers(0, 1), st.integers(1, 3 * HOUR_MS))
 @settings(max_examples=200, deadline=None)
 def test_every_start_near_a_shift_continues_the_same_sequence(

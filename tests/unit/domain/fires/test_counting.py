@@ -58,12 +58,14 @@ def agrees(recurrence: Recurrence, after_at: int) -> None:
     assert last_base(recurrence, after_at, after_at) is None
 
 
+@pytest.mark.long
 @given(SCHEDULES, ZONES, EXCLUDES, INSTANTS, BOUNDS)
 @settings(max_examples=60, deadline=None)
 def test_cron_schedules(cron: CompiledCron, zone: str, exclude: Exclusion, at: int, end_at: int | None) -> None:
     agrees(Recurrence(cron=cron, timezone=zone, exclude=exclude, start_at=at + 7_001, end_at=end_at), at)
 
 
+@pytest.mark.long
 @given(SCHEDULES, st.sampled_from(["America/New_York", "Australia/Lord_Howe", "Pacific/Apia"]), EXCLUDES, st.data())
 @settings(max_examples=60, deadline=None)
 def test_cron_schedules_around_shifts(cron: CompiledCron, zone: str, exclude: Exclusion, data: st.DataObject) -> None:

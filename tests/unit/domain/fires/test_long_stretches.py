@@ -84,6 +84,7 @@ def test_the_last_fire_is_found_without_a_look_at_what_lies_behind_it(
     assert len(searched) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("catch_up", ["all", "latest", "none"])
 @pytest.mark.parametrize("name", SCHEDULES)
 @pytest.mark.parametrize("walked", [1, 50])

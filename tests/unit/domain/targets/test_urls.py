@@ -272,6 +272,7 @@ def _telling() -> Iterator[str]:
             yield character
 
 
+@pytest.mark.long
 def test_what_the_check_accepts_every_later_reader_accepts() -> None:
     assert exhaustive.disagreements(_telling()) == []
 

@@ -109,6 +109,7 @@ def orders(first: int, second: int) -> list[tuple[int, ...]]:
     return [tuple(0 if turn in taken else 1 for turn in range(first + second)) for taken in map(set, places)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("has_left", [False, True])
 def test_whatever_the_order_of_a_create_and_a_sweep_the_job_is_delivered(has_left: bool) -> None:
     for order in orders(CREATE_CALLS, SWEEP_CALLS):
