@@ -63,7 +63,7 @@ class Alarms(Construct):
         super().__init__(scope, construct_id)
         topic = options.alarm_topic_arn
         self._action = actions.SnsAction(sns.Topic.from_topic_arn(self, "Topic", topic)) if topic else None
-        self._watch_heartbeats(functions)
+        self._watch_heartbeats(functions, polls=options.settings.own_metrics == "none")
         if options.settings.own_metrics != "none":
             self._watch_time(options)
             self._watch_polls(options.settings)
@@ -108,7 +108,6 @@ class Alarms(Construct):
         )
         standing = "A shard does not move: what is due there starts late. The poller's log says why"
         self._alarm("ShardStands", metric(settings, "CursorLagMs"), above=SHARD_STANDS_MS, of=3, means=standing)
-        self._alarm("Stuck", metric(settings, "Stuck"), above=0, means="A shard stopped at a row it cannot pass")
         passed = "Rows are in quarantine: no table or queue answered for them, or a newer version wrote them"
         self._alarm("Quarantined", metric(settings, "Quarantined"), above=0, of=5, means=passed)
         aside = "A queue refuses releases: they wait, and the poller's log says for which shards"
@@ -119,13 +118,13 @@ class Alarms(Construct):
         means = "ordered_shards is not what the stack was made with, so ordered jobs are refused: set it back"
         self._alarm("SettingRefused", refused, above=0, means=means)
 
-    def _watch_heartbeats(self, functions: Functions) -> None:
-        """Silence of the Lambdas that run by the clock. AWS counts invocations and failures free of charge."""
-        for beats, function in (
-            ("Ticks", functions.ticker),
-            ("Polls", functions.poller),
-            ("Sweeps", functions.sweeper),
-        ):
+    def _watch_heartbeats(self, functions: Functions, *, polls: bool) -> None:
+        """Silence of the Lambdas that run by the clock. AWS counts invocations and failures free of charge.
+
+        `polls`: of the poller as well, since no metric of its own tells of silence (`FewPolls`).
+        """
+        beating = [("Ticks", functions.ticker), ("Sweeps", functions.sweeper)]
+        for beats, function in [*beating, ("Polls", functions.poller)] if polls else beating:
             invoked = function.metric_invocations(statistic="Sum", period=_MINUTE)
             means = f"Nothing starts {beats.lower()}: the scheduler stands still"
             self._alarm(f"No{beats}", invoked, below=1, of=3, missing=_BREACHING, means=means)

@@ -156,7 +156,9 @@ class Deployment:
         await_value(rest, "the pollers rest")
 
     def _epochs(self) -> list[Any]:
-        return sorted((i["partitionId"]["S"], i["epoch"]["N"], i["leaseUntil"]["N"]) for i in self._shards())
+        return sorted(
+            (i["partitionId"]["S"], i["epoch"]["N"], i["leaseUntil"]["N"]) for i in self._shards() if "epoch" in i
+        )
 
     def _shards(self) -> list[dict[str, Any]]:
         return list(self._client("dynamodb").scan(TableName=self.stack.outputs["ShardsTable"])["Items"])

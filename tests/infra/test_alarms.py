@@ -21,7 +21,7 @@ def alarm(template: Template, name: str) -> Resource:
     return found
 
 
-@pytest.mark.parametrize(("name", "moment"), [("Ticks", "Ticker"), ("Polls", "Poller"), ("Sweeps", "Sweeper")])
+@pytest.mark.parametrize(("name", "moment"), [("Ticks", "Ticker"), ("Sweeps", "Sweeper")])
 def test_silence_is_an_alarm(account: Template, name: str, moment: str) -> None:
     properties = alarm(account, f"No{name}")
     assert (properties["MetricName"], properties["TreatMissingData"]) == ("Invocations", "breaching")
@@ -34,7 +34,7 @@ def test_silence_is_an_alarm(account: Template, name: str, moment: str) -> None:
 def test_every_other_alarm_is_quiet_when_nothing_happens(account: Template) -> None:
     alarms = account.all("CloudWatch::Alarm")
     loud = {key for key, one in alarms.items() if one["Properties"]["TreatMissingData"] != "notBreaching"}
-    heartbeats = ("NoTicks", "NoPolls", "NoSweeps", "FewPolls")
+    heartbeats = ("NoTicks", "NoSweeps", "FewPolls")
     assert loud == {account.logical_id(account.one("CloudWatch::Alarm", f"Alarms{name}")) for name in heartbeats}
 
 
@@ -59,7 +59,7 @@ def test_a_shard_that_lags_by_a_third_of_the_retention_is_an_alarm(account: Temp
     ("name", "metric", "threshold"),
     [
         ("Early", "Early", 0),
-        ("Stuck", "Stuck", 0),
+        ("ParkedNearEnd", "ParkedNearEnd", 0),
         ("SettingRefused", "SettingsRefused", 0),
         ("DeadLetters", "ApproximateNumberOfMessagesVisible", 0),
         ("InFlight", "ApproximateNumberOfMessagesNotVisible", 80_000),
