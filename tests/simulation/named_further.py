@@ -30,7 +30,6 @@ def schedule(visit: Visit) -> None:
         definition(visit.rng, visit.now, visit.desk.began_at),
         at=at,
         recurrence=None,
-        record="full",
         overlap="allow",
         ordering_key=visit.rng.choice(ORDERING_KEYS),
         sequence=0,

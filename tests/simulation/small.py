@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from types import ModuleType
 
 from clockwork.domain.pools import presence
-from clockwork.flows import containment
+from clockwork.flows import hardening
 from clockwork.flows.deliver import circuits
 from clockwork.flows.named import in_flight, marks, unended
-from clockwork.flows.poll import portions, sending
+from clockwork.flows.poll import pool, portions
 from clockwork.flows.requests import clients, read, upcoming
 from clockwork.flows.sweep import deletion, too_long, unpark
 from clockwork.flows.timeline import later
@@ -36,8 +36,8 @@ BOUNDS: dict[tuple[ModuleType, str], int] = {
     (upcoming, "MOST_AHEAD"): 3,
     (read, "MOST_BYTES"): 400,
     (marks, "AT_ONCE"): 1,
-    (sending, "MOST_POOLED"): 5,
-    (containment, "PIECE"): 2,
+    (pool, "MOST_POOLED"): 5,
+    (hardening, "PIECE"): 2,
 }
 
 

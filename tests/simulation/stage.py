@@ -8,7 +8,7 @@ from functools import partial
 
 import msgspec
 
-from clockwork.domain.clients import without_pause
+from clockwork.domain.clients import ClientUnreadable, without_pause
 from clockwork.domain.executions import Execution, State
 from clockwork.flows.requests.redrive import redrive
 from clockwork.flows.world import World
@@ -112,9 +112,10 @@ class Stage:
 
     def _resume(self) -> None:
         for client in (REGULATED, HALTED, DEPARTING):
-            if self.stores.clients.is_damaged(client.client_id):
-                continue  # an admin repairs it first
-            stored = self.stores.clients.get(client.client_id)
+            try:
+                stored = self.stores.clients.get(client.client_id)
+            except ClientUnreadable:
+                continue  # An admin repairs it first.
             if stored is not None and stored.paused and stored.deleting_at is None:
                 self.stores.clients.put(without_pause(stored, self.scheduler.now))
 
