@@ -82,7 +82,7 @@ class Quiet:
         target = HttpTarget(self._inbox.target("quiet")["url"], private=True)
         rows = []
         for number, due_at in enumerate(dues):
-            row_id = f"{self.tenant.client_id[-1]}{number:021d}"
+            row_id = f"{self.tenant.client_id}-{number}"
             one = Occurrence(self.tenant.client_id, due_at, now_ms(), target, Payload(b"1"))
             rows.append(row_of_job(partition_id, row_id, one, due_at + HOUR_MS))
             self.due[AnonymousJob(partition_id, keys.row_key(due_at, row_id), 0).job_id] = due_at

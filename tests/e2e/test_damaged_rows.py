@@ -106,9 +106,9 @@ def odd_rows(scene: Scene, partition_id: str, due_at: int) -> list[Row]:
         at = due_at + number * 60
         one = Occurrence(scene.odd.client_id, at, now_ms(), target, Payload(b"odd"))
         if number % 3:
-            rows.append(row_of_job(partition_id, f"odd{number:019d}", one, at + HOUR_MS))
+            rows.append(row_of_job(partition_id, f"odd-{number}", one, at + HOUR_MS))
         else:
-            key = keys.row_key(at, f"odd{number:019d}")
+            key = keys.row_key(at, f"odd-{number}")
             rows.append(row_of_many(partition_id, key, dict.fromkeys(range(5), one), at + HOUR_MS))
     return rows
 
