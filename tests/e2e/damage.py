@@ -92,6 +92,7 @@ class Vandal:
         self._dynamodb = deployment.stack.client("dynamodb")
         self._names = {kind: deployment.stack.outputs[f"{kind.capitalize()}Table"] for kind in KEYS}
         self._seen: dict[str, dict[tuple[str, ...], Item]] = {kind: {} for kind in KEYS}
+        self._shards: list[str] = []
         self._written: set[tuple[str, tuple[str, ...]]] = set()
 
     @property
@@ -100,7 +101,9 @@ class Vandal:
         return sum(self.made.values())
 
     def look(self) -> None:
-        """Notes the items of the client that have come since."""
+        """Notes the items of the client that have come since, and the shards that are in use."""
+        real = set(keys.plain_partitions(16))
+        self._shards = sorted(real & {item["partitionId"]["S"] for item in self._all("shards")})
         for kind in ("timeline", "jobs", "executions", "clients"):
             for item in self._all(kind):
                 if self._is_of_client(item):
@@ -143,8 +146,8 @@ class Vandal:
         """Damages a row that is no real shard's, or puts an attribute beside the real ones of a shard."""
         self.made["shards"] += 1
         turn = self._rng.randrange(4)
-        if turn == 0:
-            shard = self._rng.choice(keys.plain_partitions(16))
+        if turn == 0 and self._shards:
+            shard = self._rng.choice(self._shards)
             note = f"{BESIDE}{self._rng.randrange(8)}"
             self._update_shard(shard, f"SET {note} = :odd", {":odd": self._rng.choice(ODD_VALUES)})
             return

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from types import ModuleType
 
 from clockwork.domain.pools import presence
-from clockwork.flows import containment
+from clockwork.flows import hardening
 from clockwork.flows.deliver import circuits
 from clockwork.flows.named import in_flight, marks, unended
 from clockwork.flows.poll import portions, sending
@@ -37,7 +37,7 @@ BOUNDS: dict[tuple[ModuleType, str], int] = {
     (read, "MOST_BYTES"): 400,
     (marks, "AT_ONCE"): 1,
     (sending, "MOST_POOLED"): 5,
-    (containment, "PIECE"): 2,
+    (hardening, "PIECE"): 2,
 }
 
 
