@@ -6,6 +6,7 @@ import random
 import statistics
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -81,15 +82,17 @@ def odd_jobs(scene: Scene, number: int) -> list[dict[str, Any]]:
     ]
 
 
-def play_odd(scene: Scene, until: float) -> None:
-    """The odd client goes on with its work, whatever the API answers to it by now."""
-    path, number = f"/v1/clients/{scene.odd.client_id}", 0
+def play_odd(scene: Scene, until: float) -> Counter[int]:
+    """The odd client goes on with its work, whatever the API answers to it by now; returns how often it answered so."""
+    path, number, answers = f"/v1/clients/{scene.odd.client_id}", 0, Counter[int]()
     admin = scene.deployment.stack.api()
     while time.monotonic() < until:
-        for job in odd_jobs(scene, number):
+        for place, job in enumerate(odd_jobs(scene, number)):
             with suppress(HTTPError):
                 body = {"clientId": scene.odd.client_id, **job}
-                scene.odd.api.request("POST", "/v1/jobs", body, {"Idempotency-Key": f"odd-{number}-{job['target']}"})
+                key = {} if "jobKey" in job else {"Idempotency-Key": f"odd-{number}-{place}"}
+                answer = scene.odd.api.request("POST", "/v1/jobs", body, key)
+                answers[answer.status] += 1
         several = {"clientId": scene.odd.client_id, "jobs": odd_jobs(scene, number)[:2] * 4}
         order = ("POST", f"{path}/{'pause' if number % 2 else 'resume'}", {})
         for api, call in ((scene.odd.api, ("POST", "/v1/jobs/batch", several)), (admin, order)):
@@ -97,6 +100,7 @@ def play_odd(scene: Scene, until: float) -> None:
                 api.request(*call)
         number += 1
         time.sleep(2)
+    return answers
 
 
 def odd_rows(scene: Scene, partition_id: str, due_at: int) -> list[Row]:
@@ -163,8 +167,9 @@ def play_damage(scene: Scene, vandal: Vandal, mutations: int) -> list[float]:
             late = play(scene, "d", seconds, vandal, mutations)
         finally:
             stop.set()
-        working.result()
         damaging.result()
+        answers = working.result()
+    assert answers[201] > 2 * len(odd_jobs(scene, 0)), f"too little was done by the odd client: {answers}"
     return late
 
 
