@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
+from clockwork.domain import keys
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import NewerFormat, Unreadable
 from clockwork.domain.executions import Execution, State
@@ -15,7 +16,7 @@ from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.pools.presence import Present
 from clockwork.domain.requests.trail import Entry
 from clockwork.domain.storage.codec import encode
-from clockwork.domain.timeline import Shard
+from clockwork.domain.timeline import Shard, ShardStatus
 from clockwork.ports import Regulation
 from tests.contract.examples import DUE, execution, occurrence, row
 from tests.contract.schema import KEYS
@@ -222,6 +223,28 @@ def test_a_shard_whose_row_cannot_be_read_is_polled_and_one_that_is_none_is_not(
     assert aws_world.shards.all() == [Shard("o001"), Shard("p000")]
     with pytest.raises(Unreadable, match="ValidationError"):
         aws_world.shards.get(["o001", "p000"])
+
+
+@pytest.mark.parametrize("odd", [{"N": "1.5"}, {"N": "1e30"}, {"B": b"odd"}, {"L": []}, {"S": "odd"}, {"NULL": True}])
+def test_whatever_the_standing_of_a_shard_is_the_others_are_listed(aws_world: AwsWorld, odd: Any) -> None:
+    aws_world.shards.register("p000")
+    aws_world.shards.register("p001", ShardStatus.LEFT)
+    (item,) = [one for one in aws_world.raw("shards") if one["partitionId"] == {"S": "p000"}]
+    damaged = {**item, "partitionId": {"S": "p002"}, "standing": odd}
+    aws_world.aws.client("dynamodb").put_item(TableName=aws_world.table("shards"), Item=damaged)
+    assert aws_world.shards.list() == ["p000", "p002"]
+
+
+@pytest.mark.parametrize("odd", [{"N": "1.5"}, {"N": "1e30"}, {"B": b"odd"}, {"L": []}, {"S": "odd"}, {"NULL": True}])
+def test_whatever_stands_beside_the_attributes_of_a_shard_it_is_polled(aws_world: AwsWorld, odd: Any) -> None:
+    aws_world.shards.register("p000")
+    (item,) = aws_world.raw("shards")
+    aws_world.aws.client("dynamodb").put_item(TableName=aws_world.table("shards"), Item={**item, "oddNote": odd})
+    assert aws_world.shards.get(["p000"])["p000"].cursor == keys.BEGINNING
+    lease = aws_world.shards.acquire("p000", "me", DUE, DUE + 1, keys.edge_key(DUE))
+    assert lease is not None
+    assert aws_world.shards.commit(msgspec.structs.replace(lease, cursor=keys.edge_key(DUE)))
+    assert [one.cursor for one in aws_world.shards.all()] == [keys.edge_key(DUE)]
 
 
 def test_a_record_of_a_later_version_is_not_passed_over_where_it_may_run(aws_world: AwsWorld) -> None:

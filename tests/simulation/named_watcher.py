@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from clockwork.domain.executions import WAITING, Execution, State
+from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import ONLY_RUN, ExecutionId, NamedJobId, decode_execution, decode_job
-from clockwork.domain.named.overlaps import waits_for_others
 from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.releases import Delivery
 from clockwork.flows.named.write import Written
@@ -99,8 +98,6 @@ class NamedWatcher:
         self.accepted: set[str] = set()
         #: Executions of which an attempt has begun.
         self.started: set[str] = set()
-        #: Executions that were put off since others were under way, until they begin again.
-        self._put_off: set[str] = set()
         #: The attempts that have begun.
         self._begun: set[tuple[str, int]] = set()
         #: Redriven executions: these may start whatever has become of their job's schedule since.
@@ -168,7 +165,6 @@ class NamedWatcher:
         rows = [i for i in range(least, len(life.truths)) if self._wants(life, i, execution, delivery.execution_id)]
         was_started = delivery.execution_id in self.started
         self.started.add(delivery.execution_id)
-        self._put_off.discard(delivery.execution_id)
         self._begun.add((delivery.execution_id, delivery.attempt))
         if delivery.execution_id in self.as_it_was & self.redriven:
             return None
@@ -187,11 +183,10 @@ class NamedWatcher:
     def _beside(self, delivery: Delivery) -> str | None:
         """What else of a job is under way as an attempt of it begins, and which execution that is; None if nothing is.
 
-        Another attempt is under way while its claim lives, and an execution that is due earlier while it is tried
-        again. One that was redriven, or put off since others were under way, has to be let through anew.
+        Another attempt is under way while its claim lives. An execution that waits for its retry is held by unit tests
+        alone: an execution may be put off while others are under way, and has to be let through anew then.
         """
         now = self._scheduler.now
-        is_ordered = delivery.occurrence.ordering_key is not None
         for other in self.executions.list(delivery.job_id, MOST_FIRES, None):
             is_own = other.execution_id == delivery.execution_id
             if is_own or other.is_final or other.execution_id not in self.started:
@@ -199,10 +194,6 @@ class NamedWatcher:
             has_begun = (other.execution_id, other.attempt) in self._begun
             if other.state is State.RUNNING and has_begun and (other.claim_until or 0) > now + 2 * MOST_SKEW_MS:
                 return f"{other.execution_id}, which runs"
-            is_let_through_anew = other.execution_id in self.redriven | self._put_off
-            is_tried_again = other.state in WAITING and not is_let_through_anew
-            if is_tried_again and not is_ordered and other.execution_id < delivery.execution_id:
-                return f"{other.execution_id}, which waits"
         return None
 
     def _held_back(self, life: Life, execution: ExecutionId, client_id: str) -> str | None:
@@ -223,8 +214,6 @@ class NamedWatcher:
 
         Another execution under way, a pause of its client, and what its job became: nothing else skips a fire.
         """
-        if waits_for_others(after):
-            self._put_off.add(after.execution_id)
         if after.state is not State.SKIPPED or (before is not None and before.state is State.SKIPPED):
             return None
         place = decode_job(after.job_id)

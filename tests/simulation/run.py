@@ -277,7 +277,9 @@ class Run:
 
     def _garbage_row(self) -> None:
         if self.adversary.strikes(Fault.GARBAGE_ROW, 1.0):
-            self.stage.stores.timeline.put([self._strange_row(bytes([FORMAT]) + b"\xff\xff")])
+            row = self._strange_row(bytes([FORMAT]) + b"\xff\xff")
+            keyless = Row(row.partition_id, f"1!{row.key}", row.blob, row.expires_at)
+            self.stage.stores.timeline.put([row, keyless])
 
     def _newer_row(self) -> None:
         """Puts a row of a newer version: its shard stops until that version is deployed; here the row is rewritten."""

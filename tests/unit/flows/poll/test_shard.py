@@ -17,7 +17,7 @@ from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Release
 from clockwork.domain.storage import codec
 from clockwork.domain.storage.rows import row_of_job
-from clockwork.domain.timeline import Row
+from clockwork.domain.timeline import Page, Row
 from clockwork.flows.poll import expand as visits
 from clockwork.flows.poll import release as releasing
 from clockwork.flows.poll.shard import poll_shard
@@ -266,3 +266,25 @@ def test_chains_that_take_long_are_committed_in_parts_and_the_lease_does_not_end
     reports = [poll_shard(clockwork.world, one, clockwork.clock.at + 600_000) for one in clockwork.shards.list()]
     assert sum(report.released for report in reports) == 151
     assert len(parts) > 2 * len(reports)
+
+
+@pytest.mark.parametrize("key", ["1!odd", "0 odd", "1#", "0\u0661"])
+def test_a_shard_goes_on_whose_cursor_stopped_at_a_key_that_no_version_makes(key: str) -> None:
+    clockwork = ready()
+    (row,) = put(clockwork, 60_000)
+    clockwork.timeline.put([msgspec.structs.replace(row, key=key, blob=b"\x01odd")])
+    read = clockwork.timeline.read
+
+    def silent_behind_it(partition_id: str, after: str, until: str, limit: int) -> Page:
+        if after < key:
+            return msgspec.structs.replace(read(partition_id, after, until, 1), more=True)
+        raise Unavailable("no answer")
+
+    clockwork.timeline.read = silent_behind_it  # type: ignore[method-assign]
+    with pytest.raises(Unavailable):
+        poll(clockwork)
+    assert clockwork.shards.get([P])[P].cursor == key
+    clockwork.timeline.read = read  # type: ignore[method-assign]
+    clockwork.clock.at += 30_000
+    report = poll(clockwork)
+    assert (report.outcome, report.released) == ("dry", 1)

@@ -32,8 +32,12 @@ def edge_before(key: str) -> str:
 
 
 def instant_of(key: str) -> int:
-    """The instant (ms) of a row's key or of an edge; 0 for BEGINNING."""
-    return int(key[:13])
+    """The instant (ms) of a row's key or of an edge; 0 for BEGINNING, and for a key that no version makes.
+
+    A cursor may stand at any key that somebody put into its shard, and each visit asks for the instant of the cursor.
+    """
+    digits = key[:13]
+    return int(digits) if digits.isascii() and digits.isdecimal() else 0
 
 
 def partition_of(index: int) -> str:

@@ -16,7 +16,9 @@ from clockwork.ports import Lease
 
 #: The key of the row that holds the number of ordered shards; no shard has such a partitionId.
 _ORDERED = "ordered"
-#: Attributes that a row has from its first change of status and its first commit on.
+#: The attributes of a shard's row.
+_ATTRIBUTES = Shard.__struct_encode_fields__
+#: Those that a row has from its first change of status and its first commit on.
 _NOT_AT_FIRST = ("changes", "released", "quarantined")
 
 
@@ -30,8 +32,9 @@ class AwsShards:
         self._table = Table(aws, table, "partitionId")
 
     def list(self) -> Sequence[str]:
-        rows = map(values_of, self._of_shards("partitionId", "standing"))
-        return sorted(row["partitionId"] for row in rows if row.get("standing") != ShardStatus.LEFT)
+        left = {"S": ShardStatus.LEFT.value}
+        items = self._of_shards("partitionId", "standing")
+        return sorted(item["partitionId"]["S"] for item in items if item.get("standing") != left)
 
     def all(self) -> Sequence[Shard]:
         """A shard whose row cannot be read is returned as one that nobody has visited: whoever visits it fails."""
@@ -150,7 +153,8 @@ def _lease(shard: Shard) -> Lease:
 
 
 def _from_item(item: Item) -> Shard:
-    return msgspec.convert(values_of(item), Shard)
+    # Whatever stands beside the attributes of a shard, its row is read: all clients of the shard need it.
+    return msgspec.convert(values_of({name: item[name] for name in _ATTRIBUTES if name in item}), Shard)
 
 
 def _count(item: Item) -> int:

@@ -158,4 +158,5 @@ def lease_ms(world: World) -> int:
 
 
 def _lag_ms(world: World, lease: Lease) -> int:
-    return 0 if lease.cursor == keys.BEGINNING else max(0, world.clock.now() - keys.instant_of(lease.cursor))
+    at = keys.instant_of(lease.cursor)
+    return max(0, world.clock.now() - at) if at else 0
