@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from clockwork.aws import late
+from clockwork.aws.plane import late
 from clockwork.aws.plane.connections import Connections
 from clockwork.aws.plane.credentials import KeySource, keys_of_chain, keys_of_environment
 from clockwork.aws.plane.endpoints import Endpoint, endpoint_of, has_proxy, is_plain, plain_url
