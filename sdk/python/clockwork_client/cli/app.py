@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from clockwork_client import __version__
 from clockwork_client.cli.state import State
 from clockwork_client.errors import (
     ClockworkError,
@@ -20,6 +19,7 @@ from clockwork_client.errors import (
     TooManyRequests,
     UnexpectedAnswer,
 )
+from clockwork_client.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable
