@@ -39,6 +39,18 @@ def shipped() -> list[Path]:
     return [ROOT / "app.py", *(path for folder in folders for path in sorted(folder.rglob("*.py")))]
 
 
+def module_of(path: Path) -> str:
+    """The name by which a shipped file is imported."""
+    base = next(base for base in (CORE, SDK, ROOT) if path.is_relative_to(base))
+    return ".".join(path.relative_to(base).with_suffix("").parts).removesuffix(".__init__")
+
+
+@cache
+def _is_module(name: str) -> bool:
+    places = [base / name.replace(".", "/") for base in (CORE, SDK, ROOT)]
+    return any(place.is_dir() or place.with_suffix(".py").exists() for place in places)
+
+
 @cache
 def tree(path: Path) -> ast.Module:
     """The syntax tree of a file."""
@@ -58,11 +70,8 @@ def _imports(node: ast.AST, path: Path, *, for_types_only: bool) -> Iterator[Imp
         assert node.level == 0, f"{path}:{node.lineno} imports relatively"
         for alias in node.names:
             # `from clockwork import ports` imports clockwork.ports, `from clockwork.ports import Clock` does too.
-            deeper = CORE / f"{node.module}.{alias.name}".replace(".", "/")
-            is_module = deeper.is_dir() or deeper.with_suffix(".py").exists()
-            yield Import(
-                path, node.lineno, f"{node.module}.{alias.name}" if is_module else str(node.module), for_types_only
-            )
+            deeper = f"{node.module}.{alias.name}"
+            yield Import(path, node.lineno, deeper if _is_module(deeper) else str(node.module), for_types_only)
     types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
     for child in ast.iter_child_nodes(node):
         yield from _imports(child, path, for_types_only=for_types_only or types)

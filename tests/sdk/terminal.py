@@ -10,8 +10,8 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from clockwork.domain.executions import Outcome, State
-from clockwork_client.cli.app import State as Settings
 from clockwork_client.cli.app import clockwork
+from clockwork_client.cli.state import State as Settings
 from clockwork_client.transport import Request, Response
 from tests.handlers.handlers import Api
 from tests.sdk.edge import CREDENTIALS, URL, Hands, InMemory

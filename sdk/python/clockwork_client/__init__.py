@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from clockwork_client.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from clockwork_client.public import *
-
-__version__ = "0.2.0"
-
 
 __all__ = [
     "BadRequest",

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from clockwork_client import __version__, requests, resources
+from clockwork_client import requests, resources
 from clockwork_client.answers import Target
 from clockwork_client.calls import Caller, Machine, Unanswered, made
 from clockwork_client.errors import NotConfigured
@@ -18,6 +18,7 @@ from clockwork_client.pools import Pools
 from clockwork_client.results import Job
 from clockwork_client.signing import Signer
 from clockwork_client.transport import Transport, Urllib3
+from clockwork_client.version import __version__
 
 if TYPE_CHECKING:
     from botocore.credentials import Credentials

@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from clockwork_client import __version__
+from clockwork_client.cli.state import State
 from clockwork_client.errors import (
     ClockworkError,
     NotAllowed,
@@ -20,47 +19,12 @@ from clockwork_client.errors import (
     TooManyRequests,
     UnexpectedAnswer,
 )
+from clockwork_client.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from clockwork_client.calls import Unanswered
-    from clockwork_client.client import Clockwork
-
 REFUSED, USAGE, UNCERTAIN = 1, 2, 3
-
-
-class State:
-    """Values that the commands share. `settings` go to the client unchanged."""
-
-    def __init__(self, **settings: Any) -> None:
-        self.settings = settings
-        self.output = "table"
-        self._client: Clockwork | None = None
-
-    @property
-    def cw(self) -> Clockwork:
-        """The client, made when a command first needs it, so that help needs no URL."""
-        if self._client is None:
-            from clockwork_client.client import Clockwork
-
-            self._client = Clockwork(**self.settings)
-        return self._client
-
-    @property
-    def unanswered(self) -> Unanswered | None:
-        """The call that was interrupted before its answer came, if it may have changed something."""
-        return None if self._client is None else self._client.unanswered
-
-    @property
-    def is_json(self) -> bool:
-        """Whether the answer goes to a program."""
-        return self.output == "json"
-
-    @property
-    def now(self) -> datetime:
-        """The instant from which distances in time are shown."""
-        return datetime.now(timezone.utc)
 
 
 def _job() -> click.Group:

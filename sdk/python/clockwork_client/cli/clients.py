@@ -13,7 +13,7 @@ from clockwork_client.cli.options import options
 from clockwork_client.overview import Counted
 
 if TYPE_CHECKING:
-    from clockwork_client.cli.app import State
+    from clockwork_client.cli.state import State
 
 _MANY = {"multiple": True}
 CLIENT: list[tuple[str, str, dict[str, Any]]] = [

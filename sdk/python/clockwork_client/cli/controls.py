@@ -14,7 +14,7 @@ from clockwork_client.cli.shown import show_job
 from clockwork_client.handled import HandledJobs, PassedJob
 
 if TYPE_CHECKING:
-    from clockwork_client.cli.app import State
+    from clockwork_client.cli.state import State
 
 #: Options that select many jobs, and options that only go with those.
 _MANY = ("tag", "prefix")

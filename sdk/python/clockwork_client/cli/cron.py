@@ -10,7 +10,7 @@ from clockwork_client.cli import show
 from clockwork_client.requests import ScheduleOptions
 
 if TYPE_CHECKING:
-    from clockwork_client.cli.app import State
+    from clockwork_client.cli.state import State
 
 
 @click.group()

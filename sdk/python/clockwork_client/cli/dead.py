@@ -14,7 +14,7 @@ from clockwork_client.cli.options import Command
 from clockwork_client.handled import HandledDead
 
 if TYPE_CHECKING:
-    from clockwork_client.cli.app import State
+    from clockwork_client.cli.state import State
 
 
 @click.group()

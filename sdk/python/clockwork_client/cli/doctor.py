@@ -17,7 +17,7 @@ from clockwork_client.errors import ClockworkError, NotAllowed, NotConfigured
 from clockwork_client.transport import NoAnswer, Request, Response, Transport, Urllib3
 
 if TYPE_CHECKING:
-    from clockwork_client.cli.app import State
+    from clockwork_client.cli.state import State
 
 #: AWS refuses a signature that is five minutes off. A minute shows that nothing sets the clock.
 REFUSED_SECONDS, ODD_SECONDS = 300, 60

@@ -13,7 +13,7 @@ from clockwork_client.cli import show, values
 from clockwork_client.cli.options import id_of, named
 
 if TYPE_CHECKING:
-    from clockwork_client.cli.app import State
+    from clockwork_client.cli.state import State
 
 
 @click.group("exec")

@@ -25,7 +25,7 @@ from clockwork_client.cli.options import (
 from clockwork_client.cli.shown import show_job
 
 if TYPE_CHECKING:
-    from clockwork_client.cli.app import State
+    from clockwork_client.cli.state import State
 
 
 @click.group()

@@ -12,7 +12,7 @@ from clockwork_client.cli import show
 
 if TYPE_CHECKING:
     from clockwork_client.answers import Answer
-    from clockwork_client.cli.app import State
+    from clockwork_client.cli.state import State
 
 #: A larger count takes a call for each 1,000, and no answer of the user depends on it.
 MOST_COUNTED = 10_000

@@ -13,7 +13,7 @@ from clockwork_client.errors import NotFound
 from clockwork_client.reports import Completion
 
 if TYPE_CHECKING:
-    from clockwork_client.cli.app import State
+    from clockwork_client.cli.state import State
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 #: The option of the client, its flag, and its settings for click.

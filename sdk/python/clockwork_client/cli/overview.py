@@ -12,7 +12,7 @@ from clockwork_client.cli import show, values
 from clockwork_client.overview import AuditEntry
 
 if TYPE_CHECKING:
-    from clockwork_client.cli.app import State
+    from clockwork_client.cli.state import State
 
 
 @click.command()

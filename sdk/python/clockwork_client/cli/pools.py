@@ -9,7 +9,7 @@ import click
 from clockwork_client.cli import show
 
 if TYPE_CHECKING:
-    from clockwork_client.cli.app import State
+    from clockwork_client.cli.state import State
 
 
 @click.group()

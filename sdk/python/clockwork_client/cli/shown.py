@@ -8,7 +8,7 @@ from clockwork_client import results
 from clockwork_client.cli import show
 
 if TYPE_CHECKING:
-    from clockwork_client.cli.app import State
+    from clockwork_client.cli.state import State
 
 
 def show_job(state: State, found: results.Job) -> None:

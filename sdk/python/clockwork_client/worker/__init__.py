@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from clockwork_client.worker.attempt import Cancelled, Checkpoint, Lost
 from clockwork_client.worker.context import Context
-from clockwork_client.worker.pool import Fail, Pool
+from clockwork_client.worker.fail import Fail
+from clockwork_client.worker.pool import Pool
 from clockwork_client.worker.worker import Worker
 
 __all__ = ["Cancelled", "Checkpoint", "Context", "Fail", "Lost", "Pool", "Worker"]

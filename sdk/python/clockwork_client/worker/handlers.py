@@ -24,12 +24,13 @@ from clockwork_client.worker.attempt import Attempt, Cancelled, Lost
 from clockwork_client.worker.clock import Clock
 from clockwork_client.worker.context import Context, Keeps
 from clockwork_client.worker.desk import Desk
+from clockwork_client.worker.fail import Fail
 from clockwork_client.worker.forks import forked_ones_end
 from clockwork_client.worker.hands import Hands
 from clockwork_client.worker.logs import logger
 from clockwork_client.worker.loop import Loop
 from clockwork_client.worker.outcomes import completion, failure, text_of
-from clockwork_client.worker.pool import Fail, Pool
+from clockwork_client.worker.registry import Registry
 from clockwork_client.worker.reports import Reports
 
 log = logger(__name__)
@@ -41,7 +42,7 @@ _PAUSE = 0.5
 class Handlers:
     """The handlers at work. A slot is given back when a handler has ended."""
 
-    def __init__(self, pool: Pool, clock: Clock, keeper: Keeps, hands: Hands, desk: Desk, reports: Reports) -> None:
+    def __init__(self, pool: Registry, clock: Clock, keeper: Keeps, hands: Hands, desk: Desk, reports: Reports) -> None:
         self._pool = pool
         self._clock = clock
         self._keeper = keeper
@@ -211,7 +212,7 @@ def outcome_of(attempt: Attempt, call: Callable[[], Any], clock: Clock) -> dict[
         return failure(f"{type(error).__name__}: {text_of(error)}")
 
 
-def result_of(pool: Pool, attempt: Attempt, context: Context) -> Any:
+def result_of(pool: Registry, attempt: Attempt, context: Context) -> Any:
     """The return value of an attempt's handler, perhaps an awaitable. Raises TypeError for a generator."""
     result = pool.handlers[attempt.handler](attempt.payload, context)
     if inspect.isgenerator(result) or inspect.isasyncgen(result):

@@ -19,9 +19,9 @@ from clockwork_client.client import Clockwork
 from clockwork_client.errors import Conflict
 from clockwork_client.worker.attempt import Cancelled, Lost
 from clockwork_client.worker.context import message_of, progress_of
+from clockwork_client.worker.fail import Fail
 from clockwork_client.worker.logs import logger
 from clockwork_client.worker.outcomes import completion, failure, text_of
-from clockwork_client.worker.pool import Fail
 
 log = logger(__name__)
 

@@ -1,70 +1,17 @@
-"""A pool as its workers know it: its name, and a function for each of its handlers."""
+"""A pool that a program fills with handlers and runs."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
+
+from clockwork_client.worker.registry import Registry
 
 if TYPE_CHECKING:
     from clockwork_client.client import Clockwork
 
-Handler = TypeVar("Handler", bound=Callable[..., Any])
 
-
-class Fail(Exception):
-    """Raise Fail in a handler to decide about the next attempt.
-
-    `retryable=False`: no further attempt, the execution is DEAD. `retry_after`: the least wait before the next attempt,
-    in seconds or as a timedelta, up to a day. A longer wait counts as a day, and a value that is no time is left out.
-    """
-
-    #: Of a subclass whose `__init__` does not call this one.
-    retryable: bool = True
-    retry_after: float | timedelta | None = None
-
-    def __init__(self, error: str, *, retryable: bool = True, retry_after: float | timedelta | None = None) -> None:
-        super().__init__(error)
-        self.retryable = retryable
-        self.retry_after = retry_after
-
-
-class Pool:
+class Pool(Registry):
     """Functions for the handlers of a pool. Each takes the payload and a Context; it may be `async`."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self._handlers: dict[str, Callable[..., Any]] = {}
-
-    @property
-    def handlers(self) -> Mapping[str, Callable[..., Any]]:
-        """The functions by the names of their handlers."""
-        return self._handlers
-
-    def handler(self, name: str | None = None) -> Callable[[Handler], Handler]:
-        """Let a function do the jobs of a handler. The handler has the function's name unless another is given.
-
-        Write `@pool.handler()`, with parentheses. Raises TypeError without them, and for a generator: its body would
-        never run.
-        """
-        if callable(name):
-            raise TypeError("write @pool.handler(), with parentheses: without them the function is taken for a name")
-
-        def register(function: Handler) -> Handler:
-            wanted = name or function.__name__
-            if wanted in self._handlers:
-                raise ValueError(f"the pool {self.name} has a handler {wanted} already")
-            if _is(function, inspect.isgeneratorfunction) or _is(function, inspect.isasyncgenfunction):
-                raise TypeError(f"the handler {wanted} is a generator, as it has a yield: let it return its result")
-            self._handlers[wanted] = function
-            return function
-
-        return register
-
-    def is_async(self, name: str) -> bool:
-        """Whether a handler's function is `async`, or an object whose call is. Behind a decorator none seems so."""
-        return _is(self._handlers[name], inspect.iscoroutinefunction)
 
     def run(self, *, concurrency: int = 10, drain: float = 30.0, clockwork: Clockwork | None = None) -> None:
         """Work until SIGTERM or SIGINT; see `Worker`. To be called in the main thread."""
@@ -73,8 +20,3 @@ class Pool:
         from clockwork_client.worker.worker import Worker
 
         run_until_signalled(Worker(self, clockwork or Clockwork(), concurrency=concurrency, drain=drain))
-
-
-def _is(function: Callable[..., Any], kind: Callable[[object], bool]) -> bool:
-    """Whether a function is of a kind, or an object whose call is."""
-    return kind(function) or kind(getattr(function, "__call__", None))  # noqa: B004 - not whether it can be called

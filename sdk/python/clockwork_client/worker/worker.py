@@ -16,9 +16,9 @@ from clockwork_client.worker.handlers import Handlers
 from clockwork_client.worker.hands import Hands
 from clockwork_client.worker.identity import check, new_worker_id
 from clockwork_client.worker.logs import logger
-from clockwork_client.worker.pool import Pool
 from clockwork_client.worker.queues import Queue, sqs_queues
 from clockwork_client.worker.receiving import LONG_POLL, Receiving
+from clockwork_client.worker.registry import Registry
 from clockwork_client.worker.reports import Reports
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Worker:
 
     def __init__(
         self,
-        pool: Pool,
+        pool: Registry,
         cw: Clockwork,
         *,
         concurrency: int = 10,
@@ -152,7 +152,7 @@ class Worker:
             self._clock.wait(never, _LOOKS_EVERY)
 
 
-def queue_urls(cw: Clockwork, pool: Pool) -> Mapping[str, str]:
+def queue_urls(cw: Clockwork, pool: Registry) -> Mapping[str, str]:
     """The URLs of the pool's queues. Warns of a handler for which no job can be created."""
     state = cw.pools.get(pool.name)
     if strange := sorted(set(pool.handlers) - set(state.handlers)):

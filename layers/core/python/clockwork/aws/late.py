@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import botocore.session
     from botocore.config import Config
 
-    from clockwork.aws.plane.watching import Watcher
-
 
 class NeverRaised(Exception):
     """Stands for an exception whose module nobody has imported, so that nobody can have raised it."""
@@ -39,13 +37,6 @@ def certificates() -> str:
     from botocore.httpsession import get_cert_path
 
     return str(get_cert_path(True))
-
-
-def announced(client: Any, *, validate: bool) -> Watcher:
-    """The watcher that announces a data plane's calls by a client's events."""
-    from clockwork.aws.plane.announced import Announced
-
-    return Announced(client, validate=validate)
 
 
 def exception(name: str) -> Any:

@@ -58,6 +58,10 @@ class Aws:
     ) -> None:
         #: The session that was given; None for botocore's own, which reads the environment.
         self.given = session
+        #: The endpoint of all services, if one was given.
+        self.endpoint_url = endpoint_url
+        #: Whether the parameters of calls are checked.
+        self.validates = validate
         self.lean = lean
         self.clock: Clock = clock or SystemClock()
         self.announced = (session is not None or meter is not None) if announced is None else announced
@@ -67,8 +71,6 @@ class Aws:
         self.meter_of_requests = Meter()
         self.parallel = Parallel(THREADS)
         self.backoff = backoff or Backoff(sleep=self._sleep)
-        self._endpoint_url = endpoint_url
-        self._validate = validate
         self._meter = meter
         self._clients: dict[tuple[str, int, float], Any] = {}
         self._planes: dict[tuple[str, int, float], Plane] = {}
@@ -78,16 +80,6 @@ class Aws:
     def session(self) -> botocore.session.Session:
         """The botocore session of all clients, made when it is first needed."""
         return self.given or late.session()
-
-    @property
-    def endpoint_url(self) -> str | None:
-        """The endpoint of all services, if one was given."""
-        return self._endpoint_url
-
-    @property
-    def validates(self) -> bool:
-        """Whether the parameters of calls are checked."""
-        return self._validate
 
     def plane(
         self, service: str, attempts: int = ATTEMPTS, read_timeout_seconds: float = READ_TIMEOUT_SECONDS
@@ -145,9 +137,9 @@ class Aws:
             retries={"mode": "standard", "total_max_attempts": attempts},
             max_pool_connections=THREADS + 2,
             tcp_keepalive=True,
-            parameter_validation=self._validate,
+            parameter_validation=self.validates,
         )
-        client = self.session.create_client(service, endpoint_url=self._endpoint_url, config=config, **keys)
+        client = self.session.create_client(service, endpoint_url=self.endpoint_url, config=config, **keys)
         client.meta.events.register_first("before-send", refuse_late)
         if service == "dynamodb" and self._meter is not None:
             self._meter.attach(client)

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Self
 
 import msgspec
 
-from clockwork.edge.http import late
 from clockwork.edge.http.checks import Checks
 
 #: Gives an earlier field of the same object by its name: None if it has none, or it has faults.
@@ -63,11 +62,6 @@ class Form(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=T
 
     def _earlier(self, name: str) -> Any:
         return getattr(self, name, None)
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, _: Any, handler: Callable[[Any], Any]) -> Any:
-        """How pydantic validates a form that is a field of one of its models."""
-        return handler(late.model_of(cls))
 
 
 class TargetForm(Form, tag_field="type"):

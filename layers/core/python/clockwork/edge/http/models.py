@@ -44,6 +44,14 @@ def checks_of(info: ValidationInfo) -> Checks:
     return info.context
 
 
+class AsForm:
+    """In the annotation of a model's field that is a form: `Annotated[ScheduleBody, AsForm()]`."""
+
+    def __get_pydantic_core_schema__(self, form: type[Form], handler: Callable[[Any], Any]) -> Any:
+        """How pydantic validates the form."""
+        return handler(model_of(form))
+
+
 def bounded(meta: msgspec.Meta) -> Any:
     """The bounds of a form's field as a field of a model has them."""
     given: dict[str, Any] = {name: value for name in _BOUNDS if (value := getattr(meta, name)) is not None}
@@ -120,12 +128,13 @@ def _type_of(kind: Any) -> Any:
         return _either(arguments)
     if origin in (list, dict):
         return origin[tuple(map(_type_of, arguments))]
-    return kind
+    return model_of(kind) if isinstance(kind, type) and issubclass(kind, Form) else kind
 
 
 def _either(kinds: tuple[Any, ...]) -> Any:
     """A union; objects in it are told apart by their type."""
     tagged = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Form)]
     others = [_type_of(kind) for kind in kinds if kind not in tagged]
-    one = [Annotated[reduce(or_, tagged), Discriminator("type")]] if len(tagged) > 1 else tagged
+    models = [model_of(kind) for kind in tagged]
+    one = [Annotated[reduce(or_, models), Discriminator("type")]] if len(models) > 1 else models
     return Union[(*one, *others)]

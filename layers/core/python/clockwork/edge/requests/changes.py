@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, RootModel, ValidationInfo, field_validator, model_validator
 
 from clockwork.domain import instants
-from clockwork.edge.http.models import EdgeModel, bounded, checks_of
+from clockwork.edge.http.models import AsForm, EdgeModel, bounded, checks_of
 from clockwork.edge.requests.jobs import CLIENT_ID_TEXT, is_job_key
 from clockwork.edge.requests.schedules import ScheduleBody
 
@@ -19,7 +19,7 @@ InstantText = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 class PreviewBody(EdgeModel):
     """POST /v1/schedules/preview."""
 
-    schedule: ScheduleBody
+    schedule: Annotated[ScheduleBody, AsForm()]
     count: int = Field(10, ge=1, le=1_000)
 
 

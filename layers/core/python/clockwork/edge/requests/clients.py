@@ -11,7 +11,7 @@ from clockwork.domain.jobs import Precision
 from clockwork.domain.pools.pool import POOL_NAME
 from clockwork.domain.targets.urls import parse, why_not_public, why_own
 from clockwork.edge.http.fields import kept
-from clockwork.edge.http.models import EdgeModel, bounded, checks_of
+from clockwork.edge.http.models import AsForm, EdgeModel, bounded, checks_of
 from clockwork.edge.requests.own_resources import not_own, not_own_topic
 from clockwork.edge.requests.policies import RELEVANCY_WINDOW, RetryPolicyBody
 from clockwork.edge.requests.schedules import LONGEST_YEAR_SECONDS
@@ -123,7 +123,9 @@ class ClientBody(EdgeModel):
         [], max_length=100, description="of lambda, eventbridge and sns targets and their roles; `*` may end one"
     )
     allowed_pools: list[PoolName] = Field([], max_length=100, description="pools whose workers may get its jobs")
-    retry_policy: RetryPolicyBody | None = Field(None, description="of jobs that have none of their own")
+    retry_policy: Annotated[RetryPolicyBody, AsForm()] | None = Field(
+        None, description="of jobs that have none of their own"
+    )
     relevancy_window_seconds: Annotated[float, bounded(RELEVANCY_WINDOW)] | None = Field(
         None, description="of jobs that have none of their own"
     )
