@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Origin(Protocol):
-    """What a process calls AWS with, as `session.Aws` has it."""
+    """The configuration with which a process calls AWS, as `session.Aws` has it."""
 
     given: botocore.session.Session | None
     endpoint_url: str | None
