@@ -18,7 +18,8 @@ from botocore.credentials import Credentials
 from clockwork_client import Clockwork, job
 from clockwork_client.requests import pool as pool_target
 from local.dev.files import environment_of
-from local.dev.server import POOL, Server
+from local.dev.running import Server
+from local.dev.server import POOL
 from local.emulator import ACCOUNT, REGION
 
 #: How many handlers of a worker run at once.

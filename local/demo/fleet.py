@@ -19,7 +19,8 @@ from local.api import SignedApi
 from local.demo.jobs import INVOICES
 from local.demo.screen import Screen
 from local.dev.files import environment_of
-from local.dev.server import POOL, Server
+from local.dev.running import Server
+from local.dev.server import POOL
 
 #: A worker that dies is found when its lease is over: a minute here. The rest is the machine's.
 _PATIENCE = 150.0

@@ -12,7 +12,7 @@ from local.api import SignedApi
 from local.demo.screen import Screen
 from local.demo.webhooks import fault_of
 from local.dev.keys import WEBHOOK_SECRET
-from local.dev.server import Server
+from local.dev.running import Server
 from local.receiver import Answer, Post, Receiver
 
 _KEY = base64.b64decode(WEBHOOK_SECRET.removeprefix("whsec_"))

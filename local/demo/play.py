@@ -12,7 +12,7 @@ from local.demo.scene import scene
 from local.demo.screen import Screen
 from local.demo.summary import POOL_SHOWN, Summary
 from local.demo.tour import Tour
-from local.dev.server import Server
+from local.dev.running import Server
 
 
 def play(screen: Screen, server: Server) -> Summary:

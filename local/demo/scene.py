@@ -14,7 +14,8 @@ from local.demo.reader import reader
 from local.demo.screen import Screen
 from local.demo.webhooks import FLAKY_PATH, STEADY_PATH, Webhooks
 from local.dev.keys import WEBHOOK_SECRET
-from local.dev.server import QUEUE, QUEUE_ARN, Server
+from local.dev.running import Server
+from local.dev.server import QUEUE, QUEUE_ARN
 
 _KEY = base64.b64decode(WEBHOOK_SECRET.removeprefix("whsec_"))
 

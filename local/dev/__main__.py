@@ -17,7 +17,8 @@ from local.dev.address import INBOX_OFFSET, PORT
 from local.dev.announce import announcement
 from local.dev.faults import FAULTS, Ended, explain, raise_on_signals
 from local.dev.inbox import Inbox
-from local.dev.server import Server, server
+from local.dev.running import Server
+from local.dev.server import server
 
 
 def main() -> int:

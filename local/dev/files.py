@@ -21,7 +21,7 @@ from local.dev.keys import ADMIN, DEMO, KEYS, WEBHOOK_SECRET
 from local.emulator import REGION, Credentials
 
 if TYPE_CHECKING:
-    from local.dev.server import Server
+    from local.dev.running import Server
 
 FOLDER = ROOT / ".clockwork"
 ENVIRONMENT = "dev.env"

@@ -7,7 +7,6 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from infra import ROOT
@@ -16,6 +15,7 @@ from local.demo.screen import Screen
 from local.dev import address, reload
 from local.dev.faults import ServerFailed
 from local.dev.keys import DEMO, SIGNING_SECRET, WEBHOOK_SECRET
+from local.dev.running import Server
 from local.emulator import ACCOUNT, REGION, Credentials
 from local.stack import LocalStack
 
@@ -27,20 +27,6 @@ POOL = "demo"
 HANDLERS = ["work", "generate_invoices", "resize_images", "train_model"]
 #: The private targets of the client `demo`, in plain HTTP: every port of this machine.
 LOOPBACK = ["127.0.0.1:*", "localhost:*", "[::1]:*"]
-
-
-@dataclass(frozen=True)
-class Server:
-    """A running server. `demo` is the key of the client `demo`, `url` the API's address."""
-
-    stack: LocalStack
-    url: str
-    port: int
-    demo: Credentials
-
-    def api(self) -> SignedApi:
-        """The API as the client `demo` calls it. The caller closes it."""
-        return SignedApi(self.url, self.demo)
 
 
 @contextmanager

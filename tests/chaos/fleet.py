@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 from local.api import SignedApi
 from local.dev.files import environment_of
-from local.dev.server import POOL, Server
+from local.dev.running import Server
+from local.dev.server import POOL
 from tests.chaos.processes import Environments, send
 
 HANDS = 6

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Origin(Protocol):
-    """The configuration with which a process calls AWS, as `session.Aws` has it."""
+    """The means of a process to call AWS: `session.Aws` has them."""
 
     given: botocore.session.Session | None
     endpoint_url: str | None
