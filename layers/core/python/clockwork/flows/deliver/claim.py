@@ -60,11 +60,12 @@ def _claim_round(batch: Batch, items: Sequence[Item], started: list[Item]) -> li
 
 
 def _was_parked(item: Item, actual: Execution | None) -> bool:
-    """Whether another deliverer has parked this very release since the item was let in.
+    """Whether another deliverer has parked this very release since the item's record was read.
 
     The pause or the circuit began meanwhile, so the item may not start.
     """
-    return actual is not None and actual.state is State.PARKED and actual.parkings == item.release.parkings
+    was_read = item.seen is not None
+    return was_read and actual is not None and actual.state is State.PARKED and actual.parkings == item.release.parkings
 
 
 def _park_too(batch: Batch, item: Item, *, behind_circuit: bool) -> None:
