@@ -277,9 +277,7 @@ class Run:
 
     def _garbage_row(self) -> None:
         if self.adversary.strikes(Fault.GARBAGE_ROW, 1.0):
-            row = self._strange_row(bytes([FORMAT]) + b"\xff\xff")
-            keyless = Row(row.partition_id, f"1!{row.key}", row.blob, row.expires_at)
-            self.stage.stores.timeline.put([row, keyless])
+            self.stage.stores.timeline.put([self._strange_row(bytes([FORMAT]) + b"\xff\xff")])
 
     def _newer_row(self) -> None:
         """Puts a row of a newer version: its shard stops until that version is deployed; here the row is rewritten."""
