@@ -16,8 +16,8 @@ class Route:
     path: str
     operation: str
     admin: bool = False
-    #: A route that the workers of pools call: if the deployment has pools, the workers Lambda answers it, with the code
-    #: of the api Lambda, so that heartbeats and creates do not wait for each other.
+    #: A route that the workers of pools call. If the deployment has pools, the workers Lambda answers it, with the code
+    #: of the api Lambda: heartbeats and creates then do not wait for each other.
     worker: bool = False
     #: A route without IAM authorization, for callers without AWS credentials: its operation alone decides who may call.
     unsigned: bool = False

@@ -9,7 +9,7 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 
-#: The alias of every Lambda's version that works at the moment. Whoever starts a Lambda names it.
+#: The alias of every Lambda's version that works at the moment. Every caller that starts a Lambda names it.
 LIVE = "live"
 #: Own metrics that have values whenever there is work. CloudWatch bills a metric for every hour in which it has one.
 USUAL_METRICS = ("Polls", "CursorLagMs", "LatenessMs", "OwnLatenessMs", "Released", "Delivered", "Failed", "Dead")
@@ -21,7 +21,7 @@ FAULT_METRICS = (
 )
 #: The own metrics that are written unless the deployment asks for others: alarms and dashboard look at each.
 FEW_METRICS = (*USUAL_METRICS, *FAULT_METRICS)
-#: What a deployment may ask for, with the names of the metrics that are written. None: all, those that are 0 as well.
+#: The sets of own metrics that a deployment may ask for. None: all metrics are written, those that are 0 as well.
 OWN_METRICS: Mapping[str, Collection[str] | None] = {"few": FEW_METRICS, "all": None, "none": ()}
 
 
@@ -31,15 +31,15 @@ class InvalidSettings(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What may differ between two deployments; the defaults are an account's. The stack fills in names and URLs."""
+    """The settings of one deployment; the defaults are an account's. The stack fills in names and URLs."""
 
     stage: str = "account"
     #: The number of plain shards. May change at any time; ids made before stay valid. With fewer, new jobs no longer go
     #: to the surplus shards, and the sweeper retires these once they hold nothing.
     shards: int = 16
     #: The number of ordered shards. FIXED for the life of a stack: with another number, later jobs of an ordering key
-    #: would go to another shard than those that wait, and overtake them. So Clockwork refuses ordered jobs while the
-    #: number is not the first one.
+    #: would go to another shard than those that wait, and overtake them. For that reason Clockwork refuses ordered jobs
+    #: while the number is not the first one.
     ordered_shards: int = 16
     tick_seconds: int = 60
     sweep_seconds: int = 60
@@ -53,7 +53,7 @@ class Settings:
     #: A message that is sent at once may come so late (ms): its delay is rounded up then, not down. 0: never. With
     #: `delaySeconds: 30` some milliseconds less than thirty seconds are left when it is sent, and it would come at 29.
     late_tolerance_ms: int = 100
-    #: With more messages than this visible or in hand in a release queue, pollers release less far ahead: backpressure.
+    #: With more messages than this visible or held in a release queue, pollers release less far ahead: backpressure.
     backpressure_messages: int = 40_000
     #: How far ahead pollers release then: from one poll to the next but one, and never more than `lookahead_seconds`.
     backpressure_lookahead_seconds: int = 130
@@ -77,7 +77,7 @@ class Settings:
     ordered_max_receive_count: int = 1_000
     #: The most deliverer environments. Clients without a concurrency limit who crowd others share 3 of 4.
     deliverer_concurrency: int = 100
-    #: So many attempts at a target, half of them failing, open a circuit in an environment. Retries do not count.
+    #: This many attempts at a target, half of them failing, open a circuit in an environment. Retries do not count.
     circuit_least_outcomes: int = 20
     #: How long an open circuit keeps all deliveries from a target before the first probe; it doubles up to ten minutes.
     circuit_cooldown_seconds: int = 30
@@ -88,8 +88,8 @@ class Settings:
     execution_retention_seconds: int = 30 * 86_400
     #: How long the release queues and their dead-letter queues keep a message: the longest that SQS offers.
     queue_retention_seconds: int = 14 * 86_400
-    #: What has waited in an ordered queue for this long ends DEAD, before the queue deletes it without a trace. A head
-    #: may be hidden for 12 hours meanwhile, and those behind it are seen only after it.
+    #: A message that has waited in an ordered queue for this long ends DEAD, before the queue deletes it without a
+    #: trace. A head may be hidden for 12 hours meanwhile, and those behind it are seen only after it.
     ordered_wait_seconds: int = 13 * 86_400
     #: A ticket of a pool is made again after this long if no worker has claimed it. An environment has no room for it.
     ticket_check_seconds: int = field(default=3 * 86_400, metadata={"fixed": True})

@@ -65,7 +65,7 @@ class ConditionFailed(Exception):
 def ask(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call AWS and return its answer; raises Throttled, RefusedToAll, NoAnswer or ConditionFailed.
 
-    What AWS refuses for the sake of the item itself (`OF_ITEM`) is raised as botocore raised it.
+    A refusal of AWS for the sake of the item itself (`OF_ITEM`) is raised as botocore raised it.
     """
     try:
         return call(*args, **kwargs)
@@ -103,7 +103,7 @@ def is_of_entry(entry: Mapping[str, Any]) -> bool:
 
 
 def told(answer: Mapping[str, Any], member: str) -> Any:
-    """What an answer has to tell. Raises NoAnswer if it does not, since nothing says then that there is nothing."""
+    """A member that an answer must have. Raises NoAnswer without it, since absence does not mean "nothing"."""
     if member not in answer:
         raise NoAnswer(f"AWS answered without {member}")
     return answer[member]

@@ -1,4 +1,4 @@
-"""What a table's calls cost in read and write units, told to the meter of the request under way, if it counts."""
+"""The read and write units of a table's calls, told to the meter of the request under way, if it counts."""
 
 from __future__ import annotations
 

@@ -16,7 +16,8 @@ _ASSUMED_ROLE = re.compile(r"arn:(?P<partition>[a-z-]+):sts::(?P<account>\d{12})
 
 #: A deleted client is gone this much later (ms) than the last call that may have created something of it.
 SPARE_MS = 10_000
-#: A client keeps so many of its pauses that have ended. What is still parked from an older one is all delivered.
+#: A client keeps so many of its pauses that have ended. Occurrences that are still parked from an older pause are all
+#: delivered.
 MOST_PAUSES = 8
 
 
@@ -50,7 +51,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     #: This policy and this window hold for jobs that do not name their own.
     retry_policy: RetryPolicy | None = None
     relevancy_window_seconds: float | None = None
-    #: So do the jobs that name no precision. None: millisecond.
+    #: The precision of jobs that do not name their own. None: millisecond.
     precision: Precision | None = None
     #: The rate limit: deliveries started per second, retries included. None: as many as come due.
     max_rate_per_second: float | None = None
@@ -75,7 +76,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     gone_at: int | None = None
     #: While it is being deleted: its named jobs up to this key have ended.
     ended_to: str | None = None
-    #: What was created before this instant (ms) is of a client that had the id before. 0: nobody had it.
+    #: Jobs and records that were created before this instant (ms) are of a client that had the id before. 0: nobody had
+    #: it.
     since_at: int = 0
 
     def may_target(self, arn: str) -> bool:
@@ -107,10 +109,10 @@ class ClientUnreadable(Unreadable):
 
 
 def standing_of(client: Client) -> Client:
-    """What no request sets of the client, with its principals: it is stored once more beside the client.
+    """The fields of the client that no request sets, with its principals: they are stored once more beside the client.
 
-    So a PUT that replaces a client whose row is damaged neither resumes it nor undoes its delete, and what a client
-    before it left under its id stays that one's.
+    If a PUT replaces a client whose row is damaged, the PUT therefore neither resumes the client nor undoes its delete.
+    Jobs that an earlier client left under its id stay those of the earlier client.
     """
     return Client(
         client_id=client.client_id,
@@ -146,8 +148,9 @@ def as_gone(client: Client, now: int) -> Client:
 def succeeds_at(before: Client | None) -> int:
     """From when on (ms) what is created is of the client that gets this id now; 0 if nobody has had it.
 
-    That is between two instants which clocks cannot exchange: the last one at which something of the old client was
-    created, SPARE_MS before it was gone at the latest, and the first one at which something of the new client is.
+    That lies between two instants that clocks cannot put in the wrong order. One is the last instant at which something
+    of the old client was created: SPARE_MS before the old client was gone, at the latest. The other one is the first at
+    which something of the new client is created.
     """
     return 0 if before is None or before.gone_at is None else before.gone_at - SPARE_MS // 2
 

@@ -78,7 +78,7 @@ class StaleToken(ClockworkError):
 
 
 class UnknownToken(ClockworkError):
-    """What came unsigned names no attempt that runs under it. Why not is told to nobody."""
+    """A token that came unsigned names no attempt that runs under it. The caller is not told why."""
 
 
 class NotNamed(ClockworkError):

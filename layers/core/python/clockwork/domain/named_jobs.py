@@ -53,9 +53,10 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
 class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """A named job as stored: the single source of truth about it.
 
-    Whoever writes the row has won a compare-and-set on `stamp`, so a `revision` is one definition and one schedule.
-    `as_sent` is its definition as the client wrote it: the api Lambda compares repeats of the request with it. The
-    chain of fires goes on strictly after `chain_after_at` (a base instant, ms), with `chain_ordinal` fires before that.
+    A caller that writes the row has won a compare-and-set on `stamp`, so a `revision` is one definition and one
+    schedule. `as_sent` is its definition as the client wrote it: the api Lambda compares repeats of the request with
+    it. The chain of fires goes on strictly after `chain_after_at` (a base instant, ms), with `chain_ordinal` fires
+    before that.
     """
 
     client_id: str
@@ -174,7 +175,7 @@ class Pointer(msgspec.Struct, frozen=True, tag="pointer", rename="camel", omit_d
 
 
 class Turnstile(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What is kept of a job's executions while it is `overlap: skip`, changed by compare-and-set.
+    """The known state of a job's executions while it is `overlap: skip`, changed by compare-and-set.
 
     `last`: the executionId that was let through last. `ended_before`: what lies before this executionId is not under
     way; empty: nothing is known. That counts while `skips_from` is the revision with which the job became `skip`.

@@ -1,7 +1,8 @@
 """Access: the clients for which a caller may act, and a job by its id if the caller may see it.
 
-An unknown client and another caller's client get the same answer (NotAllowed). So do a missing job, another client's
-job, and a job of a client that was deleted and had the id before (JobNotFound). That one is shown to admins alone.
+An unknown client and another caller's client get the same answer (NotAllowed). The same holds for a missing job,
+another client's job, and a job of a deleted client that had the id before (JobNotFound). Such an earlier client's job
+is shown to admins alone.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Caller(msgspec.Struct, frozen=True):
         return self.is_admin or client_id in self.client_ids
 
 
-#: Who calls without a signature: nobody whom a client or a deployment lists.
+#: The caller without a signature: no client and no deployment lists it.
 NOBODY = Caller("")
 
 
@@ -128,7 +129,7 @@ def _read(world: World, caller: Caller, client_id: str) -> Client | None:
 def own_clients(world: World, caller: Caller) -> list[Client]:
     """The clients that list the caller's principal, whether or not it is an admin.
 
-    One that cannot be read is left out: the caller may act for its others. If there is no other, this raises
+    A client that cannot be read is left out: the caller may act for its others. If there is no other, this raises
     ClientUnreadable.
     """
     listed, damaged = [], None

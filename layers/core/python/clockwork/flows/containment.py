@@ -91,7 +91,7 @@ def for_each(
     """The answers of a call about many items; if it raises, of a call about each half of them, and so on.
 
     An item for which a call about it alone raises gets what `failed` makes of that, and all do if the store is
-    Unavailable. The call may be repeated. So a few odd ones among 500 cost some ten calls each, and not 500.
+    Unavailable. The call may be repeated, so that a few odd items among 500 cost some ten calls each, and not 500.
     """
     try:
         return call(items)

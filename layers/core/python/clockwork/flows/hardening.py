@@ -1,7 +1,8 @@
 """Hardening: what every actor's world has around its ports, made once where the world is made.
 
 A call about many items answers for each item, whatever one of them raises. A saved record is kept for as long as a row
-or a message may name its execution. What is for workers of a pool goes to them, and everything else to our deliverers.
+or a message may name its execution. A release for workers of a pool goes to them, and every other one to our
+deliverers.
 """
 
 from __future__ import annotations

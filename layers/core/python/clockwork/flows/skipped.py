@@ -17,7 +17,7 @@ from clockwork.flows.containment import Faults, why
 from clockwork.flows.world import World
 from clockwork.ports import Saved
 
-#: So many of a job's records are read, newest first, to find out which fires of a stretch have one.
+#: The most records of a job that are read, newest first, to find out which fires of a stretch have one.
 LOOKED_AT = 1_000
 
 
@@ -36,7 +36,7 @@ class Stretch(msgspec.Struct, frozen=True):
 
 
 class Recorded(msgspec.Struct):
-    """What became of stretches: how many fires were recorded now, and which stretches were not, by index, and why.
+    """The result for stretches: how many fires were recorded now, and which stretches were not, by index, and why.
 
     `uncertain`: no store gave an answer, so they are to be recorded again. `refused`: they can never be recorded.
     """

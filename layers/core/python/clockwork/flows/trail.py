@@ -53,7 +53,7 @@ class Noting:
 def noting(world: World, entry: Entry) -> Iterator[Note]:
     """The Note of the control call that the block carries out. If the block refuses the call, its entry will say so.
 
-    What is not certain (Unavailable) is not refused: the change may have been made.
+    An uncertain change (Unavailable) is not refused: the change may have been made.
     """
     note = Noting(world, entry)
     try:

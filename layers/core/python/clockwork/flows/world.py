@@ -42,13 +42,13 @@ class Environment:
     company: Company = field(default_factory=Company)
     #: How many ordered shards the stack was made with; None until the registry has been read.
     ordered_shards: int | None = None
-    #: What this environment has noted of workers last.
+    #: The last notes of this environment about workers.
     present: Remembered = field(default_factory=Remembered)
     #: When (ms) it told last of a handler that a worker lacks, by pool and handler; admins list the handlers.
     lacking_told_at: dict[tuple[str, str], int] = field(default_factory=dict)
     #: The defects that were contained and not yet told.
     faults: Faults = field(default_factory=Faults)
-    #: What the request under way has read.
+    #: The reads of the request under way.
     meter: Meter = field(default_factory=Meter)
 
 

@@ -136,7 +136,7 @@ class Executions(Protocol):
 
         This alone is no strongly consistent read: an execution that changed in the last moments may be missing. The
         adapter reads each listed record as it is now, and leaves it out if it needs no attention any more, or cannot be
-        read. So a page may be short and yet not the last.
+        read. A page may therefore be short and yet not the last.
         """
 
 
@@ -224,7 +224,7 @@ class Regulation(Protocol):
 
         No other caller gets these slots. There are `count` of them, or as many as there are within `reach`, perhaps
         none. Intervals are kept to the microsecond, so that a limit of thousands a second holds for reservations of one
-        slot. Where slots have passed unused, nobody stands in line: it is forgotten.
+        slot. Where slots have passed unused, the line is forgotten.
         """
 
     def line_up(self, client_id: str, count: int, interval_ms: float, now: int) -> int:
@@ -248,13 +248,13 @@ class Regulation(Protocol):
     def circuits(self, client_id: str) -> Mapping[str, Circuit]:
         """The client's open circuits by host. May be as old as the adapter's stated cache time.
 
-        One that cannot be read counts as closed.
+        A circuit that cannot be read counts as closed.
         """
 
     def save_circuit(self, before: Circuit | None, after: Circuit) -> bool:
         """Store the circuit if the stored one has the revision of `before` (None: none is stored); otherwise False.
 
-        One that cannot be read is replaced.
+        A circuit that cannot be read is replaced.
         """
 
     def close_circuit(self, client_id: str, host: str) -> None:

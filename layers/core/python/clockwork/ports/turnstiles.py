@@ -19,5 +19,5 @@ class Turnstiles(Protocol):
     def put(self, found: object, after: Turnstile) -> bool:
         """Replace what `get` has found. False if something else is stored by now, which stays.
 
-        One that is stored as it is to be counts as replaced.
+        A turnstile that is stored as it is to be counts as replaced.
         """

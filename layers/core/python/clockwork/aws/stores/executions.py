@@ -99,8 +99,8 @@ class AwsExecutions:
 class AwsTurnstiles:
     """`ports.Turnstiles` on a table with the key `jobId` / `executionId` and TTL on `expiresAt`.
 
-    An item is replaced if its attribute `turnstile` is what was read, whatever that holds: so one that is damaged is
-    replaced as every other one, and by one of two that find it.
+    An item is replaced if its attribute `turnstile` is what was read, whatever that holds. A damaged turnstile is
+    therefore replaced like every other one, and by only one of two callers that find it.
     """
 
     def __init__(self, aws: Aws, table: str) -> None:

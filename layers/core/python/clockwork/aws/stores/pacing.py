@@ -76,7 +76,7 @@ class Pacing:
         return Reserved((row.next_us - span) // 1000, count, row.line_us // 1000)
 
     def _reserve_idle(self, client_id: str, count: int, interval_ms: float, now: int) -> Reserved:
-        """Reserve slots from now on where slots have passed unused; then nobody stands in line. May raise."""
+        """Reserve slots from now on where slots have passed unused; then the line is forgotten. May raise."""
         idle = "attribute_not_exists(#nextSlotUs) OR #nextSlotUs < :now"
         change, following = "SET #nextSlotUs = :following, #lineUs = :none", now * 1000 + _span_us(count, interval_ms)
         self._change(client_id, change, idle, following=following, now=now * 1000, none=0)

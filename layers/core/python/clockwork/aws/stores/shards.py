@@ -45,7 +45,7 @@ class AwsShards:
         self._table.put_new(written(**{name: one for name, one in fields.items() if name not in _NOT_AT_FIRST}))
 
     def ordered_count(self, first: int) -> int:
-        """The row is written if it is missing. Whoever comes second reads the row of the first."""
+        """The row is written if it is missing. A caller that comes second reads the row of the first."""
         made = written(partitionId=_ORDERED, madeWith=first)
         item = self._table.get(_ORDERED)
         if item is None:

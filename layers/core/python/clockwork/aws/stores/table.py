@@ -57,14 +57,14 @@ class Table:
         self.meter = TableMeter(aws, name, key)
 
     def apart(self, read: Callable[[Item], T], item: Item) -> T | Unreadable:
-        """What an item holds, or why it cannot be read, which is logged and counted.
+        """The content of an item, or the reason why the item cannot be read, which is logged and counted.
 
         A call that answers with several items reads each in this way: whatever one of them holds, the others are read.
         """
         return read_apart(read, item, self._name, self._key, self._aws.on_unreadable)
 
     def readable(self, read: Callable[[Item], T], items: Iterable[Item]) -> list[T]:
-        """What these items hold, without those that cannot be read."""
+        """The contents of these items, without those that cannot be read."""
         found = (self.apart(read, item) for item in items)
         return [one for one in found if not isinstance(one, Unreadable)]
 
@@ -162,7 +162,7 @@ class Table:
         self._put(self.replacement(item, attribute, before))
 
     def replacement(self, item: Item, attribute: str, before: str | int | Item | None) -> dict[str, Any]:
-        """What `replace` asks of DynamoDB, for a transaction; `before` may be as DynamoDB wrote it."""
+        """The request of `replace` to DynamoDB, for a transaction; `before` may be as DynamoDB wrote it."""
         if before is None:
             return self.putting(item, f"attribute_not_exists(#{self._key[0]})")
         return self.putting(item, f"#{attribute} = :before", before=before)
@@ -213,7 +213,7 @@ class Table:
         ask(self._plane.call, "PutItem", **request, **_TELL_WHAT_IS_STORED)
 
     def putting(self, item: Item, condition: str, /, **values: Any) -> dict[str, Any]:
-        """What `put` asks of DynamoDB, for a transaction."""
+        """The request of `put` to DynamoDB, for a transaction."""
         self.meter.put(item)
         return {"TableName": self._name, "Item": item, **_expressions(values, ConditionExpression=condition)}
 

@@ -52,7 +52,7 @@ class Passage(Enum):
 def host_of(target: Target) -> str | None:
     """The host that a circuit is about, as the Host header names it; None for a target that has no circuit.
 
-    A stored URL that `parse` refuses has no circuit: its attempt fails for good, so the host is not to blame.
+    A stored URL that `parse` refuses has no circuit: its attempt fails permanently, so the host is not to blame.
     """
     if not isinstance(target, HttpTarget):
         return None

@@ -1,9 +1,10 @@
 """Slots of a rate limit, and the line of those that find none.
 
 A slot is an instant that one attempt has for itself. It is reserved a minute ahead at most, so what dies or changes
-after it was reserved wastes no more than that. Who finds no slot that near gets a place in a line, once. The place is
-an estimate of when its turn comes, and reserves nothing. It comes back from time to time, and reserves a slot once one
-is near enough. So a raised limit or a cancelled line is felt by all that wait, and nobody waits for the dead.
+after it was reserved wastes no more than that. An attempt that finds no slot that near gets a place in a line, once.
+The place is an estimate of when the attempt's turn comes, and reserves nothing. The attempt comes back from time to
+time, and reserves a slot once one is near enough. All that wait therefore feel a raised limit or a cancelled line, and
+nobody waits for the dead.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Release
 
 #: No slot lies further ahead than this (ms), whoever asks.
 HARD_MS = 60_000
-#: Whose turn comes in this time (ms) may reserve a slot this far ahead, which is then the slot of its turn. So may who
-#: comes while no line stands.
+#: An attempt whose turn comes in this time (ms) may reserve a slot this far ahead, which is then the slot of its turn.
+#: An attempt that comes while no line stands may do so, too.
 TURN_MS = 40_000
 #: One in the line comes back so long (ms) after its turn, by when those ahead of it have asked for their slots.
 AFTER_TURN_MS = 2_000
-#: Who is overdue by so long (ms) has half of what lies between `TURN_MS` and `HARD_MS`.
+#: An attempt that is overdue by so long (ms) has half of what lies between `TURN_MS` and `HARD_MS`.
 OVERDUE_MS = 120_000
 #: How far ahead (ms) a slot may lie at least, while there is a line, and for who has waited long, or has a window.
 NEWCOMER_MS, WAITED_MS = 5_000, 30_000
-#: Who has waited may reserve as far ahead as this share of its wait.
+#: An attempt that has waited may reserve as far ahead as this share of its wait.
 AHEAD_OF_THE_WAIT = 1 / 20
 #: Bounds of the time (ms) after which one that found no slot comes back.
 LEAST_BACK_MS = 20_000

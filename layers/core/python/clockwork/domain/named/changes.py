@@ -1,7 +1,7 @@
 """Changes of a named job's row: a new definition, a pause, a resume, a delete. Each has a boundary, an instant B.
 
-What is due at or before B goes on, what is due after B follows the new row. All changes end older releases through
-closings alone.
+Fires that are due at or before B go on, and fires that are due after B follow the new row. All changes end older
+releases through closings alone.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _held(after: NamedJob, at: int) -> int | None:
 
 
 def _started_anew(before: NamedJob, after: NamedJob, boundary_at: int) -> NamedJob:
-    """Another beat fires what is due after the boundary. What a pause held back of the old one is told as replaced."""
+    """Another period fires what is due after the boundary. Old fires that a pause held back are told as replaced."""
     held_from = boundary_at if before.paused_at is None else before.paused_at
     paused_at = None if before.paused_at is None else boundary_at
     after = _closed_behind(after, held_from, paused_at)
@@ -110,10 +110,10 @@ def _started_anew(before: NamedJob, after: NamedJob, boundary_at: int) -> NamedJ
 
 
 def _bounded_anew(before: NamedJob, after: NamedJob, boundary_at: int) -> NamedJob:
-    """The beat goes on, behind the last base that was due; a pause goes on from where it began.
+    """The schedule goes on, behind the last base that was due; a pause goes on from where it began.
 
-    What the pause held back may be due before it by the new jitter. Then the pause begins before that fire, so that
-    the fire is one of those about which the end of the pause decides.
+    By the new jitter a fire that the pause held back may be due before the pause. Then the pause begins before that
+    fire, so that the fire is one of those about which the end of the pause decides.
     """
     divides_at = boundary_at if before.paused_at is None else before.paused_at
     after = _closed_behind(after, divides_at, before.paused_at)
@@ -205,7 +205,7 @@ def resumed(reason: str | None, *, cancels: bool = False) -> Change:
 def skipped_until(job: NamedJob, paused_at: int, resumed_at: int) -> int:
     """The instant F (ms) that divides what was due in a pause: before it nothing is delivered, from it on everything.
 
-    It is fixed at the resume. So poller, look, repair and repeat cannot decide differently about one fire.
+    It is fixed at the resume, so that poller, look, repair and repeat cannot decide differently about one fire.
     """
     definition = job.definition
     if definition.recurrence is None:

@@ -84,7 +84,7 @@ def decode_row(blob: bytes) -> dict[int, Element]:
 
 
 def _unpressed(pressed: bytes) -> bytes:
-    """What was compressed. Raises Undecodable, too, where that would be far too much."""
+    """The decompressed bytes. Raises Undecodable, also where they would be far too many."""
     press = zlib.decompressobj()
     try:
         found = press.decompress(pressed, MOST_PRESSED_BYTES)
@@ -120,7 +120,7 @@ def encode(value: Execution | Client | NamedJob | Entry | Pool | Checkpoint | Tu
 
 
 def decode(blob: bytes, kind: type[Stored]) -> Stored:
-    """What a blob holds: an execution, client, named job, entry, pool, checkpoint, turnstile or worker, as `kind` says.
+    """The value in a blob: execution, client, named job, entry, pool, checkpoint, turnstile or worker, as `kind` says.
 
     Raises NewerFormat or Undecodable.
     """
@@ -142,6 +142,6 @@ def _decode(decoder: msgspec.msgpack.Decoder[Decoded], blob: bytes) -> Decoded:
 
 
 def _told(error: Exception) -> str:
-    """What is wrong, by its kind and place: a library's own words may quote what is stored, and end in a log."""
+    """The kind and place of an error: a library's own words may quote what is stored, and end in a log."""
     place = _PLACE.search(str(error))
     return type(error).__name__ + (f" at {place[1]}" if place is not None else "")

@@ -41,7 +41,7 @@ class Operations:
     intake: Intake
 
     def _admitting(self, client_id: str) -> Admit:
-        """What lets in so many occurrences of a client, and counts them."""
+        """The function that lets in so many occurrences of a client, and counts them."""
         client = self.world.clients.get(client_id)
         # What has no row has no caps.
         return partial(self.intake.admit, self.world, client or Client(client_id=client_id))
@@ -66,7 +66,7 @@ class Operations:
         self._changing(request, *payers(caller, job_id))
 
     def _until(self) -> int:
-        """Until when (ms) a call reads on: half of its time is left to the job in hand, and to the answer."""
+        """Until when (ms) a call reads on: half of its time is left to the job in progress, and to the answer."""
         return self.world.clock.now() + self.world.settings.api_timeout_seconds * 500
 
     def _checks(self, request: Request, client: Client | None = None) -> Checks:

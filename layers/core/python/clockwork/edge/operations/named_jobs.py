@@ -36,7 +36,7 @@ from clockwork.flows.named import trigger, write
 from clockwork.flows.named.repair import check_chain
 from clockwork.flows.requests.read import MOST_READ, list_jobs, newest
 
-#: So many of the newest records of a job that is over are counted when it is read. Each may hold a payload.
+#: When a job that is over is read, this many of its newest records are counted. Each may hold a payload.
 MOST_COUNTED = 100
 #: The work that a GET may cause to see whether the pointer of a chain is in its place (a tenth of a second).
 CHECK_WORK = 100_000

@@ -1,8 +1,8 @@
-"""What is under way of a named job when it is changed: what runs, what waits and goes on, and what is ended at once.
+"""The executions under way of a changed named job: which run, which wait and go on, and which are ended at once.
 
-Claims tell what runs. What waits is ended here as a courtesy: its deliverer would end it, too, when it comes due. So a
-call that has thousands to end ends so many, and says that others may be under way. A receiver that reports later learns
-from its record that its job was deleted.
+Claims tell which executions run. A waiting execution that is to end is ended here as a courtesy: its deliverer would
+end it, too, when it comes due. A call that has thousands to end therefore ends so many, and says that others may be
+under way. A receiver that reports later learns from its record that its job was deleted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
-#: So many executions of a job a call ends, or releases again: an api Lambda has 29 s for its answer.
+#: A call ends, or releases again, at most so many executions of a job: an api Lambda has 29 s for its answer.
 MOST_AT_ONCE = 5_000
 #: A call that may have died behind the job's row is repeated by its caller within this time (ms).
 REPEATED_WITHIN_MS = 900_000
@@ -88,9 +88,10 @@ def _watch(world: World, found: Sequence[Execution], stands: Sequence[Execution]
 def release_parked(world: World, job: NamedJob, waiting: Sequence[Execution], *, is_repeat: bool = False) -> None:
     """Release again what was parked for a host that is not the job's any more: no circuit of the new one knows of it.
 
-    They leave at the rate of the sweeper's ramp, those due first at first. What a pause of the client parked waits for
-    its end, and an ordered execution in its place. `is_repeat`: the host was changed by an earlier call, if at all.
-    Then nothing is released while a circuit of the job's own host is open, since that may be what it waits for.
+    They leave at the rate of the sweeper's ramp, those due first at first. An execution that a pause of the client
+    parked waits for the end of that pause, and an ordered execution waits in its place. `is_repeat`: the host was
+    changed by an earlier call, if at all. Then nothing is released while a circuit of the job's own host is open, since
+    that circuit may be what the executions wait for.
 
     An outage leaves it parked, until the old host recovers. The row stays, and finds the record moved on.
     """

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 #: Between cursor and horizon a chain has its pointer at one of at most so many fires: one a second.
 MOST_CANDIDATES = 2_000
-#: So many of a job's newest records are searched for one of its version.
+#: The number of a job's newest records that are searched for one of its version.
 RECORDS_READ = 20
 #: The last fire of a chain that left no record counts as lost this long after its instant (ms).
 UNFIRED_AFTER_MS = 300_000
@@ -73,8 +73,8 @@ def settle_again(world: World, job: NamedJob) -> Sequence[Release]:
 def catch_up(world: World, job: NamedJob, boundary_at: int) -> Sequence[Release]:
     """Release under this row what is due by `boundary_at` (ms) and may not have been released; returns the releases.
 
-    For a change after which the chain's pointers count no more. What lies behind the cursor has been released; what
-    lies before the horizon may be in the hands of a poller that died. Raises Unavailable.
+    For a change after which the chain's pointers count no more. A fire behind the cursor has been released; a fire
+    before the horizon may be held by a poller that died. Raises Unavailable.
     """
     shards = check_shards(world, [job.partition_id])
     until = keys.edge_key(boundary_at)
@@ -115,8 +115,8 @@ def _unsettled_from(world: World, job: NamedJob) -> Pointer | None:
 def _released_up_to(world: World, job: NamedJob, shard: Shard) -> Pointer | None:
     """The pointer of the chain from which on the fires may not have been released.
 
-    If of its series no pointer is there but the first, whoever put that may have died before the release, or may not
-    have come to it: then it is the first one.
+    If only the first pointer of the series is there, the caller that put it may have died before the release, or may
+    not have come to the release. Then the answer is the first pointer.
     """
     candidates = _candidates(job, shard)
     first = first_pointer(job)

@@ -1,7 +1,8 @@
 """The executions of a job that have not ended, by its records: read newest first, a bounded number of them a call.
 
-A job may have a million records that are young enough to be retried, more than a call can read in its time. So a call
-reads so many, and marks how far it came. A repeat of it reads the newest once more and goes on behind the mark.
+A job may have a million records that are young enough to be retried, more than a call can read in its time. A call
+therefore reads so many, and marks how far it came. A repeat of the call reads the newest once more and goes on behind
+the mark.
 
 How it fails. If the call dies before the mark, or cannot write it, the repeat begins where that call began. If two
 calls mark at once, the first mark stays, and what lies between is read twice.
@@ -28,8 +29,8 @@ log = logging.getLogger(__name__)
 #: Executions read at once, about as many as one answer of the table holds.
 PAGE = 1_000
 #: A job's records are read back to the oldest that may still be retried under its retry policy. An older execution runs
-#: only if it was fired again (a backfill, a redrive, a fire that was caught up with). So many pages are read for these:
-#: a month's records of a job that fires every four minutes.
+#: only if it was fired again (a backfill, a redrive, a fire that was caught up with). For these at most so many pages
+#: are read: a month's records of a job that fires every four minutes.
 OLDER_PAGES = 10
 #: A call reads so many pages at the most, and begins none after this time (ms): an api Lambda has 29 s for its answer,
 #: and has to end what it finds.

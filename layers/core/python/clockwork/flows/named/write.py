@@ -1,8 +1,8 @@
 """Write a named job, to create or change it: put the pointer, then the row, then check the horizon and advance.
 
 A lost write leaves a pointer under a series that no row has; a poller drops it when it reads it. A call that loses the
-compare-and-set on the row reads once more and never puts again. So a slow repeat cannot start a job's next life after
-its end.
+compare-and-set on the row reads once more and never puts again. A slow repeat therefore cannot start a job's next life
+after its end.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 """Set releases aside: what the queue refuses for now waits in rows of its own, and the cursor passes its first rows.
 
 A queue may refuse for minutes, all entries or some, while the others take theirs. If the cursor stayed at the first
-refused release, everything behind it would wait, or be sent again at each visit. So the release gets a row behind the
-horizon, in the shard that is being visited, and the next visit reads that row.
+refused release, everything behind it would wait, or be sent again at each visit. The release therefore gets a row
+behind the horizon, in the shard that is being visited, and the next visit reads that row.
 
-How it fails. The rows are put before the cursor is committed: if the poller dies between, or is fenced, the first row
-is read again, and the release may be sent twice, like all that was sent since the last commit. No row can be missed:
-a poller that holds the lease has read nothing behind its own horizon. If its lease is over, its row may lie behind the
-cursor of the next one, but then its commit is refused, and the next one reads the first row. A queue may refuse one
-release for longer than its record is kept: so the record of an old one is looked at first, and renewed.
+How it fails. The rows are put before the cursor is committed. If the poller dies between the two, or is fenced, the
+first row is read again. The release may then be sent twice, like all that was sent since the last commit. No row can be
+missed: a poller that holds the lease has read nothing behind its own horizon. If its lease is over, its row may lie
+behind the cursor of the next poller. Its commit is then refused, and the next poller reads the first row. A queue may
+refuse one release for longer than its record is kept: for that reason the record of an old release is looked at first,
+and renewed.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class Aside(msgspec.Struct, frozen=True):
 def set_aside(visit: Visit, refused: Sequence[tuple[Row, Release]]) -> Aside:
     """Put a row for each release that the queue refused for now; each comes with the row that it was read from.
 
-    A release whose row is refused for a reason of its own ends as DEAD. What cannot be recorded either is returned.
+    A release whose row is refused for a reason of its own ends as DEAD. The releases that cannot be recorded either are
+    returned.
     """
     if not refused:
         return Aside()
@@ -77,7 +79,7 @@ def set_aside(visit: Visit, refused: Sequence[tuple[Row, Release]]) -> Aside:
 
 
 def untold_of(row: Row, release: Release, why_not: str) -> Untold:
-    """What the quarantine keeps of a release of the row."""
+    """The note by which the quarantine knows a release of the row."""
     return Untold(row.key, why_not, release.execution_id, release.revision, release.occurrence.client_id)
 
 

@@ -34,8 +34,8 @@ class Unburied(msgspec.Struct, frozen=True):
 def bury(visit: Visit, given_up: Sequence[tuple[Release, str]]) -> Unburied:
     """Record releases as DEAD, with the reason, and call back; returns those that have to come again.
 
-    One comes again as long as a store gives no answer, and one that is refused for a reason of its own, too, since
-    most such reasons pass.
+    A release has to come again as long as a store gives no answer. A refusal for a reason of the release's own counts
+    in the same way, since most such reasons pass.
     """
     burials = _Burials(visit, given_up)
     # The record of a retry or a redrive waits for its release. A poller may not read it: the refused save answers with

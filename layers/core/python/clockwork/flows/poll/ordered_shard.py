@@ -1,7 +1,7 @@
 """Poll an ordered shard: release no job before it is due, so that none overtakes a job that is created later.
 
-The poller publishes now as the horizon. So a job that is created at least a moment before it is due is left to the one
-poller, which reads the shard in the order of its keys. That poller stays for as long as work is near.
+The poller publishes now as the horizon. A job that is created at least a moment before it is due is therefore left to
+the one poller, which reads the shard in the order of its keys. That poller stays for as long as work is near.
 """
 
 from __future__ import annotations

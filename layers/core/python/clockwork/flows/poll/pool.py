@@ -1,4 +1,4 @@
-"""What the visits of one invocation share, and what one visit has read and not sent."""
+"""The values that the visits of one invocation share, and the rows that one visit has read and not sent."""
 
 from __future__ import annotations
 

@@ -1,17 +1,17 @@
 """The quarantine of a shard: rows of which nothing came are passed, and looked at again, each by itself.
 
-A table may give no answer about one client's job, a row may be of a format that only a newer version reads, and a
-release may be refused by queue, timeline and records alike. To wait for any of these would hold up the work of all
-others in the shard. So each is named in a row of the shard's quarantine, and the cursor passes it. Visits look there
+A table may give no answer about one client's job. A row may be of a format that only a newer version reads. A release
+may be refused by queue, timeline and records alike. To wait for any of these would hold up the work of all others in
+the shard. Each is therefore named in a row of the shard's quarantine, and the cursor passes it. Visits look there
 first, for a bounded time, group by group from a random one on: the rows of one client, however many, keep no other
-client's waiting. What has been there for long is looked at less often. Nothing is given up while its row lives; at the
-row's end what cannot be read is recorded as DEAD, and what cannot even be recorded is logged.
+client's waiting. A row that has been there for long is looked at less often. Nothing is given up while its row lives.
+At the row's end an occurrence that cannot be read is recorded as DEAD, and one that cannot even be recorded is logged.
 
 How it fails. A row is put before the cursor passes what it names, and says so in the shard's row by the commit that
 moves the cursor. If the poller dies between, the next one reads the shard's row again; its key in the quarantine is the
-same. If the put gets no answer, the visit ends as `stuck`. What is released from the quarantine leaves it afterwards:
-if the poller dies between, it is released once more, and the claim absorbs that. In an ordered shard nothing of a
-client passes what holds its order.
+same. If the put gets no answer, the visit ends as `stuck`. A row leaves the quarantine after its release: if the poller
+dies between the two, the row is released once more, and the claim absorbs the duplicate. In an ordered shard nothing of
+a client passes what holds its order.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 #: A visit looks at the quarantine for so long (ms) before it reads its shard, and begins no other row then. In an
 #: ordered shard, whose rows are due when they are read, it looks for a shorter time.
 LOOKED_FOR_MS, ORDERED_LOOKED_FOR_MS = 2_000, 300
-#: So many rows of the quarantine are read at once.
+#: The number of rows of the quarantine that are read at once.
 PAGE = 100
 #: After so many rows of a group that gave no answer the others of the group wait for another visit.
 MOST_SILENT = 2
@@ -47,7 +47,7 @@ MOST_HELD = 200
 
 
 class Again(msgspec.Struct, frozen=True):
-    """What came of a row of the quarantine: `untold` has to go there again; `is_done`: nothing else is left of it."""
+    """The result for a row of the quarantine: `untold` has to go there again; `is_done`: nothing else is left of it."""
 
     untold: Sequence[Untold] = ()
     is_done: bool = False
@@ -55,7 +55,7 @@ class Again(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Ways:
-    """What is done with a row that the quarantine names.
+    """The ways to handle a row that the quarantine names.
 
     `release` it: all of it, or the execution with a tag. `end`: record it as DEAD; returns whether that is certain.
     """
@@ -112,7 +112,7 @@ def _kept_ms(world: World) -> int:
 
 
 def look_again(visit: Visit, ways: Ways) -> None:
-    """Look at the quarantine of the visit's shard, as far as LOOKED_FOR_MS go. What cannot be done now stays there."""
+    """Look at the quarantine of the visit's shard, as far as LOOKED_FOR_MS go. A row that cannot be done now stays."""
     if visit.lease.quarantined:
         extra = {"action": "quarantine_left", "shard": visit.lease.partition_id}
         # Nothing else waits for it: the visit goes on, and the next one looks again.

@@ -55,7 +55,7 @@ def release_portion(visit: Visit, rows: Sequence[Row], until: str) -> str | None
 def send_portion(visit: Visit, done: Sequence[Visited], send: Send = send_at_once) -> str | None:
     """Send the releases of rows, and move the cursor past those that are done; returns None, or `stuck`.
 
-    What nothing came of is in the quarantine before the cursor passes its row.
+    A row of which nothing came is in the quarantine before the cursor passes it.
     """
     sent = _send(visit, done, send)
     passed = keep_aside(visit, sent.passed_of(done), [*(u for one in done for u in one.untold), *sent.untold])
@@ -98,7 +98,7 @@ def end_kept(visit: Visit, row: Row) -> bool:
     return not visited.untold
 
 
-#: What a visit does with what is in the quarantine.
+#: The ways in which a visit handles the rows in the quarantine.
 WAYS = Ways(release_kept, end_kept)
 
 
@@ -149,9 +149,9 @@ def _finish(visit: Visit, visited: Sequence[Visited], silence: Silence) -> None:
 def _until_stop(visit: Visit, visited: Iterator[Visited]) -> Iterator[Visited]:
     """The visited rows, up to and including the first one behind which no row may be passed, or time has run out.
 
-    A chain may take a tenth of a second to its next fire, and a portion may have a hundred of them. So the visit
-    commits how far it got when a commit is due, and reads again from there, or its lease would end under it. However
-    long the read took, there is time for some rows.
+    A chain may take a tenth of a second to its next fire, and a portion may have a hundred of them. When a commit is
+    due, the visit therefore commits how far it got, and reads again from there; otherwise its lease would end under it.
+    However long the read took, there is time for some rows.
     """
     until_at = 0
     for one in visited:
@@ -173,9 +173,10 @@ def _put_following(world: World, read: Sequence[Visited]) -> None:
 
 
 def _record_deaths(visit: Visit, read: Sequence[Visited]) -> None:
-    """Save the records of rows that cannot be read. What is not certain, or refused, is left to the quarantine.
+    """Save the records of rows that cannot be read.
 
-    Where a store gives no answer all of the row is, since another of its jobs may be refused at the next try.
+    If the save of a record is not certain, or is refused, the record is left to the quarantine. Where a store gives no
+    answer all of the row is, since another of its jobs may be refused at the next try.
     """
     deaths = [(one, record) for one in read for record in one.records]
     saves = save_deaths(visit, [(None, record) for _, record in deaths])
@@ -193,7 +194,7 @@ def _client_in(record: Execution) -> str | None:
 def _record_skipped(visit: Visit, read: Sequence[Visited], silence: Silence) -> None:
     """Record skipped fires. The rows for which that is not certain are left to the quarantine.
 
-    A stretch whose record is refused for good is logged, and its row is passed. The fires beside a stretch are sent
+    A stretch whose record is refused permanently is logged, and its row is passed. The fires beside a stretch are sent
     later. If this visit dies between, they may be missed when they are read again: then they are recorded behind it.
     """
     stretches = [(one, stretch) for one in read for stretch in one.skipped]
@@ -227,8 +228,8 @@ class Gone(msgspec.Struct, frozen=True):
 def _send(visit: Visit, done: Sequence[Visited], send: Send) -> Gone:
     """Send the releases of rows.
 
-    A release that the queue can never take is recorded as DEAD. One that it refuses for now is set aside, or holds up
-    its shard if that keeps an order.
+    A release that the queue can never take is recorded as DEAD. A release that the queue refuses for now is set aside,
+    or holds up its shard if that keeps an order.
     """
     world = visit.world
     releases = [release for one in done for release in one.releases]

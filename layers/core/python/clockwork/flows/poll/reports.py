@@ -1,4 +1,4 @@
-"""What the visits of one invocation have in common in their reports."""
+"""The reports of the visits of one invocation, put together."""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ class PollReport(msgspec.Struct):
     #: Releases that the queue refused for now: each has a row of its own, which the next visit reads.
     set_aside: int = 0
     commits: int = 0
-    #: How far the cursor was behind now when the lease was taken (ms), and how far the horizon is ahead of now at the
-    #: end (ms; None in an ordered shard, which is not read ahead).
+    #: How far the cursor was behind now when the lease was taken (ms). How far the horizon is ahead of now at the end
+    #: (ms; None in an ordered shard, which is not read ahead).
     cursor_lag_ms: int = 0
     horizon_ahead_ms: int | None = None
     #: How many rows the quarantine holds at the end, as far as the poller knows.
@@ -100,7 +100,7 @@ class Visit:
         return min(self.waits.latest_at - STOP_MARGIN_MS, self.lease.until - LEASE_MARGIN_MS) - self.world.clock.now()
 
     def wait_until(self, at: int) -> None:
-        """Wait until an instant (ms). What a visit waits is no part of its share: other visits work meanwhile."""
+        """Wait until an instant (ms). The visit's share has no part of the wait: other visits work meanwhile."""
         began_at = self.world.clock.now()
         self.world.clock.hold_until(at)
         self.deadline_at = min(self.waits.latest_at, self.deadline_at + self.world.clock.now() - began_at)

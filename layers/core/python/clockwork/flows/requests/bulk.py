@@ -1,10 +1,10 @@
 """Change many named jobs of a client by one call: those whose key has a prefix, or that have a tag.
 
-How it fails. The call dies, or ends early for lack of time: what it did stays done, and the caller goes on with the
-same token or the next one. The time, and the bytes that are read, are bounded: the answer to a call that ended early
-says where to go on. A job that is as asked for already is answered as a repeat would be, so that a call that
-died between a job's row and the steps behind it is made whole. A job that somebody else changes at that moment, or of
-which this version cannot read all, is told of and passed; one that it cannot read at all is named.
+How it fails. The call dies, or ends early for lack of time: the jobs that it changed stay changed, and the caller goes
+on with the same token or the next one. The time, and the bytes that are read, are bounded: the answer to a call that
+ended early says where to go on. A job that is as asked for already is answered as a repeat would be. A call that died
+between a job's row and the steps behind it is thereby made whole. A job that somebody else changes at that moment, or
+of which this version cannot read all, is told of and passed; one that it cannot read at all is named.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Change a client, as a pause and a resume do, or delete it.
 
-Read it, change it, and write it only if nobody has changed it meanwhile; otherwise begin anew. So of two admins who
-write at once neither undoes the other: a PUT that was read before a pause keeps the pause.
+Read it, change it, and write it only if nobody has changed it meanwhile; otherwise begin anew. Of two admins who write
+at once, therefore, neither undoes the other: a PUT that was read before a pause keeps the pause.
 """
 
 from __future__ import annotations

@@ -65,8 +65,8 @@ def create_each(
     """Accept requests of one job each, every one under a key of its own, and write their rows together.
 
     Returns for each request its job, KeyReused if its key stands for another request, or Unavailable if it is not
-    certain that its job is released: that request alone is to be repeated, since a repeat sends the job again. What is
-    raised is raised before any job is sent.
+    certain that its job is released. An Unavailable request alone is to be repeated, since a repeat sends the job
+    again. Any error is raised before a job is sent.
     """
     drawn = [partitions[world.random.below(len(partitions))]]
     homes: list[_Home | KeyReused] = []

@@ -2,10 +2,11 @@
 
 A create counts its jobs. A run by hand, a redrive, a backfill and a changed schedule count the occurrences that they
 make; a schedule counts as one, also if it recurs. For a client without caps the check is free. Both caps count what
-requests were let in for, and count a repeated request again. What stops many jobs is never refused and not counted;
-only if it finds nothing to change, the client owes for what was read. One environment knows only what it let in itself.
-So the pace is divided by the number of environments that are expected. The jobs of a day are reserved in a counter of
-the client, a block at a time. Jobs that an environment has reserved and not used are lost with it.
+requests were let in for, and count a repeated request again. A request that stops many jobs is never refused and not
+counted. Only if that request finds nothing to change, the client is charged for the reads. One environment knows only
+the requests that it let in itself. For that reason the pace is divided by the number of environments that are expected.
+The jobs of a day are reserved in a counter of the client, a block at a time. Jobs that an environment has reserved and
+not used are lost with it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Intake:
         self._paid_until: dict[str, int] = {}
         #: By clientId: the day, and how many of its jobs are reserved and unused.
         self._reserved: dict[str, tuple[int, int]] = {}
-        #: What is owed for reads.
+        #: The debts for reads.
         self.reading = Reading()
 
     def admit(self, world: World, client: Client, count: int) -> None:

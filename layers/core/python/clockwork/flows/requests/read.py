@@ -41,7 +41,7 @@ def view_job(world: World, caller: Caller, job_id: str) -> JobView:
     return JobView(job, "SCHEDULED" if shard.horizon < job.job_ref.key else "RELEASED", None)
 
 
-#: A page of executions ends once it has cost so many read units. So many records are read at first.
+#: A page of executions ends once it has cost so many read units. At first so many records are read.
 PAGE_UNITS = 250
 READ_FIRST = 10
 
@@ -138,9 +138,9 @@ def list_jobs(
 ) -> JobPage:
     """Up to `limit` of a client's named jobs whose key has the prefix and that `wanted` accepts.
 
-    A page may be short and not the last one: it ends once `most_read` jobs or MOST_BYTES were read, once the clock
-    passes `until` (ms) if that is given, or at MOST_UNREADABLE jobs that cannot be read. It has read one job at least,
-    if there is one. A job that cannot be read is passed and named. Raises Unavailable.
+    A page may be short and not the last one. A page ends once `most_read` jobs or MOST_BYTES were read, once the clock
+    passes `until` (ms) if that is given, or at MOST_UNREADABLE jobs that cannot be read. A page has read one job at
+    least, if there is one. A job that cannot be read is passed and named. Raises Unavailable.
     """
     page = _Page(world, wanted, limit, most_read, until)
     more = True

@@ -16,7 +16,7 @@ from clockwork.domain.errors import PartitionThrottled, TooManyRequests
 from clockwork.domain.requests.reading import API_ENVIRONMENTS, THROTTLED_SECONDS, Debt, Kind, throttled, wait_seconds
 from clockwork.flows.world import World
 
-#: So many debts are kept at the most.
+#: The most debts that are kept.
 MOST_DEBTS = 10_000
 #: Whose pace it is, what counts in it, and what to do about it.
 _SAID = {
@@ -28,13 +28,13 @@ _SAID = {
 
 
 class Reading:
-    """What clients owe for reads in one api environment. Not for several threads."""
+    """The debts of clients for reads in one api environment. Not for several threads."""
 
     def __init__(self, phase: float = 0.0) -> None:
         #: Drawn by each environment, 0 to 1: those that are asked together must not all let in at one instant.
         self.phase = phase
         self._debts: dict[tuple[str, Kind], Debt] = {}
-        #: Who is charged for the request under way.
+        #: The payers of the request under way: each is charged for it.
         self._payers: list[tuple[str, Kind]] = []
 
     def begin(self, world: World) -> None:
@@ -61,7 +61,7 @@ class Reading:
             raise TooManyRequests(_refusal(kind, _environments(world)), min(waits))
 
     def settle(self, world: World) -> None:
-        """The request has ended: whoever was to pay owes what it has read."""
+        """The request has ended: its payers are charged for what it has read."""
         units = world.environment.meter.price
         for client_id, kind in self._payers:
             debt = self.debt(world, kind, client_id)
@@ -81,7 +81,7 @@ class Reading:
         return TooManyRequests(detail, THROTTLED_SECONDS)
 
     def debt(self, world: World, kind: Kind, client_id: str) -> Debt:
-        """What the client owes now."""
+        """The debt of the client now."""
         now = world.clock.now()
         return self._debts.get((client_id, kind), Debt(0.0, now)).at_instant(now, share_of(world, kind))
 

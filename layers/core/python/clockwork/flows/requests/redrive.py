@@ -42,7 +42,7 @@ class DeadFilter(msgspec.Struct, frozen=True):
     prefix: str | None = None
     from_at: int | None = None
     to_at: int | None = None
-    #: What was created before (ms) is of a client that had the id before, and passes no filter.
+    #: Executions that were created before this instant (ms) are of a client that had the id before, and pass no filter.
     since_at: int = 0
 
     def matches(self, execution: Execution) -> bool:
@@ -103,10 +103,11 @@ def _matching(page: DeadPage, wanted: DeadFilter) -> DeadPage:
 def redrive(world: World, execution: Execution, *, as_it_was: bool = False) -> Execution:
     """Redrive a dead execution: release it again, to be delivered after all; returns its record, which waits now.
 
-    One of a named job is delivered by the definition that its job has when the attempt starts, or `as_it_was`, as the
-    record has it: that works also if the job was deleted. Raises NotDead, also for a deleted job's without `as_it_was`,
-    and for what waits already, redriven in the other way; ExecutionNotFound if its record is gone by now; Unavailable
-    if the result is not certain: the caller may repeat.
+    An execution of a named job is delivered by the definition that its job has when the attempt starts. With
+    `as_it_was` it is delivered as the record has it: that works also if the job was deleted. Raises NotDead, also for a
+    deleted job's execution without `as_it_was`, and for an execution that waits already, redriven in the other way.
+    Raises ExecutionNotFound if its record is gone by now. Raises Unavailable if the result is not certain: the caller
+    may repeat.
     """
 
     def plan(stored: Execution | None) -> RedrivePlan:

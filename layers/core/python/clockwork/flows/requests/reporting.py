@@ -24,7 +24,7 @@ from clockwork.flows.world import World
 
 
 class Reported(msgspec.Struct, frozen=True):
-    """What a receiver says of its attempt: SUCCEEDED with a `result` (JSON), or FAILED with an `error`, CANCELLED."""
+    """A receiver's report of its attempt: SUCCEEDED with a `result` (JSON), or FAILED with an `error`, CANCELLED."""
 
     state: State
     result: bytes | None = None

@@ -1,13 +1,13 @@
-"""What is about to start for a client: read from the shards in the order of their keys, page by page.
+"""The work that is about to start for a client: read from the shards in the order of their keys, page by page.
 
 There is no index by client: a page reads so many rows of every shard, whomever they belong to, and shows those of one
-client. So a page may be empty and yet not the last. It costs a read of up to 1 MB in each shard, and counts against the
-pace of the client's creates (flows/requests/quotas.py).
+client. A page may therefore be empty and yet not the last. Each page costs a read of up to 1 MB in each shard, and
+counts against the pace of the client's creates (flows/requests/quotas.py).
 
-Fires that were released ahead may have no row, or rows of which only the last still counts. So of a named job that
-fires within AHEAD_MS its definition tells the next fire, and of any other one the row of its pointer: each job is
-listed once. A client's named jobs are read for this, MOST_AHEAD a page. Of a client with more of them, those that fire
-so soon come first, in the order of their keys from page to page.
+Fires that were released ahead may have no row, or rows of which only the last still counts. A named job that fires
+within AHEAD_MS is therefore listed by its definition, which tells the next fire. Any other one is listed by the row of
+its pointer: each job is listed once. A client's named jobs are read for this, MOST_AHEAD a page. Of a client with more
+of them, those that fire so soon come first, in the order of their keys from page to page.
 
 Reads race with pollers, and that is harmless: a row stays where it is after its release. An occurrence that started in
 the meantime has a record that tells so, and a caller who asks from `now` on meets none that was due before.
@@ -43,11 +43,11 @@ log = logging.getLogger(__name__)
 #: Rows that one page reads in all shards together, and the least in each: the first may be one that is read again.
 ROWS_READ = 2_000
 LEAST_READ = 2
-#: So many jobs and records are in memory at once: a job may have a payload of 256 KB.
+#: The most jobs and records that are in memory at once: a job may have a payload of 256 KB.
 ASKED_AT_ONCE = 100
 #: A fire that is due within this (ms) may have been released ahead, and no other: such a fire is computed.
 AHEAD_MS = 1_000_000
-#: So many jobs are read for one page, and each fire may take so much work.
+#: The most jobs that are read for one page, and the most work for each fire.
 MOST_AHEAD = 400
 FIRE_WORK = 10_000
 #: More than a row has elements.
@@ -103,7 +103,7 @@ def list_upcoming(
 ) -> UpcomingPage:
     """Up to `limit` things that start for a client by `until` (ms), behind `start`. Raises Unavailable.
 
-    What was created before `since_at` (ms) is not the client's own.
+    Jobs that were created before `since_at` (ms) are not the client's own.
     """
     if start.asked_at == 0:
         start = msgspec.structs.replace(start, asked_at=world.clock.now())

@@ -4,9 +4,9 @@ New jobs go to as many plain shards as the setting says. A shard beyond that num
 all its rows have been released, and only then is it retired. As long as it holds a row, it is not.
 
 A shard leaves in two steps, LEAVING and LEFT, with a read between them. A flow that puts a row checks the row's shard
-afterwards, and takes it back if it is leaving or has left (flows/timeline/shards.py). So either the read sees the row,
-or the check sees the first step. No row is ever put where nobody polls, although the api of another deployment may go
-on drawing shards that this deployment gives up.
+afterwards, and takes it back if it is leaving or has left (flows/timeline/shards.py). Therefore either the read sees
+the row, or the check sees the first step. No row is ever put where nobody polls, although the api of another deployment
+may go on drawing shards that this deployment gives up.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """End what has been parked for too long: DEAD, visibly, so that its client may redrive it.
 
-A parked row names an execution, and its record must outlast it. So no row lies for ever: after PARKED_MS the sweeper
-ends it, whatever still holds it back. Rows lie by due instant, those behind a circuit host by host, so a sweep reads
-the old ones alone. It begins at another host each time, since a client may have any number of them.
+A parked row names an execution, and its record must outlast it. No row therefore lies for ever: after PARKED_MS the
+sweeper ends it, whatever still holds it back. Rows lie by due instant, those behind a circuit host by host, so a sweep
+reads the old ones alone. It begins at another host each time, since a client may have any number of them.
 
 How it fails. The sweeper dies behind a record: the next sweep finds the execution DEAD, calls back, and forgets the
 row. A client's records or rows give no answer: the other clients' rows are looked at. The sweeper is out for days: a

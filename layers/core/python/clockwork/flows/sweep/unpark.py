@@ -1,7 +1,7 @@
 """Unpark: release parked occurrences that nothing holds back any more, on a ramp.
 
-The rate doubles with each sweep, from 5 a second. So a target that has just recovered does not get everything at once,
-nor does the target of a client that was paused for a week.
+The rate doubles with each sweep, from 5 a second. A target that has just recovered therefore does not get everything at
+once, nor does the target of a client that was paused for a week.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 #: releases all rows faster.
 MOST_TRIES = 10
 TRY_EVERY_MS = 1_000
-#: Rows read at once, and the time that is kept in hand for one such page (ms).
+#: Rows read at once, and the time that is kept in reserve for one such page (ms).
 PAGE = 100
 STOP_MARGIN_MS = 5_000
 
@@ -51,8 +51,9 @@ class UnparkReport(msgspec.Struct):
 def unpark(world: World, deadline_at: int, client_id: str | None = None) -> UnparkReport:
     """Unpark occurrences, of each client as many as its rate allows until the next sweep; or of one client alone.
 
-    Each client has its share of the time that is left before `deadline_at` (ms). So a client with more rows than can be
-    read keeps no other client waiting. A row that this version cannot read keeps nobody waiting either: it stays.
+    Each client has its share of the time that is left before `deadline_at` (ms). A client with more rows than can be
+    read therefore keeps no other client waiting. A row that this version cannot read keeps nobody waiting either: it
+    stays.
     """
     report = UnparkReport()
     everybody = [one for one in world.regulation.parked() if client_id in (None, one.client_id)]
@@ -171,8 +172,8 @@ def _release(
 ) -> None:
     """Release parked occurrences again in this order, and forget the rows of those that the queue took.
 
-    Each is released for its instant (ms) or its own `run_at` if that is later. One that is refused for good stays
-    parked. Raises Unavailable if any was refused for now.
+    Each is released for its instant (ms) or its own `run_at` if that is later. A release that is refused permanently
+    stays parked. Raises Unavailable if any was refused for now.
     """
     if not going:
         return

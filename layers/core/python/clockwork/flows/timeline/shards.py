@@ -5,8 +5,8 @@ beyond that number is *given up*: it is polled until all its rows have been rele
 retire it (flows/sweep/shards.py).
 
 A flow that puts a row checks the row's shard afterwards. The check takes the shard back into use if it is leaving or
-has left. The sweeper retires a shard in two steps with a read between them. So either that read sees the row, or the
-check sees the first step. No row is ever put where nobody polls, although the api of another deployment may go on
+has left. The sweeper retires a shard in two steps with a read between them. Therefore either that read sees the row, or
+the check sees the first step. No row is ever put where nobody polls, although the api of another deployment may go on
 drawing shards that this deployment gives up.
 """
 
@@ -48,9 +48,9 @@ def _register_ordered(world: World, registered: Mapping[str, Shard]) -> None:
     """Register ordered shards as LEFT: nobody polls, and pays for, one before the first job is put there.
 
     Their number stands in a row of its own, written before the first of them. Where that row is gone or cannot be read,
-    the shards tell the number, which is written again: they are registered from the first one on, without a gap. So a
-    row that anybody else has put among them, as `o777`, tells nothing: it is polled like any, and named in the log.
-    While the setting is another number nothing is registered.
+    the shards tell the number, which is written again: they are registered from the first one on, without a gap. A row
+    that anybody else has put among them, as `o777`, therefore tells nothing: it is polled like any, and named in the
+    log. While the setting is another number nothing is registered.
     """
     ordered = {partition_id for partition_id in registered if keys.is_ordered(partition_id)}
     gapless = next(count for count in range(len(ordered) + 1) if keys.ordered_partition(count) not in ordered)
