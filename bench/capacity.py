@@ -88,11 +88,13 @@ def told(calibration: Calibration | None) -> str:
     tried = ", ".join(f"`{name}`" for name in calibration.sensitivity)
     unnoticed = [name for name, noticed in calibration.sensitivity.items() if not noticed]
     says = f"not noticed: {', '.join(unnoticed)}" if unnoticed else "each of them noticed"
+    assumed = ";\n".join(f"- {one}" for one in NOT_SHOWN)
     return (
         f"The calibration {'holds' if calibration.holds else 'DOES NOT HOLD'}.\n\n"
         f"{table(['off by, as a share of what was measured', 'error', 'bound'], rows)}\n\n"
         f"Tried three times as large and as small, {says}: {tried}.\n\n"
-        f"The local stack cannot show, so they are assumed: {'; '.join(NOT_SHOWN)}.\n"
+        "The local stack cannot show these, so they are assumed:\n\n"
+        f"{assumed}.\n"
     )
 
 

@@ -5,12 +5,12 @@
 - Takeover: a worker is killed in the middle of a job that has kept a checkpoint; another goes on from it.
 - Drain: a worker with a drain time of 0 gets SIGTERM in the middle of a job; another starts it anew.
 - Low's share: 400 jobs of each priority wait; of the first 390 that start, one in 13 is to be of low.
-- Flood: a quiet client has 100 jobs over 40 s, for two processes on a stack of their own: first alone; then beside
-  another client's jobs, all due at once, each of which holds a hand for half a second to one and a half; then beside
-  such jobs that last a second each, so that hands come free in step. A flood has every hand for ten seconds or so
-  before the quiet client's jobs come: its first claims start environments of Lambdas, eight at once, which takes two
-  cores some seconds. Three such floods follow one another, and the median of their percentiles counts: of 100 jobs it
-  is the second latest, so that one pause of a shared machine would decide.
+- Flood: a quiet client has 100 jobs over 40 s, for two processes on a stack of their own. First they run alone. Then
+  they run beside another client's jobs, all due at once, each of which holds a thread for half a second to one and a
+  half. Last they run beside such jobs that last a second each, so that threads come free in step. A flood has every
+  thread for ten seconds or so before the quiet client's jobs come: its first claims start environments of Lambdas,
+  eight at once, which takes two cores some seconds. Three such floods follow one another, and the median of their
+  percentiles counts: of 100 jobs it is the second latest, so that one pause of a shared machine would decide.
 
     python -m bench.workers [--json]
 
@@ -50,9 +50,9 @@ WORKERS = (1, 2, 4)
 LEAST_ALONE_MS = 50
 #: The quiet client's jobs, the seconds over which they are due, and the other client's.
 QUIET, QUIET_SECONDS, FLOOD = 100, 40.0, 2_800
-#: So many floods, of whose figures the median counts.
+#: The number of floods, of whose figures the median counts.
 ROUNDS = 3
-#: So many jobs of a flood begin before the quiet client's: ten for each hand of two processes.
+#: The jobs of a flood that begin before the quiet client's: ten for each thread of two processes.
 BEFORE = 10 * 2 * HANDS
 
 

@@ -158,7 +158,7 @@ class LongAnswers:
         self._inner.begin(slot, delivery)
 
     def collect(self) -> Sequence[tuple[int, Outcome]]:
-        """What has ended; of the odd client's as failures that say very much."""
+        """The attempts that have ended; those of the odd client as failures that say very much."""
         return [
             (slot, msgspec.structs.replace(ended, **LONG_FAILURE) if slot in self._odd else ended)
             for slot, ended in self._inner.collect()

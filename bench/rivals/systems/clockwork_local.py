@@ -20,9 +20,9 @@ class Clockwork(System):
 
     name = "clockwork"
     said = (
-        "Clockwork as `make run` deploys it: its Lambdas, and an emulator in Python that plays API Gateway, DynamoDB, "
-        "SQS and Lambda over TLS, with signatures and policies checked. Jobs are recorded in full. The emulator keeps "
-        "everything in memory, so what is lost with it is the emulator's loss and not DynamoDB's."
+        "Clockwork as `make run` deploys it: its Lambdas, and an emulator in Python. The emulator plays API Gateway, "
+        "DynamoDB, SQS and Lambda over TLS, with signatures and policies checked. Jobs are recorded in full. The "
+        "emulator keeps everything in memory, so what is lost with it is the emulator's loss and not DynamoDB's."
     )
 
     note = "on an emulator that is not durable"

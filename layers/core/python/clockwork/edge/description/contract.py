@@ -218,14 +218,14 @@ OPERATIONS = {
         examples=({"reason": "incident 7"},),
     ),
     "resume_client": Operation(
-        "Resume a client: what was parked is let go on a ramp",
+        "Resume a client: what was parked is released on a ramp",
         clients.ShownClient,
         body=ReasonBody,
         parameters=("If-Match",),
         examples=({},),
     ),
     "release_parked": Operation(
-        "Let go what is parked at a chosen rate, open circuits or not, from the next sweep on",
+        "Release what is parked at a chosen rate, open circuits or not, from the next sweep on",
         clients.Unparking,
         status=202,
         body=UnparkBody,
@@ -250,7 +250,7 @@ OPERATIONS = {
         pools.ShownPool,
     ),
     "list_running": Operation(
-        "List what the workers of a pool have in hand", pools.RunningList, parameters=("stateOfRunning", "limit")
+        "List the attempts that the workers of a pool hold", pools.RunningList, parameters=("stateOfRunning", "limit")
     ),
     "claim_tickets": Operation(
         "Claim jobs whose tickets a worker has received from its pool's queue",

@@ -38,8 +38,8 @@ LOOKED_AHEAD_MS = 24 * 3_600_000
 _ENTRY = re.compile(r"[0-9]{13}#[A-Za-z0-9_-]{1,64}")
 #: Whose trail it is: a client's, or a pool's.
 _TRAIL = re.compile(f"{CLIENT_ID.pattern}|{TRAIL}{POOL_NAME.pattern}")
-#: A position in the list of what is to come: the key of a row or an edge, how many of its elements lie behind the
-#: position, when the first page was read, and a jobKey.
+#: A position in the list of what is to come. It has the key of a row or an edge, how many elements of that lie behind
+#: the position, when the first page was read, and a jobKey.
 _POSITION = re.compile(r"([0-9]{13}[#$][A-Za-z0-9_-]{0,64}) ([0-9]{1,7}) ([0-9]{13}) (.{0,256})")
 
 

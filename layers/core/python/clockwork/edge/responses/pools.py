@@ -29,7 +29,7 @@ class SeenWorker(AnswerBody, kw_only=True):
 
     worker_id: Annotated[str, Meta(description="as it names itself")]
     seen_at: Annotated[Instant, Meta(description="when it claimed or sent a heartbeat, as was noted last")]
-    running: Annotated[int, Meta(description="attempts that it has in hand")]
+    running: Annotated[int, Meta(description="attempts that it holds")]
     started_late_ms: Annotated[
         int | None, Meta(description="how late the tickets were claimed that it got last, the latest of them")
     ] = None
@@ -88,7 +88,7 @@ class ShownPool(AnswerBody):
     ] = None
     running: Annotated[
         int | None,
-        Meta(description="for admins: attempts that its workers have in hand, of a thousand that were looked at"),
+        Meta(description="for admins: attempts that its workers hold, of a thousand that were looked at"),
     ] = None
     workers: Annotated[list[SeenWorker] | None, Meta(description="for admins: the 200 seen last, within a day")] = None
 
