@@ -3,8 +3,8 @@
     python -m supply.audit
 
 Exit status 1 tells that an advisory names a locked package, or that an auditor cannot run. Where a service gives no
-answer, the packages count as not audited: this is printed for each lock and again in the last line, and is no failure,
-since a machine without that service could never pass. pip-audit calls a package `skipped` then and succeeds, so its
+answer, the packages count as not audited: this is printed for each lock and again in the last line. It is no failure,
+since a machine without that service could never pass. Then pip-audit calls a package `skipped` and succeeds, so its
 answers are counted here.
 """
 
@@ -32,7 +32,7 @@ Run = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is known of the packages of one lock: `audited` were answered for, `missed` were not, `found` are bad."""
+    """The result for the packages of one lock: `audited` were answered for, `missed` were not, `found` are bad."""
 
     lock: str
     audited: int

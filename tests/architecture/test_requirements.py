@@ -1,4 +1,4 @@
-"""What `make setup` installs is enough to run Clockwork here, and all that is installed has its hash in a lock."""
+"""The packages of `make setup` are enough to run Clockwork here, and each of them has its hash in a lock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MODULES = {"aws-cdk-lib": "aws_cdk", "jsonschema-rs": "jsonschema_rs"}
 _OURS = {"clockwork", "clockwork_client", "infra", "local", "rollout", "supply"}
 #: In the emulator's own environment.
 _OF_THE_EMULATOR = {"ministack", "hypercorn"}
-#: What runs inside Lambdas alone; they have their own layers. The testing kit runs in a user's tests alone.
+#: Packages that run inside Lambdas alone; they have their own layers. The testing kit runs in a user's tests alone.
 _INSTALLED = {"node_modules", "build"}
 _IN_LAMBDAS = ("edge", "kafka", "handlers")
 

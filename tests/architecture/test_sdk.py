@@ -24,11 +24,12 @@ RULES = {
 }
 #: Parts that have an extra of their own. Nothing else of the package may load them.
 EXTRAS = ("cli", "testing")
-#: What the kit may import of the core: what runs in memory, and nothing that reaches AWS, Kafka or the environment.
+#: The parts of the core that the kit may import: what runs in memory, and nothing that reaches AWS, Kafka or the
+#: environment.
 OF_THE_CORE = ("domain", "edge", "flows", "memory", "ports", "routes", "settings")
 #: For the type checker alone, which always has it.
 TYPES = {"typing_extensions", "botocore.credentials"}
-#: What takes long to import, or is not needed by all who import the client.
+#: Packages that take long to import, or that not all who import the client need.
 LATE = {
     "botocore",
     "urllib3",

@@ -45,7 +45,7 @@ from tests.support.named import Named
 CORE = Path(clockwork.__path__[0])
 #: Long enough that the create leaves the job to the poller.
 DELAY_MS = 200_000
-#: So long before the job is due its shard is polled: within the lookahead.
+#: The time before the job is due at which its shard is polled: within the lookahead.
 AHEAD_MS = 60_000
 
 

@@ -51,7 +51,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a round saw. `strikes`: environments of the api that were killed."""
+    """The observations of a round. `strikes`: environments of the api that were killed."""
 
     steps: Sequence[Step]
     ended: Mapping[str, Ended]
@@ -61,7 +61,7 @@ class Outcome:
 
     @property
     def wrong(self) -> list[str]:
-        """What must not be, as sentences."""
+        """The faults of the round, as sentences."""
         found = [] if self.strikes else ["no environment of the api was killed"]
         found += [f"{self.tickets} tickets are left"] if self.tickets else []
         found += [f"{job} is {one.state}" for job, one in self.ended.items() if one.state != "SUCCEEDED"]
@@ -79,10 +79,10 @@ class Outcome:
 
 
 def wrong_steps(steps: Sequence[Step]) -> Iterator[str]:
-    """What must not be among the steps of one job.
+    """The faults among the steps of one job.
 
     A worker that is struck between a checkpoint and its line leaves one step out, or writes its line when it goes on.
-    So does an attempt that ends since nobody told it that its checkpoint was kept.
+    The same holds for an attempt that ends since nobody told it that its checkpoint was kept.
     """
     reached, last = 0, 1
     for attempt in sorted({step.attempt for step in steps}):
@@ -153,7 +153,7 @@ class Crew:
         return found
 
     def tickets(self) -> int:
-        """How many tickets are in the pool's queues: waiting, delayed or in hand."""
+        """How many tickets are in the pool's queues: waiting, delayed or received."""
         sqs, names = self._server.stack.client("sqs"), ("", "NotVisible", "Delayed")
         asked = [f"ApproximateNumberOfMessages{name}" for name in names]
         urls = [url for url in sqs.list_queues()["QueueUrls"] if f"-Pool-{POOL}-" in url]

@@ -1,7 +1,7 @@
 """Answers that lack what AWS's models call optional: nothing is taken for done or for empty that nobody has said.
 
-Who writes learns that there was no answer (Unavailable), and so does who reads, unless the model knows no other way to
-say that there is nothing: an item that is not there, messages that are not there.
+A writer learns that there was no answer (Unavailable). So does a reader, unless the model knows no other way to say
+that there is nothing: an item that is not there, messages that are not there.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def aws() -> Iterator[Aws]:
     made.close()
 
 
-#: What nobody said is Unavailable.
+#: A value that nobody said is Unavailable.
 UNSAID: dict[str, Callable[[Aws], Any]] = {
     "a batch of rows": lambda aws: AwsTimeline(aws, "t").put([row(row_id="a"), row(row_id="b")]),
     "rows by their keys": lambda aws: AwsTimeline(aws, "t").find([("p000", "a"), ("p000", "b")]),
@@ -73,7 +73,7 @@ UNSAID: dict[str, Callable[[Aws], Any]] = {
     "the backlog": lambda aws: AwsBacklog(aws, [URL]).waiting(),
     "a poller that is started": lambda aws: AwsInvoker(aws, "poller").poll("p000"),
 }
-#: What says by what it leaves out that there is nothing, or that all is done.
+#: Answers that tell by omission that there is nothing, or that all is done.
 SAID: dict[str, tuple[Callable[[Aws], Any], Any]] = {
     "a row": (lambda aws: AwsTimeline(aws, "t").find([("p000", "a")]), [None]),
     "a new row": (lambda aws: AwsTimeline(aws, "t").put_new([row()]), None),

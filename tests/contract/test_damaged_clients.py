@@ -33,7 +33,7 @@ PAUSED = msgspec.structs.replace(
     since_at=5,
     principals=(ALICE, BOB),
 )
-#: What an item may hold in place of a definition.
+#: The values that an item may hold in place of a definition.
 DAMAGED: list[dict[str, Any]] = [
     {},
     {"definition": {"B": b""}},

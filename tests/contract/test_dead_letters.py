@@ -22,7 +22,7 @@ def urls(aws_world: AwsWorld) -> list[str]:
 
 
 def held_by(aws_world: AwsWorld, url: str) -> int:
-    """How many messages are in a queue, visible or in hand."""
+    """How many messages are in a queue, visible or received."""
     names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
     answer = aws_world.aws.client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=names)
     return sum(map(int, answer["Attributes"].values()))

@@ -21,7 +21,7 @@ from tests.contract.worlds import AwsWorld
 pytestmark = pytest.mark.usefixtures("no_pauses_of_botocore")
 
 HORIZON = keys.edge_key(DUE + 240_000)
-#: What DynamoDB answers while an operator's slip lasts, and one code that no version knows.
+#: The answers of DynamoDB while an operator's slip lasts, and one code that no version knows.
 OF_ALL = [
     "AccessDeniedException",
     "UnrecognizedClientException",

@@ -2,7 +2,7 @@
 
 The scene is played once. At each point the whole test process forks. In the child the actor dies at that point; the
 child then plays the scene to its end and reports the violations it found. The parent plays on as if nothing had
-happened. So the part of the scene before a point is played once for all points.
+happened. The part of the scene before a point is therefore played once for all points.
 """
 
 from __future__ import annotations

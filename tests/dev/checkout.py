@@ -20,8 +20,8 @@ from pathlib import Path
 from infra import ROOT
 from tests.e2e.waiting import await_value
 
-#: What a server is made of, besides the files at the root, and what is shared with this checkout since nothing changes
-#: it.
+#: A server is made of these, besides the files at the root. The others are shared with this checkout since nothing
+#: changes them.
 _COPIED = ("infra", "layers", "lambdas", "local", "rollout", "sdk", "examples")
 _SHARED = (".venv", ".venv-stack", "node_modules", "build")
 _UP = "What arrives in the inbox shows here"
@@ -44,7 +44,7 @@ class Running:
 
     @property
     def said(self) -> str:
-        """What it printed so far, without what moves a cursor."""
+        """The output so far, without what moves a cursor."""
         return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self._said.decode(errors="replace")).replace("\r\n", "\n")
 
     def await_said(self, text: str, seconds: float = START_SECONDS) -> str:
@@ -171,7 +171,7 @@ class Dev:
         self.url = f"http://127.0.0.1:{port}"
 
     def shell(self, script: str) -> str:
-        """What a script printed, with the server's environment sourced. Fails the test if the script fails."""
+        """The output of a script, with the server's environment sourced. Fails the test if the script fails."""
         done = self.checkout.shell(f"source .clockwork/dev.env\n{script}")
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

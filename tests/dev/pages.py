@@ -29,7 +29,7 @@ _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"(?:#|//) ([\w./-]+\.(?:py|mjs|js))\n")
 #: Commands that change nothing, so that they may be run again.
 _READS = re.compile(r"cat |clockwork (?:job get|job list|exec get|exec list|dead list|upcoming|doctor|cron)\b")
-#: What a page says if its reader's shell has the server's environment from the start.
+#: The mark of a page whose reader's shell has the server's environment from the start.
 SOURCED = "in a shell that has sourced `.clockwork/dev.env`"
 COMMAND_SECONDS = 60
 
@@ -66,7 +66,7 @@ class Shell:
         self._count = 0
 
     def run(self, commands: str) -> str:
-        """What the commands print. Fails the test if the last one fails, or they take too long."""
+        """The output of the commands. Fails the test if the last one fails, or they take too long."""
         assert self._process.stdin
         self._count += 1
         mark = f"-- end of block {self._count}: "
@@ -140,7 +140,7 @@ def _await_printed(shell: Shell, commands: str, printed: str, told: str) -> None
 
 
 def shown(dev: Dev) -> str:
-    """What the server's terminal shows so far."""
+    """The output in the server's terminal so far."""
     return re.sub(" {2,}", "  ", dev.running.said)
 
 
@@ -157,7 +157,7 @@ def await_shown(dev: Dev, seen: int, told: str) -> None:
 
 
 def pattern(told: str) -> re.Pattern[str]:
-    """What an output has to match."""
+    """The pattern that an output has to match."""
     lines = [r"(?:.*\n)*?" if line == "..." else _line(line) + r"\n" for line in trimmed(told).splitlines()]
     return re.compile("".join(lines))
 

@@ -20,7 +20,7 @@ SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What judges the calls of all tests comes behind them."""
+    """The test that judges the calls of all tests comes behind them."""
     items.sort(key=lambda item: item.path.name == "test_iam.py" and item.path.parent.name == "e2e")
 
 

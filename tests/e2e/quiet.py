@@ -73,7 +73,7 @@ class Quiet:
         self._recurring = created["jobId"]
 
     def create(self) -> None:
-        """Creates an anonymous job, and reads what a client reads. What the API refuses is noted in `refused`."""
+        """Creates an anonymous job, and reads what a client reads. A refusal of the API is noted in `refused`."""
         client_id = self.tenant.client_id
         job = {"clientId": client_id, "schedule": {"delaySeconds": 2}, "target": self._inbox.target("quiet")}
         created = self._ask("POST", "/v1/jobs", job)

@@ -207,7 +207,7 @@ def test_nobody_else_is_late_whatever_is_wrong_with_the_rows_of_one_client(
     In the timeline: the odd client's rows, and rows under keys that no version makes, in the shards that all share. In
     jobs, executions and clients: its jobs, Idempotency-Keys, records, turnstiles, its own row, that of its principal.
     In shards: ids that name no shard, shards that this deployment does not have, and attributes beside the real ones of
-    a shard. The row of a shard itself, its cursor, lease and horizon, belongs to all clients of that shard: a damage to
+    a shard. The row of a shard itself, its cursor, lease and horizon, belongs to all clients of that shard. A damage to
     it is no fault of one client, and not within this promise.
     """
     seed = random.randrange(2**32) if seed is None else seed

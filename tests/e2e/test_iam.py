@@ -1,4 +1,4 @@
-"""What the Lambdas have asked of AWS in all tests of this run, judged by the policies that an account would have."""
+"""The calls of all Lambdas to AWS in all tests of this run, judged by the policies that an account would have."""
 
 from __future__ import annotations
 

@@ -18,7 +18,8 @@ from tests.e2e.waiting import lateness_ms
 
 JOBS = 20
 DELAY_SECONDS = 25
-#: So often jobs are created until some wait in each queue at once: a slow machine may deliver the first before that.
+#: The most rounds of creates until some jobs wait in each queue at once: a slow machine may deliver the first before
+#: that.
 MOST_ROUNDS = 5
 #: The last job may come this long after its creation: a shard whose poller is lost waits for its lease to end and a
 #: tick.

@@ -41,7 +41,7 @@ class Drill:
             monkeypatch.setenv(name, value)
 
     def copy(self, at: int) -> None:
-        """What a point-in-time restore of every table does: rows and index, and nothing else."""
+        """Copy every table as a point-in-time restore does: rows and index, and nothing else."""
         self.copied_at = at
         for kind, name in self.tables.items():
             create_table(self._dynamodb, kind, name)

@@ -22,7 +22,7 @@ from tests.e2e.deployment import Deployment
 from tests.e2e.hooks import Hooks
 from tests.e2e.waiting import await_value
 
-#: What has to be so before a scenario goes on; the kit does not ask.
+#: The conditions that hold before a scenario goes on; the kit does not ask.
 Steps = Iterator[Callable[[], bool]]
 STEADY = retry(max_attempts=3, backoff="fixed", initial_seconds=1, jitter="none")
 CLIENTS: dict[str, dict[str, Any]] = {"kit-plain": {}, "kit-capped": {"maxRatePerSecond": 1}, "kit-paused": {}}

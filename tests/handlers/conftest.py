@@ -1,4 +1,4 @@
-"""What a request is answered holds of the api Lambda and of the testing kit: tests that make an `Api` run over both."""
+"""Requests are answered alike by the api Lambda and by the testing kit: tests that make an `Api` run over both."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from tests.support.examples import ACME, ADMIN, ALICE, NOW
 
 
 class KitApi(Api):
-    """What `Api` is, made of a VirtualClockwork: acme and globex are its clients, ADMIN is its admin."""
+    """An `Api` made of a VirtualClockwork: acme and globex are its clients, ADMIN is its admin."""
 
     def __init__(self, **settings: Any) -> None:
         self.calls: list[str] = []

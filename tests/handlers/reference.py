@@ -79,7 +79,7 @@ def _route(route: Route, described: Mapping[str, Any], example: Played) -> str:
 
 
 def _bodies(operation: Mapping[str, Any]) -> str:
-    """What is sent and answered, in a sentence each."""
+    """The body that is sent and the answer, in a sentence each."""
     sent = []
     if "requestBody" in operation:
         sent.append(f"Body: {_type(operation['requestBody']['content']['application/json']['schema'])}.")
@@ -157,7 +157,7 @@ def _shape(name: str, schema: Mapping[str, Any]) -> str:
 
 
 def _type(schema: Mapping[str, Any]) -> str:
-    """What a value may be, in words, with its bounds and default."""
+    """The values of a schema, in words, with their bounds and default."""
     for kind in ("oneOf", "anyOf"):
         if kind in schema and "properties" not in schema:
             return " or ".join(dict.fromkeys(_type(one) for one in schema[kind]))

@@ -1,6 +1,6 @@
 """An example of each route of the API, played in this order against the api Lambda in memory: one story.
 
-Whoever adds a route adds a `Step` here, then runs `make openapi`: docs/reference.md is made of them.
+To add a route, add a `Step` here, then run `make openapi`: docs/reference.md is made of the steps.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from tests.handlers.handlers import CONTEXT, GLOBEX, Api
 from tests.support.events import http_event
 from tests.support.examples import ALICE, BOB
 
-#: What a Lambda may answer, in bytes.
+#: The most bytes that a Lambda may answer.
 MOST_ANSWERED = 6_291_556
 #: Payloads that take the most bytes in an answer for each of their own.
 LARGE = ['"' * 255_000, "\x01" * 85_000, "\x7f" * 262_144, "é" * 131_072, ["\x7f" * 262_140]]
@@ -44,7 +44,7 @@ def answered(worker: Worker, claims: list[dict[str, str]]) -> list[dict[str, Any
 
 
 def rounds(worker: Worker) -> list[list[dict[str, Any]]]:
-    """What each of some calls starts, until nothing is left: each asks again for what the one before has left."""
+    """The attempts that each of some calls starts: each asks for what the one before has left, until nothing is."""
     claims = [claim_of(message) for message in worker.receive()]
     started: list[list[dict[str, Any]]] = []
     while claims:

@@ -39,7 +39,7 @@ def of_client(api: Api, client_id: str) -> list[Execution]:
 
 
 def parked_tickets() -> Api:
-    """A pool with one ticket, which was parked and let go: its record says PARKED still."""
+    """A pool with one ticket, which was parked and released: its record says PARKED still."""
     api = with_pool()
     create(api, TARGET)
     api.clockwork.poll_all()

@@ -1,4 +1,4 @@
-"""What makes occurrences of a job that exists counts against its client's caps, as a create does."""
+"""Requests that make occurrences of a job that exists count against its client's caps, as a create does."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def change(**definition: Any) -> dict[str, Any]:
     return {"schedule": EVERY, "target": {"type": "http", "url": "https://example.com/hook"}, **definition}
 
 
-#: What makes one occurrence of a job that exists.
+#: The requests that make one occurrence of a job that exists.
 MAKING: dict[str, Callable[[Api, str, int], Answer]] = {
     "run": lambda api, path, _: api.call("POST", f"{path}/run"),
     "put": lambda api, path, n: api.call("PUT", path, change(schedule={"every": {"seconds": 20 + n}})),

@@ -17,7 +17,7 @@ from tests.handlers.handlers import Answer, Api
 from tests.support.examples import ADMIN, ALICE, BOB
 
 EVERY = {"every": {"seconds": 600}}
-#: What each call of a store costs (read units) that meters nothing itself: far more than a client may owe.
+#: The price (read units) of each call of a store that meters nothing itself: far more than a client's debt may be.
 MUCH = 20_000
 CALLS = {MemoryJobs: ("get", "list"), MemoryExecutions: ("find", "list", "dead"), MemoryTimeline: ("find", "read")}
 

@@ -1,4 +1,4 @@
-"""What is shown of a named job's schedule: fires to come, also while it is paused, and the end of it."""
+"""The schedule of a named job as it is shown: fires to come, also while it is paused, and the end of it."""
 
 from __future__ import annotations
 

@@ -701,7 +701,7 @@ def test_what_is_claimed_and_not_noted_yet_is_told_a_minute_later(api: Api) -> N
 
 
 def test_what_runs_is_told_whichever_environment_heard_of_it(api: Api) -> None:
-    """What one environment has noted of a worker stays, whatever another one notes of it."""
+    """The note of one environment about a worker stays, whatever another one notes of that worker."""
     target = {**TARGET, "timeoutSeconds": 86_400}
     for _ in range(3):
         created(api, target=target)

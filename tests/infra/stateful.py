@@ -1,4 +1,4 @@
-"""What of a stack holds state, or is known outside by its name: a golden file of it for every set of options.
+"""The parts of a stack that hold state, or are known outside by their name: a golden file for every set of options.
 
     python -m tests.infra.stateful
 

@@ -1,4 +1,4 @@
-"""What an account is given runs: each function as Lambda lays it out, by AWS's runtime client, under its template.
+"""The artefact of an account runs: each function as Lambda lays it out, by AWS's runtime client, under its template.
 
 Third-party packages are those of this machine's interpreter, in the versions of the account's layers: AWS's are for
 another processor and another Python. `test_bundles.py` looks at those.

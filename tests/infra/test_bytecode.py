@@ -15,7 +15,7 @@ from infra.packaging import bytecode
 from infra.packaging.bundle import core, packages
 from infra.packaging.bytecode import Compiler, account_compiler, local_compiler
 
-#: What is a .pyc whose source is not looked at: https://peps.python.org/pep-0552/
+#: The flags of a .pyc whose source is not looked at: https://peps.python.org/pep-0552/
 UNCHECKED_HASH = 1
 #: That of every final release of Python 3.14: https://github.com/python/cpython/blob/3.14/Include/internal/pycore_magic_number.h
 OF_THE_LAMBDAS = (3627).to_bytes(2, "little") + b"\r\n"

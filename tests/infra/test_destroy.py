@@ -1,4 +1,4 @@
-"""What stays of a stack is listed with its cost, and is what a new stack takes up by its option `adopt`."""
+"""The remains of a stack are listed with their cost, and a new stack takes them up by its option `adopt`."""
 
 from __future__ import annotations
 

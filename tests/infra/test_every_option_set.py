@@ -1,4 +1,4 @@
-"""What holds for an account whatever its options are."""
+"""The rules that hold for an account whatever its options are."""
 
 from __future__ import annotations
 

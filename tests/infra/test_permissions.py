@@ -106,7 +106,7 @@ PREFIXES = {"secretsmanager:": ":secret:clockwork/*", "ssm:": ":parameter/clockw
 
 
 def allowed_of_secrets(account: Template, moment: str) -> set[str]:
-    """What a Lambda may do with secrets, parameters and their keys."""
+    """The actions that a Lambda may do with secrets, parameters and their keys."""
     services = ("secretsmanager:", "ssm:", "kms:")
     return {
         action for service in services for actions in account.allowed(moment, service).values() for action in actions

@@ -24,7 +24,7 @@ NAMES = {
 }
 DEAD = {"Clockwork-PoolDead-batch-etl", "Clockwork-PoolDead-gpu"}
 SEND = {"sqs:SendMessage", "sqs:SendMessageBatch"}
-#: What the workers Lambda does with tickets that it has answered, or puts off; AWS has no rights of batches.
+#: The actions of the workers Lambda on tickets that it has answered, or puts off; AWS has no rights of batches.
 ANSWERED = (
     *("DeleteMessage", "DeleteMessageBatch", "GetQueueAttributes"),
     *("ChangeMessageVisibility", "ChangeMessageVisibilityBatch"),
@@ -48,7 +48,7 @@ def names_of(template: Template) -> set[str]:
 
 
 def actions_on(template: Template, moment: str, name: str) -> set[str]:
-    """What a Lambda may do with a queue, by its ARN or by a pattern."""
+    """The actions that a Lambda may do with a queue, by its ARN or by a pattern."""
     arn = json.dumps({"Fn::GetAtt": [template.logical_id(queue(template, name)), "Arn"]})
     allowed = template.allowed(moment, "sqs:").items()
     return {

@@ -1,4 +1,4 @@
-"""What a deployment takes away is refused unless it is named, and an account that cannot take it is told beforehand."""
+"""A removal is refused unless it is named, and an account that cannot take a deployment is told beforehand."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def names(live: Template, wanted: Template) -> set[str]:
 
 
 class TestRemovals:
-    """What a template takes away from the live one."""
+    """The removals by a template from the live one."""
 
     @pytest.mark.parametrize("name", ["plain", "kafka", "largest", "new cluster"])
     def test_the_same_again_takes_nothing_away(self, name: str) -> None:
@@ -107,7 +107,7 @@ class TestRemovals:
 
 
 class TestTheAccount:
-    """What the account says, and what follows."""
+    """The answers of the account, and what follows."""
 
     def row(self, what: str, facts: Facts = FACTS, wanted: Template | None = None, *allowed: str) -> Row:
         (found,) = [row for row in judge(facts, wanted or of("plain"), allowed) if row.what == what]

@@ -1,4 +1,4 @@
-"""What is checked of restored tables, and what a restore does not bring back, on an account that gives the answers."""
+"""The checks of restored tables, and what a restore does not bring back, on an account that gives the answers."""
 
 from __future__ import annotations
 

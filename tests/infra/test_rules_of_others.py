@@ -114,7 +114,7 @@ def test_cdk_nag_finds_nothing_but_what_is_acknowledged_with_a_reason(kafka: str
 
 
 def findings(body: dict[str, Any], folder: Path, regions: str = "ALL_REGIONS") -> set[str]:
-    """What cfn-lint says of a template in these regions: the rule and the message of each finding."""
+    """The findings of cfn-lint about a template in these regions: the rule and the message of each."""
     template = folder / "template.json"
     template.write_text(json.dumps(body))
     command = [str(Path(sys.executable).with_name("cfn-lint")), "--format", "json", "--regions", regions]

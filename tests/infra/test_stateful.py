@@ -29,7 +29,7 @@ def test_what_holds_state_is_as_the_last_release_had_it(name: str, golden: Golde
 
 
 def test_other_options_replace_nothing(golden: Golden) -> None:
-    """What two sets of options have in common, they have alike: a stack may go from one to the other."""
+    """The parts that two sets of options have in common are alike: a stack may go from one set to the other."""
     seen: dict[str, dict[str, Any]] = {}
     # Sets of another name are other stacks, in which names differ.
     for name in (one for one in OPTION_SETS if "name" not in OPTION_SETS[one]):

@@ -49,7 +49,7 @@ class Model(NamedTuple):
     sending: tuple[int, ...] = ()
 
     def with_message(self, message: Message | None) -> Model:
-        """With a message that was sent. More than two alike are as two: one in hand, and one that follows it."""
+        """With a message that was sent. More than two alike are as two: one in progress, and one that follows it."""
         if message is None or self.messages.count(message) > 1:
             return self
         return self._replace(messages=tuple(sorted((*self.messages, message))))
@@ -77,7 +77,7 @@ class Model(NamedTuple):
 
 
 def is_settled(model: Model) -> bool:
-    """Whether the execution has ended for good, and a death was told."""
+    """Whether the execution has ended permanently, and a death was told."""
     return model.record.state in FINAL and (model.record.state != "DEAD" or model.told)
 
 
@@ -125,7 +125,7 @@ class Protocol:
         return model.written(after).with_deliverers(*model.deliverers, Deliverer(doing, message[1], message, sends))
 
     def _plan(self, record: Record, kind: str, number: int) -> tuple[str, Record, Message | None]:
-        """What a deliverer does that holds a message: claim, send what follows, or acknowledge."""
+        """The step of a deliverer that holds a message: claim, send what follows, or acknowledge."""
         if record.state in FINAL:
             return "end", record, None
         if record.state == "RUNNING":

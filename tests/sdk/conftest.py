@@ -1,4 +1,4 @@
-"""What most tests of workers begin with: a pool, and what stands in for its queues and the API."""
+"""The beginning of most tests of workers: a pool, and what stands in for its queues and the API."""
 
 from __future__ import annotations
 

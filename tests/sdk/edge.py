@@ -64,7 +64,7 @@ class Hands:
 
     @property
     def machine(self) -> Machine:
-        """What the client is given."""
+        """The machine that the client is given."""
         return Machine(lambda: self.now, self.sleep, lambda: 1.0, self._new_key)
 
 

@@ -113,8 +113,8 @@ class MemoryQueue:
             self._changed.notify_all()
 
 
-#: What becomes of a call: None: it is answered. `lost`: it is done, and its answer is lost. A number: this status. Or
-#: a whole response.
+#: The fate of a call. None: it is answered. `lost`: it is done, and its answer is lost. A number: this status. Or a
+#: whole response.
 Fate = str | int | Response | None
 
 
@@ -127,7 +127,7 @@ class Fleet:
     queues: dict[str, MemoryQueue] = field(default_factory=lambda: {"normal": MemoryQueue()})
     works: dict[str, Work] = field(default_factory=dict)
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    #: What becomes of the next calls, by what they ask for.
+    #: The fates of the next calls, by what they ask for.
     fates: dict[str, list[Fate]] = field(default_factory=dict)
     #: Called in each call before it is answered: it may let time pass.
     slow: Callable[[str], None] = lambda _: None

@@ -37,7 +37,7 @@ def cut(connection: socket.socket) -> None:
 
 
 def garbage(connection: socket.socket) -> None:
-    """What comes is no HTTP."""
+    """The answer is no HTTP."""
     connection.sendall(b"\x00\xff\x13 220 smtp ready\r\n\r\n")
     connection.close()
 

@@ -28,7 +28,7 @@ def jobs(count: int, **changes: Any) -> Iterator[dict[str, Any]]:
 
 
 def accepted(request: Request) -> Response:
-    """What the API answers when it takes every job of a batch."""
+    """The answer of the API when it takes every job of a batch."""
     asked = json.loads(request.body or b"")["jobs"]
     results = [
         {"index": place, "status": 201, "jobId": f"j{one['payload']['n']}", "clientId": "acme", "state": "SCHEDULED",

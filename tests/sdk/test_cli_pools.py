@@ -22,7 +22,7 @@ def cli(monkeypatch: pytest.MonkeyPatch) -> Cli:
 
 
 def worked(cli: Cli, jobs: int = 2) -> list[str]:
-    """Tokens of attempts that a worker has in hand, of as many jobs."""
+    """Tokens of attempts that a worker holds, of as many jobs."""
     for _ in range(jobs):
         job = {"clientId": "acme", "schedule": {"delaySeconds": 0}, "target": TARGET}
         assert cli.api.call("POST", "/v1/jobs", job, caller=ALICE).status == 201

@@ -1,6 +1,6 @@
 """The client against docs/openapi.json, field by field and both ways.
 
-Every operation is called with everything that the client can give. What it sends must be everything that the API
+Every operation is called with everything that the client can give. Its requests must have everything that the API
 describes, and nothing else. Every field of every answer has its attribute with the right type, and no attribute is
 without a field. A field that is new in the description fails here, and the message names it.
 """

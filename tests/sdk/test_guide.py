@@ -26,7 +26,7 @@ GUIDE = ROOT / "docs/sdk.md"
 
 @pytest.fixture
 def place(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    """What the guide's programs leave behind, and what they print."""
+    """The names that the guide's programs leave behind, and what they print."""
     api = Api()
 
     def client(client_id: str) -> Clockwork:

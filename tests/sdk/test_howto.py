@@ -27,7 +27,7 @@ OUTBOX, HERDS = ROOT / "docs/howto/outbox.md", ROOT / "docs/howto/herds.md"
 
 @pytest.fixture
 def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
-    """What the programs of the page leave behind, beside an API whose clock is the machine's."""
+    """The names that the programs of the page leave behind, beside an API whose clock is the machine's."""
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     with mock_aws():
         api = Api()
@@ -87,7 +87,7 @@ def test_the_template_of_the_page_has_what_the_relay_needs(shop: dict[str, Any])
 
 @pytest.fixture
 def herd() -> Iterator[tuple[dict[str, Any], list[tuple[int, Any]]]]:
-    """What the programs of the page on herds leave behind, and all that was delivered until noon, with its time."""
+    """The names that the programs of the page on herds leave behind, and the deliveries until noon with their times."""
     api = Api()
     clockwork = api.clockwork
     clockwork.clock.at = int(time.time() * 1000)

@@ -95,7 +95,7 @@ class Shop:
         )
 
     def reason(self, number: int) -> str | None:
-        """What the item of an order is marked with."""
+        """The mark on the item of an order."""
         found = self.item(number).get("clockworkRefused")
         return found and found["S"]
 

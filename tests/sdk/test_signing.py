@@ -18,7 +18,7 @@ from clockwork_client import Clockwork, NotConfigured, NotFound
 from clockwork_client.transport import Request, Response
 from tests.sdk.edge import CREDENTIALS, URL, Hands, client_of
 
-#: What a signature covers beside these: botocore adds them.
+#: Headers that botocore adds, and that a signature covers.
 NAMES = ("Authorization", "X-Amz-Date", "X-Amz-Security-Token", "User-Agent")
 
 
@@ -59,7 +59,7 @@ def test_a_signature_is_that_of_botocore(prefix: str, monkeypatch: pytest.Monkey
 
 @given(st.text(min_size=1).filter(lambda text: text.isprintable()))
 def test_a_query_is_sent_as_a_signature_has_it(prefix: str) -> None:
-    """What is signed is the strict encoding, sorted: AWS encodes anew what it received, and must come to the same."""
+    """The strict encoding, sorted, is signed: AWS encodes anew what it received, and must come to the same."""
     parts = urlsplit(sent(prefix=prefix).url)
     assert dict(parse_qsl(parts.query, keep_blank_values=True))["prefix"] == prefix
     pairs = sorted(parse_qsl(parts.query, keep_blank_values=True))

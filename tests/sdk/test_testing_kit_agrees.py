@@ -103,7 +103,7 @@ def cancel(cw: Clockwork, until: Callable[[str], None]) -> list[Job]:
 
 
 def status_of(attempt: int, url: str) -> int:
-    """What is down is down, and what is flaky fails once."""
+    """A target that is down fails each time, and one that is flaky fails once."""
     return 503 if url.endswith("/down") or (attempt == 1 and url.endswith("/flaky")) else 200
 
 

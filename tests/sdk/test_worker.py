@@ -142,7 +142,7 @@ def test_an_error_is_cut_to_what_the_api_takes(pool: Pool, fleet: Fleet) -> None
 
 
 class TestHeartbeats:
-    """In virtual time: a lease is 90 s, a beat comes every 15 s."""
+    """In virtual time: a lease is 90 s, a heartbeat comes every 15 s."""
 
     @pytest.fixture
     def clock(self) -> VirtualClock:
@@ -469,7 +469,7 @@ def test_a_fault_of_one_outcome_does_not_keep_the_others(pool: Pool, fleet: Flee
 
 
 class TestCheckpoints:
-    """What one attempt kept the next one goes on from."""
+    """A later attempt goes on from the checkpoint that an earlier one kept."""
 
     def test_a_checkpoint_is_kept_under_a_rising_sequence(self, pool: Pool, fleet: Fleet) -> None:
         seen: list[Any] = []

@@ -1,4 +1,4 @@
-"""What a worker does about one answer to its claims that it cannot read: the other answers of the call count."""
+"""A worker meets an answer to one of its claims that it cannot read: the other answers of the call count."""
 
 from __future__ import annotations
 

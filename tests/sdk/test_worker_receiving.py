@@ -1,4 +1,4 @@
-"""What a worker receives, gives back and asks for, when SQS, the API or its own machine refuses."""
+"""A worker receives, gives back and asks for messages when SQS, the API or its own machine refuses."""
 
 from __future__ import annotations
 
@@ -307,7 +307,7 @@ class TestShortPolls:
         assert (busy.open(), busy.wait_quiet("high")) == (frozenset(), True)
 
     def asked(self, busy: Busy) -> int:
-        """So many more short polls begin."""
+        """How many more short polls begin."""
         count = 0
         while busy.open():
             busy.asked("high")

@@ -1,4 +1,4 @@
-"""What the API is told of how attempts ended, when it refuses, is away, or is told what it cannot take."""
+"""The worker tells the API how attempts ended, when the API refuses, is away, or is told what it cannot take."""
 
 from __future__ import annotations
 

@@ -51,6 +51,6 @@ def ended(*works: Work) -> Callable[[], bool]:
 
 
 def told(work: Work) -> dict[str, Any]:
-    """What was told of an execution that has ended, without its token."""
+    """The outcome that was told of an execution that has ended, without its token."""
     assert work.outcome is not None
     return {name: value for name, value in work.outcome.items() if name != "token"}

@@ -30,7 +30,7 @@ class Request:
         return self.headers["x-amz-target"].rpartition(".")[2]
 
 
-#: Meets one request. What it returns is sent, perhaps piece by piece; None closes the connection.
+#: Meets one request. Its result is sent, perhaps piece by piece; None closes the connection.
 Behaviour = Callable[[Request], bytes | Iterator[bytes] | None]
 
 
@@ -49,7 +49,7 @@ class Service:
     behaviours: list[Behaviour]
     rest: Behaviour
     requests: list[Request] = field(default_factory=list)
-    #: Set to let go of every behaviour that waits.
+    #: Set to end the wait of every behaviour that waits.
     over: Event = field(default_factory=Event)
     url: str = ""
     connections: int = 0
@@ -58,7 +58,7 @@ class Service:
     _lock: Lock = field(default_factory=Lock)
 
     def meet(self, request: Request) -> bytes | Iterator[bytes] | None:
-        """What becomes of a request."""
+        """The answer to a request, by the behaviour whose turn it is."""
         with self._lock:
             self.requests.append(request)
             behaviour = self.behaviours.pop(0) if self.behaviours else self.rest

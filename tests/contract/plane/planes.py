@@ -72,7 +72,7 @@ def connected(kind: str, url: str | None, pauses: list[float] | None = None, **o
 
 
 def outcome(plane: Plane, operation: str) -> Outcome:
-    """What becomes of the example of an operation."""
+    """The outcome of the example of an operation."""
     try:
         return plane.call(operation, **CALLS[operation][1])
     except Exception as error:  # noqa: BLE001 - compared with the other plane's

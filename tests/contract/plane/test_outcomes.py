@@ -47,7 +47,7 @@ UNPROCESSED = {"UnprocessedItems": {"t": [{"PutRequest": {"Item": STORED}}]}, "I
 UNANSWERED = {"Responses": {"t": [STORED]}, "UnprocessedKeys": {"t": {"Keys": [{"id": {"S": "b"}}]}}}
 NOT_TAKEN = {"Successful": None, "Failed": [{"Id": "0", "SenderFault": True, "Code": "X", "Message": None}]}
 
-#: What the service does, by the operation that is asked for. After it, the service answers with `{}`.
+#: The behaviours of the service, by the operation that is asked for. After it, the service answers with `{}`.
 SCRIPTS: dict[str, tuple[str, list[Behaviour]]] = {
     "an item": (
         "GetItem",
