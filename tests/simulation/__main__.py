@@ -27,7 +27,8 @@ from tests.simulation.shrink import shrink
 SEEDS_TO_MEET_ALL = 200
 #: This many lines of a history are shown: the last ones, which explain the violation.
 LINES = 120
-#: So many seeds with defects measure branches, and so many that strike what is struck seldom, wherever they are.
+#: The number of seeds with defects that measure branches, and of seeds that strike what is struck seldom, wherever they
+#: are.
 DEFECTS_TRACED, CURIOUS_TRACED = 24, 24
 #: A long run reports its progress each time after this many seeds.
 TELL_EVERY = 1_000

@@ -11,11 +11,11 @@ from clockwork.settings import Settings
 
 
 def objection(releases: Sequence[Release], now: int, aligned: Aligned | None, settings: Settings) -> str | None:
-    """What is wrong with a send at `now` (ms, the poller's clock); None if nothing is.
+    """The fault of a send at `now` (ms, the poller's clock); None if there is none.
 
     A message that leaves within a third of the margin after one of its instants, which lie a second apart, counts from
-    there: then it comes less than a grid and a margin before it is due, and at least two thirds of the margin. One that
-    leaves later after them counts from the clock.
+    there. Such a message comes less than a grid and a margin before it is due, and at least two thirds of the margin. A
+    message that leaves later after its instants counts from the clock.
     """
     if aligned is None:
         return None

@@ -14,9 +14,9 @@ from tests.simulation.slots import Slots
 
 #: Starts are counted over a window of this length (ms).
 WINDOW_MS = 10_000
-#: A slot may pass while its message waits, a second for the queue and another for a permit or a machine. So what these
-#: seconds hold may start at once, and one more, as a window may begin and end with one. That no two attempts have one
-#: slot is judged by itself.
+#: A slot may pass while its message waits, a second for the queue and another for a permit or a machine. Work for this
+#: many seconds may therefore start at once, and one attempt more, as a window may begin and end with one. That no two
+#: attempts have one slot is judged by itself.
 BURST_SECONDS = 2
 
 

@@ -1,7 +1,7 @@
 """Judges what becomes of a recurring job's fires that were due in a pause of its client: what `catchUp` says.
 
-A fire is judged when a deliverer has it, by the job and by the client's pauses as they stand then. So any row of the
-job that was in force within an invocation may have decided.
+A fire is judged when a deliverer has it, by the job and by the client's pauses as they stand then. Any row of the job
+that was in force within an invocation may therefore have decided.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.simulation.named_history import Event
 
 #: Pauses that have ended, as a client's row keeps them.
 Pauses = Sequence[Pause]
-#: What the record of a fire says that was due in a pause of its client and ends undelivered.
+#: The reason in the record of a fire that was due in a pause of its client and ends undelivered.
 MISSED = "missed in a pause of its client"
 
 
@@ -46,7 +46,8 @@ class ClientPauses:
     def skip_objection(self, client_id: str, due_at: int, events: Iterable[Event]) -> str | None:
         """Why a fire must not end as missed in a pause of its client; None if it may.
 
-        `events`: those whose rows were in force since its pause ended. Whoever decides may have been frozen since.
+        `events`: those whose rows were in force since its pause ended. The flow that decides may have been frozen
+        since.
         """
         ended = {pause for _, known in self._known[client_id] if (pause := over(known, due_at)) is not None}
         if not ended:

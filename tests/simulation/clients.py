@@ -134,7 +134,7 @@ class Visit:
         return access.client_for(world, access.identify(world, self.principal), client_id)
 
     def admitting(self, world: World, client: Client | None = None) -> Admit:
-        """What lets in so many occurrences of the client, in the environment that answers its call.
+        """The function that lets in so many occurrences of the client, in the environment that answers its call.
 
         `client`: as the table has it, where it may be on its way.
         """

@@ -58,7 +58,7 @@ class ApiEnvironment:
     intake: Intake = field(default_factory=Intake)
     #: Whether it carries out a request; another request then goes to another environment.
     is_busy: bool = False
-    #: What it remembers from one request to the next, as of the workers that it has heard of; None before the first.
+    #: The memory from one request to the next, as of the workers that it has heard of; None before the first.
     machine: Machine | None = None
 
     def shards(self, world: World) -> Sequence[str]:

@@ -32,7 +32,7 @@ from tests.simulation.stores import NEVER_SENDABLE
 from tests.simulation.targets import FAILS_ONCE, STANDS_STILL, STANDS_STILL_MS, TAKES_LONG
 
 ONCE = RetryPolicy(max_attempts=1)
-#: So many failures open the circuit of a target.
+#: The number of failures that opens the circuit of a target.
 FAILURES = 6
 
 
@@ -83,7 +83,7 @@ def short_of_permits() -> Steps:
 def lost_while_parked() -> Steps:
     """Records go while their rows are parked, as after a restore of their table; each ends DEAD, and calls back.
 
-    What is asked about a record that goes then is refused.
+    A request about a record that goes then is refused.
     """
     jobs = [msgspec.structs.replace(job_of(b"lost %d" % n, 15_000), on_failure=CALLED_BACK) for n in range(2)]
     return [

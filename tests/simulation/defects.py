@@ -25,7 +25,7 @@ STUCK = (
     ("releases.send", "releases.send", "jobs.get"),
     ("timeline.put_new", "targets.begin", "regulation.", "timeline.read", "timeline.forget"),
 )
-#: So long each time (ms), and so often.
+#: The shortest and the longest time (ms), and how often.
 SHORTEST_MS, LONGEST_MS, TIMES = 30_000, 200_000, 4
 
 
@@ -34,7 +34,7 @@ class Defect(ValueError):
 
 
 class Meets(Enum):
-    """What a call meets: it may raise, or it does each time."""
+    """The effect on a call: it may raise, or it does each time."""
 
     PERHAPS = "perhaps"
     SURELY = "surely"
@@ -54,7 +54,7 @@ class Defects:
                     self._stuck.append((start, start + rng.randrange(SHORTEST_MS, LONGEST_MS), rng.choice(group)))
 
     def at(self, now: int, call: str, about: object) -> Meets | None:
-        """What a call meets at `now` (ms)."""
+        """The effect on a call at `now` (ms)."""
         if not self.mentions(about):
             return None
         is_stuck = any(start <= now < end and call.startswith(stuck) for start, end, stuck in self._stuck)

@@ -124,7 +124,7 @@ PLACING = ("timeline.put", "shards.get", "timeline.cancel")
 OVERRUNNING = ("targets.collect", "deliverer executions.save")
 #: Calls with which the sweeper handles a message that its deliverer died of.
 SWEEPING_UP = ("sweeper releases", "targets.begin")
-#: Calls with which the sweeper lets go, or ends, what was parked or came back.
+#: Calls with which the sweeper releases, or ends, what was parked or came back.
 REFUSED_SWEEPING = ("sweeper releases.send", "sweeper executions.save", "sweeper timeline.put_new")
 #: Calls between a claim and its start.
 LOOKING = ("deliverer jobs.get", "targets.begin", "claim jobs.get")
@@ -158,9 +158,9 @@ PROFILES = (
     CURIOUS,
 )
 
-#: So many of the processes die that saved a record of the state behind which they are to die.
+#: The share of the processes that saved a record of the state behind which they are to die, and die.
 DYING = 0.6
-#: So many of the decisions about the client with defects raise.
+#: The share of the decisions about the client with defects that raise.
 BAD_DECISIONS = 0.05
 #: Nothing goes wrong but decisions and calls about the work of one client: for all others the run is calm.
 DEFECTS = Profile("defects", 0.25, only=(Fault.DEFECT,), skew_ms=0)
@@ -196,7 +196,7 @@ class Adversary:
         self.rng = rng
         self.profile = profile
         self.counts: Counter[Fault] = Counter()
-        #: What is out in this run, if anything is.
+        #: The outage of this run, if there is one.
         self.outage: Struck | None = None
         #: The defects of this run, if there are any.
         self.defects: Defects | None = None

@@ -52,13 +52,13 @@ TRIES = 4
 MORTAL = 8
 #: Once the faults have stopped, so many first attempts have workers that fall silent.
 SILENT = 0.3
-#: So many calls to claim are not waited for: the worker asks again while they may go on.
+#: This share of calls to claim is not waited for: the worker asks again while they may go on.
 IMPATIENT = 0.25
 #: Of so many calls one is followed by one of a liar.
 HONEST = 6
-#: Behind so many of the starts somebody looks at what the pool has in hand.
+#: Behind so many of the starts somebody looks at what the pool holds.
 LOOKS = 0.1
-#: What is no token: a text, one that names no execution, and one of an execution that there never was.
+#: No tokens: a text, one that names no execution, and one of an execution that there never was.
 NO_TOKENS: Final = tuple(
     str(Token(execution_id, 1, "a" * 22)) for execution_id in ("", "none", only_execution("none", 1_700_000_000_000))
 )
@@ -310,7 +310,7 @@ class Fleet:
         self._tell(token, call, tries=TRIES, note=note)
 
     def _look(self) -> None:
-        """A worker asks what the pool has in hand. A stranger asks, and says what is no token: nothing comes of it."""
+        """A worker asks what the pool holds. A stranger asks, and sends texts that are no token, in vain."""
         stranger = Caller(f"{PRINCIPAL}'s neighbour")
 
         def work(world: World, _: object) -> Hands:

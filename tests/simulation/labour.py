@@ -1,4 +1,4 @@
-"""What the workers of pools believe that they hold, judged beside the records: P1, P4, P6 and P7 of pools.
+"""The claims that the workers of pools believe they hold, judged beside the records: P1, P4, P6 and P7 of pools.
 
 - P1: no two workers hold one execution at once, each by its own count of what it was told.
 - P4: a claim whose worker falls silent is ended soon after its lease, with nobody alive who knows of it.

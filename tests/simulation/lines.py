@@ -1,9 +1,9 @@
 """Watches lines under rate caps (I8): no slot far ahead, none for the dead, one place, no sleepers, no overtaking.
 
-A slot lies a minute ahead at most. What had ended before an invocation began takes none in it. Where nothing goes wrong
-an attempt is given one place in line. While a line stands, who has just come takes no slot far ahead, nor does anybody
-whose turn is far away. And where slots pass unused, whoever waits starts soon: within a minute, or within half of what
-it has waited by then.
+A slot lies a minute ahead at most. An execution that had ended before an invocation began takes none in it. Where
+nothing goes wrong an attempt is given one place in line. While a line stands, who has just come takes no slot far
+ahead, nor does anybody whose turn is far away. And where slots pass unused, whoever waits starts soon: within a minute,
+or within half of what it has waited by then.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tests.simulation.scheduler import Actor
 MOST_AHEAD_MS, CLOCKS_APART_MS = 60_000, 3_000
 #: While a line stands the slot of one that has just come lies so far ahead (ms) at most.
 NEWCOMER_MS = 5_000
-#: The slot of one whose turn is further away than this (ms) lies so far ahead (ms) at most; of one that has waited for
-#: longer than this (ms), or has a window, so far.
+#: The slot of one whose turn is further away than FAR_MS lies FAR_AHEAD_MS ahead at most. The slot of one that has
+#: waited for longer than LONG_MS, or has a window, lies WAITED_MS ahead at most.
 FAR_MS, FAR_AHEAD_MS, LONG_MS, WAITED_MS = 80_000, 20_000, 400_000, 30_000
 #: A line stands if its end lies so far ahead (ms).
 LINE_MS = 40_000

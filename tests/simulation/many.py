@@ -17,7 +17,7 @@ from tests.simulation.departing import control, require_noted
 from tests.simulation.named_clients import create
 from tests.simulation.requests import METERED
 
-#: What the jobs of each kind of call are to become.
+#: The states that the jobs of each kind of call are to have.
 WANTED = {"pause many": JobState.PAUSED, "resume many": JobState.ACTIVE, "cancel many": JobState.CANCELLED}
 
 

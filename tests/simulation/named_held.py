@@ -23,7 +23,7 @@ from tests.simulation.regulated import operate, own, redriving
 from tests.simulation.requests import DOWNCAST, HALTED
 from tests.simulation.targets import DOWN_HOST
 
-#: What recurs while its client is paused for long does so with pauses between (ms).
+#: Jobs that recur while their client is paused for long do so with pauses between (ms).
 BEATS_MS = (20_000, 60_000, 130_000)
 GOOD = HttpTarget("https://good.example.com/", timeout_seconds=5)
 

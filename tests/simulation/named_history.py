@@ -1,4 +1,4 @@
-"""What the rows of a named job promise: which instants may start, must end, must be told. It knows no closing.
+"""The promises of a named job's rows: which instants may start, must end, must be told. It knows no closing.
 
 Rows are read for what their clients asked: the definition, the state, the boundary of a change, and its reason.
 """
@@ -36,7 +36,7 @@ class Fires:
 
 @dataclass(frozen=True)
 class Event:
-    """What one row changed, with its boundary."""
+    """The change by one row, with its boundary."""
 
     kind: str
     boundary_at: int
@@ -82,7 +82,7 @@ class _Standing:
     fires: Fires
     paused_at: int | None = None
     is_told: bool = False
-    #: It was to end for good, unless a later move brings it back.
+    #: It was to end permanently, unless a later move brings it back.
     is_ended: bool = False
 
     def after(self, event: Event, due_at: int) -> None:

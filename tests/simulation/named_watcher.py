@@ -29,7 +29,7 @@ MOST_SKEW_MS = 1_500
 
 @dataclass
 class Answered:
-    """What a client was told of a job: its row, and after a change which attempts may still start all the same."""
+    """The answer to a client about a job: its row, and after a change which attempts may still start all the same."""
 
     index: int
     job_id: str
@@ -57,7 +57,7 @@ class Life:
     _events: dict[tuple[str, int, bool], list[list[Event]]] = field(default_factory=dict)
 
     def in_force(self, job_id: str, since: int) -> list[Event]:
-        """What each row of one incarnation that was the truth after an instant (ms, true time) had made of it."""
+        """The events of each row of one incarnation that was the truth after an instant (ms, true time)."""
         rows = [index for index, row in enumerate(self.truths) if row.job_id == job_id]
         last = rows[-1] if rows else 0
         return [self.events(job_id, i)[-1] for i in rows if i == last or self.since[i + 1] >= since]
@@ -181,7 +181,7 @@ class NamedWatcher:
         return self._held_back(life, execution, place.client_id) if is_first else None
 
     def _beside(self, delivery: Delivery) -> str | None:
-        """What else of a job is under way as an attempt of it begins, and which execution that is; None if nothing is.
+        """The other execution of a job that is under way as an attempt of it begins, in words; None if there is none.
 
         Another attempt is under way while its claim lives. An execution that waits for its retry is held by unit tests
         alone: an execution may be put off while others are under way, and has to be let through anew then.
@@ -210,9 +210,10 @@ class NamedWatcher:
         return self.zones.is_changed and any(one is not None and one.follows_zone for one in recurrences)
 
     def skip_objection(self, before: Execution | None, after: Execution) -> str | None:
-        """Why a fire must not end SKIPPED for good as it just did, or None. Stretches of fires are judged as promises.
+        """Why a fire must not end SKIPPED permanently as it just did, or None.
 
-        Another execution under way, a pause of its client, and what its job became: nothing else skips a fire.
+        Stretches of fires are judged as promises. Another execution under way, a pause of its client, and what its job
+        became: nothing else skips a fire.
         """
         if after.state is not State.SKIPPED or (before is not None and before.state is State.SKIPPED):
             return None
@@ -369,7 +370,7 @@ def _execution_of(job: NamedJob) -> str:
 
 
 def _timing_of(job: NamedJob) -> tuple[object, ...]:
-    """What decides when a job fires, and where it lies."""
+    """The fields that decide when a job fires, and where it lies."""
     wanted = job.definition
     return wanted.at, wanted.recurrence, wanted.ordering_key, wanted.sequence, job.partition_id
 

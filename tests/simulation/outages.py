@@ -72,7 +72,7 @@ def _is_of_work(one: object) -> bool:
     return _is_record(one) or (isinstance(one, Release) and _is_of_client(one.occurrence))
 
 
-#: What is out while defects strike the same client: no call then tells for good what becomes of its releases.
+#: The outage while defects strike the same client: no call then tells with certainty what becomes of its releases.
 BESIDE_DEFECTS = Place(
     "one client's queue and records", ("releases.send", "executions.save"), _is_of_work, _is_of_client
 )
@@ -84,7 +84,7 @@ PLACES = (
     LIMITS,
     Place("one transport", "releases.send", _is_for_kafka, lambda one: isinstance(one.target, KafkaTarget)),
 )
-#: As these, for longer than pollers read ahead, or for good as long as it lasts.
+#: As these, for longer than pollers read ahead, or with refusals that are permanent while they last.
 LONG_PLACES = (
     Place("one client's named jobs for long", "jobs.get", _is_job, _is_of_client, is_long=True),
     Place("bytes of one client's work", (), lambda _: False, _is_of_client, is_long=True, is_damaged=True),

@@ -12,7 +12,7 @@ from tests.simulation.scenario import OnePoint, play
 #: Many more calls than any scene makes without a fault, and fewer than one that goes in circles.
 MOST_CALLS = 5_000
 OTHERS = (Fault.OVERTAKEN, Fault.NEWER_RECORD, Fault.THROTTLED)
-#: What strikes the calls of each scene. One whose calls are many is played as it is.
+#: The faults that strike the calls of each scene. One whose calls are many is played as it is.
 POINTS: Mapping[str, Sequence[Fault]] = {
     "deleted": (*OTHERS, Fault.ANSWER_LOST),
     "parked": (*OTHERS, Fault.ANSWER_LOST),
@@ -31,7 +31,7 @@ POINTS: Mapping[str, Sequence[Fault]] = {
 
 
 def violations_of(scene: str, faults: Sequence[Fault]) -> Iterator[str]:
-    """What a scene without a fault violates, and with each fault at each call that it may strike."""
+    """The violations of a scene without a fault, and with each fault at each call that it may strike."""
     calm = OnePoint()
     watcher = play(calm, scene).watcher
     yield from (f"{scene}: {violation}" for violation in watcher.violations)
@@ -48,5 +48,5 @@ def violations_of(scene: str, faults: Sequence[Fault]) -> Iterator[str]:
 
 
 def go_through(scene: str) -> tuple[list[str], Arcs]:
-    """What a scene violates under its faults, and the branches of the flows that it took."""
+    """The violations of a scene under its faults, and the branches of the flows that it took."""
     return measured(lambda: list(violations_of(scene, POINTS[scene])))

@@ -1,4 +1,4 @@
-"""Corner scenes of pools: no key, no handler, more than may be in hand, changes beneath a claim, and late reports."""
+"""Corner scenes of pools: no key, no handler, more than may be held, changes beneath a claim, and late reports."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from tests.simulation.stage import BEGAN_AT
 WORK, TOIL = (PoolTarget(POOL, handler, 300) for handler in HANDLERS)
 #: The secret of a token that a receiver comes with once its execution has gone.
 SECRET = "a" * 22
-#: So many changes meet one claim, so long apart (ms). Of four, this one is of the handler.
+#: One claim meets so many changes, so long apart (ms). Of four, this one is of the handler.
 CHANGES, CHANGED_EVERY_MS, CHANGES_HANDLER = 14, 25, 3
-#: What a worker has to do for half a minute at least.
+#: The work of a worker for half a minute at least.
 STEADY = Payload(SAYS + Manner.STEADY.name.encode())
 #: A job is moved between a worker's claim and the look (ms), and back before the worker asks again.
 MOVED_AFTER_MS, MOVED_FOR_MS, ASKS_AGAIN_AFTER_MS = 2_540, 100, 200
@@ -58,7 +58,7 @@ def lacking() -> Steps:
 
 
 def crowded() -> Steps:
-    """More jobs of a client come due at once than it may have in hand, and than its rate lets start."""
+    """More jobs of a client come due at once than it may have in progress, and than its rate lets start."""
     jobs = [msgspec.structs.replace(job_of(b"crowded %d" % n, 2_000), target=WORK) for n in range(7)]
 
     def ask(visit: Visit) -> None:

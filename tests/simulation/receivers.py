@@ -144,7 +144,7 @@ def _caller(world: World, delivery: Delivery) -> access.Caller:
 
 
 def acts(manner: Manner, rng: random.Random, beat_ms: int) -> list[tuple[int, Reported | None]]:
-    """What a receiver does, each with its time (ms after the delivery): a report, or None for a heartbeat."""
+    """The acts of a receiver, each with its time (ms after the delivery): a report, or None for a heartbeat."""
     beats = rng.randrange(1, 6)
     last_at = beats * beat_ms // 3
     steady = [(number * beat_ms // 3, None) for number in range(1, beats + 1)]

@@ -26,7 +26,8 @@ SHORT = {
     "queue_retention_seconds": 2_400,
     "ordered_wait_seconds": 900,
 }
-#: So long after faults have stopped the paused client stays paused (ms): longer than anything but a record is kept.
+#: After faults have stopped, the paused client stays paused for so long (ms): longer than anything but a record is
+#: kept.
 LONG_PAUSE_MS = 5_200_000
 #: Retries that are further away than records are kept.
 SLOW_RETRIES = (

@@ -1,6 +1,7 @@
 """Operators who take targets away from a client and put them back, and the judge of what it may still call.
 
-A client that may not send to a target any more is refused at its next attempt, for good. An attempt under way goes on.
+A client that may not send to a target any more is refused at its next attempt, permanently. An attempt under way goes
+on.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def is_granted(target: Target, client: Client) -> bool:
 
 
 class Grants:
-    """What each client may send to, now and earlier."""
+    """The targets that each client may send to, now and earlier."""
 
     def __init__(self, invocation_ms: int, skew_ms: int) -> None:
         #: An invocation that began before a change may go by the client as it was, for so long (ms).
@@ -63,8 +64,9 @@ class Grants:
         """Why an execution must not end like this, or None: refused though nothing was taken away, or without reason.
 
         The judge goes by when it was refused, as its attempt says, and not by when that was saved: an environment may
-        sleep or be frozen between the two, in the call that saves. Whoever refuses has asked for the client within its
-        own invocation, so only how the client was within the longest one before that instant is a reason.
+        sleep or be frozen between the two, in the call that saves. A deliverer that refuses has asked for the client
+        within its own invocation. A reason is therefore only how the client was within the longest invocation before
+        that instant.
 
         At level `none` another copy of its message may have been started.
         """

@@ -31,7 +31,7 @@ def quarantined_rows(timeline: Timeline, shard: Shard) -> list[Row]:
     return [row for row in found if row is not None]
 
 
-#: What damaged bytes of rows were: the simulator knows, and no flow does.
+#: The bytes of rows before they were damaged: the simulator knows them, and no flow does.
 UNDAMAGED: dict[bytes, bytes] = {}
 
 

@@ -51,8 +51,8 @@ HOARDS_EVERY = 9
 DEFECTS_EVERY = 25
 #: One of so many seeds meets an outage of that client's queue and records besides.
 OUTAGE_BESIDE_DEFECTS_EVERY = 12 * DEFECTS_EVERY
-#: In every second calm seed so many operations in a row are creates of the client that has a low rate cap, and in the
-#: others of the client that has both caps.
+#: In every second calm seed so many operations in a row are creates of the client that has a low rate cap. In the other
+#: calm seeds they are creates of the client that has both caps.
 CREATES_FOR_LINE = {"create paced": 12, "create capped": 40}
 #: In one of so many seeds some jobs end by callback; in every second one of these, reports may come unsigned.
 COMPLETES_EVERY, COMPLETES_AT = 7, 5
@@ -61,7 +61,7 @@ PULLS_EVERY = 6
 #: One of so many seeds keeps everything for a short time only.
 SHORT_LIVES_EVERY = 11
 #: In one of so many seeds a client is deleted and made anew, clients change many jobs by one call, and somebody looks
-#: at what waits: so many of the operations are of these, and so many of those are tried by a stranger.
+#: at what waits. So many of the operations are of these, and so many of those are tried by a stranger.
 DEPARTS_EVERY, DEPARTS_AT = 7, 4
 RARE, STRANGE = 0.3, 0.1
 #: In one of so many of these seeds the adversary looks for calls that it has struck seldom, whatever its turn is.
@@ -69,7 +69,7 @@ CURIOUS_EVERY = 3
 #: Event sources look at their queues this often (ms) in every third seed and where something is out: so what one batch
 #: carries is of several clients. Where something is out, batches are full as well.
 LOOKS_EVERY_MS = 1_000
-#: So often the rows of one client are damaged, where they are, so many at once, and for so long (ms).
+#: The rows of one client are damaged so often, where they are, so many at once, and for so long (ms).
 DAMAGES, MOST_DAMAGED, DAMAGED_MS = 5, 6, 600_000
 #: The clients are busy for this long (ms); then faults stop.
 BUSY_MS = 1_500_000

@@ -34,8 +34,8 @@ SETTINGS = Settings.for_account().with_(
 
 _WITH_POOL = SETTINGS.with_(pools=(SPEC,), release_queue_url="https://sqs.us-east-1.amazonaws.com/1/Release")
 _FEW_POLLS = SETTINGS.with_(tick_seconds=100, lookahead_seconds=70, commit_occurrences=500)
-#: Where a poller dies in the scene of a beat that is replaced, fires come due before the next one. In the pause of the
-#: scene of what is held back no poller drops the pointer of before the pause.
+#: Where a poller dies in the scene of a period that is replaced, fires come due before the next poller. In the pause of
+#: the scene of what is held back no poller drops the pointer of before the pause.
 BRIEF = {
     "retimed": _FEW_POLLS,
     "held_back": _FEW_POLLS,

@@ -194,7 +194,7 @@ def unsendable() -> Steps:
 
 
 def retimed() -> Steps:
-    """A beat that is replaced by another one, by a call that is not repeated, and soon by a third one."""
+    """A period that is replaced by another one, by a call that is not repeated, and soon by a third one."""
 
     def beat(number: int) -> Recurrence:
         return Recurrence(every=Every(14_000 + number, BEGAN_AT + 20_000), max_fires=(10, 4, 2)[number])
@@ -210,7 +210,7 @@ def retimed() -> Steps:
 
 
 def missed() -> Steps:
-    """A beat that is paused and soon resumed, which skips what it missed: one message may outlast the pause."""
+    """A schedule that is paused and soon resumed, which skips what it missed: one message may outlast the pause."""
     every = Recurrence(every=Every(9_000, BEGAN_AT + 20_000), max_fires=9)
     return [
         (1_000, create_key("missed", recurrence=every, catch_up="none")),
@@ -220,7 +220,7 @@ def missed() -> Steps:
 
 
 def held_back() -> Steps:
-    """A beat whose releases end in a short pause that no poller sees, and that are to be sent anew by its resume."""
+    """A schedule whose releases end in a short pause that no poller sees, and that its resume is to send anew."""
     every = Recurrence(every=Every(14_000, BEGAN_AT + 20_000), max_fires=9)
     return [
         (1_000, create_key("held back", recurrence=every, catch_up="all")),
@@ -230,7 +230,7 @@ def held_back() -> Steps:
 
 
 def skipping() -> Steps:
-    """A beat that becomes `overlap: skip`, twice, while two of its fires wait for their retries and many succeeded."""
+    """A job that becomes `overlap: skip`, twice, while two of its fires wait for their retries and many succeeded."""
     every = Recurrence(every=Every(4_000, BEGAN_AT + 8_000), max_fires=20)
     once = RetryPolicy(max_attempts=2, backoff="fixed", initial_seconds=70, jitter="none")
     beat = {"recurrence": every, "retry_policy": once}
@@ -292,7 +292,7 @@ def job_of(payload: bytes, delay_ms: int, policy: RetryPolicy = NEAR, record: Re
 
 
 def _dying(job: NewJob) -> NewJob:
-    """The same job with a target that refuses it for good, and a callback."""
+    """The same job with a target that refuses it permanently, and a callback."""
     return msgspec.structs.replace(job, target=HttpTarget(REJECTING_HOST, timeout_seconds=5), on_failure=CALLED_BACK)
 
 

@@ -107,7 +107,7 @@ class Scheduler:
         self.clock = clock
         self.hub = getcurrent()
         self.stopped = False
-        #: Who acts at this moment.
+        #: The actor that acts at this moment.
         self.acting: Actor | None = None
         #: The rules of time zones that are deployed: an actor keeps those with which it began.
         self.rules: Callable[[], Rules] = lambda: INSTALLED

@@ -1,7 +1,8 @@
 """Watches rate caps (I8): each attempt names a slot that was taken for it, has passed, and is nobody else's.
 
 A slot belongs to the invocation that reserved it, until that invocation starts an attempt or says in a release or a
-record that the attempt is paced. From then on it is the slot of that attempt. So slots that passed unused help nobody.
+record that the attempt is paced. From then on it is the slot of that attempt. Slots that passed unused therefore help
+nobody.
 """
 
 from __future__ import annotations

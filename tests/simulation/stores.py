@@ -35,7 +35,7 @@ from tests.simulation.faults import Adversary, Fault
 from tests.simulation.gate import Acting
 from tests.simulation.watcher import Watcher
 
-#: A payload that the queue refuses for good, as SQS refuses some characters.
+#: A payload that the queue refuses permanently, as SQS refuses some characters.
 NEVER_SENDABLE = b'"never sendable"'
 #: A payload that kills the deliverer that delivers it.
 POISON = b'"poison"'

@@ -58,7 +58,7 @@ def an_actor() -> Actor:
 
 
 def objection(caps: Caps, actor: Actor, attempt: int, at: int = NOW) -> str | None:
-    """What the judge says to an attempt that begins at `at` and is over at once."""
+    """The judge's objection to an attempt that begins at `at` and is over at once."""
     return caps.objection(actor, CLIENT, (RELEASE.execution_id, attempt), at, at)
 
 
@@ -178,7 +178,7 @@ def test_every_decision_about_the_client_with_defects_may_raise_and_no_other() -
 
 
 def _decide(module: ModuleType, name: str, *args: object) -> Any:
-    """What the module's decision of this name says, whichever function the name stands for now."""
+    """The answer of the module's decision of this name, whichever function the name stands for now."""
     return getattr(module, name)(*args)
 
 

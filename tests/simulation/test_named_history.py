@@ -1,4 +1,4 @@
-"""The judge of named jobs: what it holds a job to when a change keeps the beat."""
+"""The judge of named jobs: what it holds a job to when a change keeps the schedule's period."""
 
 from __future__ import annotations
 

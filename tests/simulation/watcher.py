@@ -45,7 +45,7 @@ ASKING = ("api", "ingester")
 REPORTING = "api<receiver"
 #: The names of the calls of workers: by which they claim, and by which they tell of their attempts.
 CLAIMING, REPORTING_WORKER = "workers<claim", "workers<report"
-#: The actors that tell what a pool has in hand.
+#: The actors that tell what a pool holds.
 LOOKING_AT_POOL = "workers<look"
 #: For so long after a cancel was noted (ms) nobody but its receiver ends an attempt at work.
 RECEIVERS_GRACE_MS = 60_000
@@ -116,7 +116,7 @@ class Watcher:
         self._sent: set[tuple[str, int]] = set()
         self._takers: dict[str, Actor | None] = {}
         self._horizons: dict[str, str] = {}
-        #: The keys of the rows that each shard owes.
+        #: The keys of the rows that each shard's quarantine holds.
         self._quarantined: defaultdict[str, set[str]] = defaultdict(set)
         self._cursors: defaultdict[str, str] = defaultdict(lambda: keys.BEGINNING)
         self._not_before: dict[str, int] = {}

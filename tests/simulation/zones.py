@@ -1,7 +1,8 @@
 """Zones that change: one town, whose rules another deployment brings in the middle of a run, and what it may fire.
 
-An invocation that began before keeps the rules that it began with. So up to a settling time the fires by either rules
-may start, and neither are promised. From then on those by the new rules are promised, and no other may start.
+An invocation that began before keeps the rules that it began with. Up to a settling time, therefore, the fires by
+either rules may start, and neither are promised. From then on those by the new rules are promised, and no other may
+start.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python -m tests.smoke [--stage account|local] [--yes] [--keep] [--seed N]
 
-`account` deploys a stack of its own name into the account of your credentials, asks before it does, takes a quarter of
-an hour and less than a dollar, takes everything away whatever happens, and writes what it measured into
+`account` deploys a stack of its own name into the account of your credentials, and asks before it does. The smoke takes
+a quarter of an hour and less than a dollar. It takes everything away whatever happens, and writes what it measured into
 `docs/measured/`. `local` does the same in the emulator of this machine, in a minute; `--keep` writes what it measured.
 
 Progress goes to standard error; the last line of standard output is one JSON object. The exit status is 1 if a check

@@ -1,4 +1,4 @@
-"""What the load of a smoke should cost, by the units that the benchmarks meter. Pure."""
+"""The cost that the load of a smoke should have, by the units that the benchmarks meter. Pure."""
 
 from __future__ import annotations
 

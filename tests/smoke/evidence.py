@@ -1,4 +1,4 @@
-"""What a smoke has seen, from which it is judged. Pure values; all instants are epoch ms."""
+"""The evidence of a smoke, from which it is judged. Pure values; all instants are epoch ms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.smoke.plan import Kind
 from tests.smoke.probes import Hiding
 from tests.smoke.targets.listener import Heard
 
-#: What is due so soon after a deployment may meet the first start of the new version.
+#: Jobs that are due so soon after a deployment may meet the first start of the new version.
 SETTLES_MS = 5_000
 
 
@@ -60,7 +60,7 @@ class Evidence:
     metrics: frozenset[str] | None = None
     invocation_errors: Mapping[str, float] | None = None
     bill: Bill | None = None
-    #: What stood in the way of taking everything away, or was left.
+    #: The errors of taking everything away, and the remains.
     left: Sequence[str] = field(default=())
     delays: int = 0
 

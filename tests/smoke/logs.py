@@ -1,4 +1,4 @@
-"""What the Lambdas said: their lines of metrics, Lambda's own reports, and every refusal of access."""
+"""The output of the Lambdas: their lines of metrics, Lambda's own reports, and every refusal of access."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _DURATION = re.compile(r"^REPORT .*?\tDuration: ([0-9.]+) ms")
 _DENIED = re.compile(r"AccessDenied|is not authorized to perform|KMSAccessDenied")
 #: Of a line that is shown.
 _SHOWN = 300
-#: What one invocation of a deliverer did with its messages, by the metrics of its line.
+#: The results of one invocation of a deliverer for its messages, by the metrics of its line.
 _OF_MESSAGES = ("Delivered", "Failed", "DuplicatesAbsorbed", "Deferred", "Expired", "Parked")
 
 
 @dataclass(frozen=True)
 class Told:
-    """What was read. `metrics` has the sum of each metric, or how often one of several values was written."""
+    """The facts in the lines. `metrics` has the sum of each metric, or how often one of several values was written."""
 
     metrics: Mapping[str, float] = field(default_factory=dict)
     #: Instants (epoch ms) of the deliverers' invocations, and how many messages each had.

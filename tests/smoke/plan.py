@@ -38,7 +38,7 @@ TARGETS = tuple(Kind)[tuple(Kind).index(Kind.STEADY) + 1 :]
 _RECORDS = {Kind.HERD: "none"}
 #: Time between the due instants of the jobs of one ordering key.
 ORDERED_STEP_MS = 200
-#: What is due soon is due so long after its request (ms).
+#: A job that is due soon is due so long after its request (ms).
 _SOON_MS = (2_000, 8_000)
 #: Enough for the answer to come before, on a busy machine, too.
 _AHEAD_MS = 8_000

@@ -23,9 +23,9 @@ _ASKED = {"MaxNumberOfMessages": 10, "WaitTimeSeconds": 1}
 
 @dataclass(frozen=True)
 class Hiding:
-    """What was received while the head `a1` of one of two message groups was hidden, and of that group first after it.
+    """The messages that were received while the head `a1` of one of two message groups was hidden.
 
-    `looks`: how many receives ended in that time.
+    `first_after`: the first message of that group afterwards. `looks`: how many receives ended in that time.
     """
 
     meanwhile: Sequence[str]
@@ -36,8 +36,8 @@ class Hiding:
 def delay_errors(sqs: Any, url: str, rng: random.Random, count: int, longest_seconds: int) -> list[int]:
     """Send messages with delays of 1 s to the longest, at random milliseconds; how late each became visible (ms).
 
-    Both instants are SQS's own: of the send, and of the first receive. So somebody has to be waiting all the time, also
-    while others are being sent. A message that does not come within a minute of its time is missing.
+    Both instants are SQS's own: of the send, and of the first receive. Somebody therefore has to be waiting all the
+    time, also while others are being sent. A message that does not come within a minute of its time is missing.
     """
     waits_ms: dict[str, int] = {}
     ended = threading.Event()

@@ -35,7 +35,7 @@ class Scale:
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """What is taken for right."""
+    """The bounds of what is taken for right."""
 
     #: Lateness of first attempts that were not due while the version changed. In an account without faults 2.5 s are
     #: promised. A machine that others use promises nothing; but a message comes back after the visibility timeout
@@ -44,7 +44,7 @@ class Bounds:
     late_p99_ms: int
     #: The clocks of a deliverer and of its target may differ by so much.
     clocks_ms: int
-    #: So many messages a message of a herd has in its invocation on average, itself included.
+    #: A message of a herd has so many messages in its invocation on average, itself included.
     herd_messages: float
     #: An error of a delay of SQS: the deliverer holds what comes up to so much early.
     delay_early_ms: int

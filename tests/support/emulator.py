@@ -69,7 +69,7 @@ def options(kafka: KafkaCluster) -> dict[str, str]:
 def stack(options: dict[str, str]) -> Iterator[LocalStack]:
     """The deployed stack, with IAM and TLS, for end-to-end tests. A test that deploys other options restores these.
 
-    What its Lambdas ask of AWS is in `CALLS`, anew for each session.
+    The calls of its Lambdas to AWS are in `CALLS`, anew for each session.
     """
     from local.stack import LocalStack
 

@@ -19,7 +19,7 @@ def moto_in_turn() -> Iterator[None]:
     """Runs moto in this process, which answers requests to DynamoDB one after the other.
 
     moto evaluates a condition and writes in two steps, and undoes a transaction by putting the tables back as they
-    were: with two requests at once, both may win, or one is lost. Queues are not held, since their readers wait.
+    were. With two requests at once, both may win, or one is lost. Queues are not held, since their readers wait.
     """
     turn = Lock()
 

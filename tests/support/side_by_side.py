@@ -3,9 +3,9 @@
     python -m tests.support.side_by_side 'NAME=COMMAND' ...
 
 Each line that a command prints appears at once, behind the command's name. At the end the last line of each command
-follows, without the name; of a command that failed, the last sixteen and the lines before them that name a failed
-test, for whoever sees no more than the end. The exit status is 0 if every command exits with 0, otherwise that of the
-first command that does not.
+follows, without the name. Of a command that failed, the last sixteen lines follow, and the lines before them that name
+a failed test, for a reader who sees no more than the end. The exit status is 0 if every command exits with 0, otherwise
+that of the first command that does not.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
-#: So many lines of a command that failed are printed again, and so many that name a failed test before those.
+#: The lines of a command that failed are printed again: so many last ones, and so many before those that name a failed
+#: test.
 _LAST = 16
-#: What a line of pytest's summary begins with. What follows is one line, or as many as the assertion's message has.
+#: The beginnings of a line of pytest's summary. The rest is one line, or as many as the assertion's message has.
 _NAMES = ("FAILED ", "ERROR ")
 
 

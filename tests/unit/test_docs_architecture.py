@@ -171,7 +171,7 @@ def test_the_glossary_has_every_term_once_and_in_order() -> None:
     assert terms == sorted(set(terms))
 
 
-#: What the pages of the architecture stress without making a term of it.
+#: Words that the pages of the architecture stress without making a term of them.
 STRESSED = {
     "before",
     "deliver this payload to that target at that time",

@@ -20,7 +20,7 @@ def told(page: str) -> list[str]:
     return [message for cell in _CELL.findall(page) for message in re.findall(r"`([^`]+)`", cell)]
 
 
-#: What a command says, from the page for operators.
+#: The words of commands, from the page for operators.
 _OPERATIONS = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
 COMMANDS = _OPERATIONS.partition("### When a command says")[2].partition("\n## ")[0]
 #: Words of CloudFormation, Lambda, the SDK and the checker of the schema, and names of resources and alarms.

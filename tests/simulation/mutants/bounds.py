@@ -26,7 +26,8 @@ def bound_memory() -> None:
 def bound_time(seconds: int) -> Iterator[None]:
     """Raises NoEnd inside the block if it takes more than `seconds` of this process's own work.
 
-    A machine that is busy with other things makes nothing endless. So what merely sleeps is not bounded here.
+    A machine that is busy with other things makes nothing endless. Code that merely sleeps is therefore not bounded
+    here.
     """
     before = signal.signal(signal.SIGPROF, _end)
     signal.setitimer(signal.ITIMER_PROF, seconds)

@@ -94,7 +94,7 @@ def some_tests_notice(tree: Tree, tests: Sequence[str], by: str) -> Noticed | No
 
 
 def named_is_noticed(tree: Tree, mutant: Mutant, seeds: int) -> Noticed | None:
-    """What a named mutant's own tests or its scene show, or within `seeds` seeds the simulator. Raises Void."""
+    """The check that notices a named mutant: its tests, its scene, or the simulator in `seeds` seeds. Raises Void."""
     if mutant.tests:
         return some_tests_notice(tree, [mutant.tests], "its unit tests")
     if mutant.scene:

@@ -18,7 +18,7 @@ _CLASS_MS = 50
 
 
 def judge(seen: Evidence, bounds: Bounds, not_here: Iterable[str]) -> dict[str, str]:
-    """What each check says; those that cannot be made where the smoke ran are `not here`."""
+    """The word of each check; those that cannot be made where the smoke ran are `not here`."""
     absent = frozenset(not_here)
     checks: dict[str, Callable[[], Iterable[str]]] = {
         "lost": lambda: jobs.lost(seen),
@@ -74,7 +74,7 @@ def failed(checks: Mapping[str, str]) -> list[str]:
 
 
 def figures(seen: Evidence) -> dict[str, Any]:
-    """What was measured, for `docs/measured/`."""
+    """The measured figures, for `docs/measured/`."""
     upgrade = seen.upgrade
     meanwhile = seen.audit_of([p for p in seen.promises if upgrade.meets(p.key.due_at)])
     otherwise = seen.audit_of([p for p in seen.promises if not upgrade.meets(p.key.due_at)])

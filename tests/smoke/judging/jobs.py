@@ -35,7 +35,7 @@ def duplicates(seen: Evidence) -> Iterator[str]:
 
 
 def lateness(seen: Evidence, bounds: Bounds) -> Iterator[str]:
-    """What is not due while the version changes comes in time."""
+    """Jobs that are not due while the version changes come in time."""
     calm = [p for p in seen.promises if not p.cancel and not p.ordering_key and not seen.upgrade.meets(p.key.due_at)]
     found = seen.audit_of(calm)
     if not found.delivered:
@@ -59,7 +59,7 @@ def order(seen: Evidence) -> Iterator[str]:
 
 
 def retries(seen: Evidence) -> Iterator[str]:
-    """What fails once is accepted at its second attempt."""
+    """A job that fails once is accepted at its second attempt."""
     promises = seen.of(Kind.RETRIED)
     if not promises:
         yield "nothing was to be retried"
@@ -67,7 +67,7 @@ def retries(seen: Evidence) -> Iterator[str]:
 
 
 def cancels(seen: Evidence) -> Iterator[str]:
-    """What the API calls cancelled never arrives."""
+    """A job that the API calls cancelled never arrives."""
     promises = seen.of(Kind.CANCELLED)
     if not any(promise.cancel == "cancelled" for promise in promises):
         yield "no cancel was in time"

@@ -10,7 +10,7 @@ from tests.smoke.evidence import Evidence
 from tests.smoke.plan import Kind
 from tests.smoke.scale import Bounds
 
-#: What Lambdas write whatever they have to do, and for what every smoke asks for.
+#: The metrics that Lambdas write whatever they have to do, and that every smoke asks for.
 METRICS = frozenset(
     {
         *("Accepted", "LatenessMs", "OwnLatenessMs", "Delivered", "Failed", "Released", "WaitedOrderedMs"),
@@ -45,7 +45,7 @@ def fellows(seen: Evidence) -> Counter[int]:
 
 
 def fellows_of_the_herd(seen: Evidence) -> Counter[int]:
-    """The same of the invocations that may have had messages of a herd in hand."""
+    """The same of the invocations that may have held messages of a herd."""
     herd = {promise.key for promise in seen.of(Kind.HERD)}
     ends: dict[int, int] = {}
     for arrival in seen.arrivals:

@@ -165,7 +165,7 @@ def metered(used: Mapping[str, float], memory_gb: Mapping[str, float]) -> dict[s
 
 @contextmanager
 def account(*, ask: bool) -> Iterator[Account]:
-    """The stack of a smoke in the account of whoever asks. What an earlier smoke left goes first.
+    """The stack of a smoke in the account of whoever asks. The remains of an earlier smoke go first.
 
     Raises NotStarted, before anything is changed, or if the preflight refuses.
     """
@@ -203,7 +203,7 @@ def refuse_a_stack_of_others(credentialed: Credentialed) -> None:
 
 
 def _kept(template: Template) -> list[str]:
-    """What of a template stays when its stack goes: of a smoke's nothing does."""
+    """The resources of a template that stay when its stack goes: of a smoke's none do."""
     return [
         name
         for name, one in template.body.get("Resources", {}).items()

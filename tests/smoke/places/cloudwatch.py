@@ -1,4 +1,4 @@
-"""What CloudWatch counts of a stack."""
+"""The counts of CloudWatch about a stack."""
 
 from __future__ import annotations
 

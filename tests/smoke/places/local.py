@@ -33,7 +33,7 @@ NOT_HERE = {
     "metricsInCloudWatch": "the emulator takes no metrics out of logs",
     "dollars": "the emulator meters nothing",
 }
-#: What the tests' shared stack allows, too.
+#: The targets that the tests' shared stack allows, too.
 _SERVICES = (("lambda", "function:target-*"), ("events", "event-bus/target-*"), ("sns", "target-*"))
 OPTIONS = {
     "targetQueueArns": f"arn:aws:sqs:{REGION}:{ACCOUNT}:target-*",
@@ -109,7 +109,7 @@ class Local(Place):
 
 
 def _left(client: Any) -> list[str]:
-    """What there still is, in an emulator that has nothing else."""
+    """The remains, in an emulator that has nothing else."""
     functions = client("lambda").list_functions()["Functions"]
     names = [one["FunctionName"] for one in functions]
     names += client("dynamodb").list_tables()["TableNames"]

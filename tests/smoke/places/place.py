@@ -1,4 +1,4 @@
-"""What a smoke needs of the place where it runs."""
+"""The needs of a smoke at the place where it runs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Place(ABC):
 
     @abstractmethod
     def heard(self) -> Sequence[Heard]:
-        """What arrived elsewhere than in the queues of the targets."""
+        """The arrivals elsewhere than in the queues of the targets."""
 
     @abstractmethod
     def upgrade(self) -> None:
@@ -65,7 +65,7 @@ class Place(ABC):
 
     @abstractmethod
     def bill(self, reckoned: Mapping[str, float], since: int) -> Bill | None:
-        """What AWS has metered; None if nobody meters here."""
+        """The bill that AWS has metered; None if nobody meters here."""
 
     @abstractmethod
     def leave(self) -> list[str]:

@@ -25,7 +25,7 @@ class Heard(NamedTuple):
 
 
 def heard_in(queue: str, message: Mapping[str, Any]) -> tuple[str, Heard]:
-    """What one message says, with an id of its own by which repeats of the service itself are known.
+    """The delivery in one message, with an id of its own by which repeats of the service itself are known.
 
     `queue` is a key of `template.HEARD`. A message of the function says itself when it came; for all others the queue's
     clock does. Raises KeyError or ValueError for a message of nobody.

@@ -25,7 +25,7 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
 
 
 def from_web(event: dict[str, Any]) -> dict[str, Any] | None:
-    """What a webhook says; None unless its path begins with the token: anybody may call this address."""
+    """The delivery by a webhook; None unless its path begins with the token: anybody may call this address."""
     token, _, path = event["rawPath"].strip("/").partition("/")
     if token != os.environ["TOKEN"]:
         return None
@@ -42,6 +42,6 @@ def from_web(event: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def from_lambda(event: dict[str, Any]) -> dict[str, Any]:
-    """What an invocation says."""
+    """The delivery by an invocation."""
     facts = {name: event[name] for name in ("jobId", "dueAt", "attempt")}
     return {"origin": "lambda", "at": time.time_ns() // 1_000_000, "status": 200, **facts}

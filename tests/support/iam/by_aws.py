@@ -29,7 +29,7 @@ _OF_ITS_NETWORK = (
 
 
 def calls_of_aws(account: Account) -> Iterator[Call]:
-    """What Lambda does for functions (logs, networks) and for event sources, and what a deployment asks of MSK."""
+    """The calls of Lambda for functions (logs, networks) and for event sources, and those of a deployment to MSK."""
     for asking in account.template.all("Custom::AWS").values():
         function = asking["Properties"]["ServiceToken"]["Fn::GetAtt"][0]
         yield Call(account.role_of(account.template.body["Resources"][function]), _OF_ANY_CLUSTER, "*")
@@ -46,7 +46,7 @@ def calls_of_aws(account: Account) -> Iterator[Call]:
 
 
 def decryptions(account: Account, calls: Iterable[Call]) -> Iterator[Call]:
-    """What Parameter Store asks of KMS for who reads a parameter that is encrypted with a key of the account's own.
+    """The calls of Parameter Store to KMS for a reader of a parameter that a key of the account's own encrypts.
 
     https://docs.aws.amazon.com/kms/latest/developerguide/services-parameter-store.html
     """
@@ -74,7 +74,7 @@ def _of_source(account: Account, properties: dict[str, Any]) -> Iterator[Call]:
 
 
 def _of_topic(role: str, cluster: str, properties: dict[str, Any]) -> Iterator[Call]:
-    """What a consumer asks of a cluster that goes by IAM."""
+    """The calls of a consumer to a cluster that goes by IAM."""
     (topic,) = properties["Topics"]
     group = properties["AmazonManagedKafkaEventSourceConfig"]["ConsumerGroupId"]
     inside = cluster.replace(":cluster/", ":{}/")

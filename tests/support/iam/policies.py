@@ -28,7 +28,7 @@ _ARNS = {
 
 
 class Account:
-    """What a template makes of the account `number`. What it gives no name has its logical id as its name."""
+    """The resources of a template in the account `number`. One without a name has its logical id as its name."""
 
     def __init__(self, template: Template, number: str) -> None:
         self.template = template

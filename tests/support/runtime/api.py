@@ -16,7 +16,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of an event, or of the start: `kind` is `response` or `error`, and `body` as the client sent it."""
+    """The end of an event, or of the start: `kind` is `response` or `error`, and `body` as the client sent it."""
 
     kind: str
     body: Any

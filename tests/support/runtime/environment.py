@@ -17,7 +17,7 @@ from typing import Any
 
 from tests.support.runtime.api import Outcome, RuntimeApi
 
-#: What the client needs; in Lambda it is beside the interpreter.
+#: The packages that the client needs; in Lambda they are beside the interpreter.
 _CLIENT = ("awslambdaric", "simplejson", "snapshot-restore-py")
 PATIENCE_SECONDS = 240
 

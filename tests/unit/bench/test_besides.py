@@ -1,4 +1,4 @@
-"""What the tables of costs leave out: sizes times prices."""
+"""The costs that the tables leave out: sizes times prices."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ ROUNDS = 4
 CHUNKS = 4
 #: The bound of a poller's memory (MB) in an account: the smallest Lambda that it could run in, with room to spare.
 MOST_MB = 256
-#: What is a .pyc whose source is not looked at: https://peps.python.org/pep-0552/
+#: The flags of a .pyc whose source is not looked at: https://peps.python.org/pep-0552/
 UNCHECKED_HASH = 1
 _LOADS_ALL = (
     "import botocore.session, ssl; ssl.create_default_context(); session = botocore.session.get_session(); "

@@ -1,4 +1,4 @@
-"""What the client costs beside what it cannot do without: each bound is tried in several rounds, as in test_budgets."""
+"""The cost of the client beside what it cannot do without. As in test_budgets, each bound is tried several times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pool has heard of its workers: what is noted, what an environment remembers, and what a list tells."""
+"""The workers that a pool has heard of: what is noted, what an environment remembers, and what a list tells."""
 
 from __future__ import annotations
 

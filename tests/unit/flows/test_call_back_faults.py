@@ -1,9 +1,17 @@
 """Faults of callbacks: the row is put at least once, the callback is delivered once, and none causes another callback.
 
-Each fault has its test below: the deliverer dies between the dead record and the callback's row; the row is put and the
-answer lost; the row is put and the queue does not take its release; two deliverers find the same execution dead; the
-sweeper gives up; a poller cannot send; the message is a bundle's; the job is ordered; its client is paused or has no
-permit; the callback itself fails.
+Each fault has its test below:
+
+- the deliverer dies between the dead record and the callback's row;
+- the row is put and the answer lost;
+- the row is put and the queue does not take its release;
+- two deliverers find the same execution dead;
+- the sweeper gives up;
+- a poller cannot send;
+- the message is a bundle's;
+- the job is ordered;
+- its client is paused or has no permit;
+- the callback itself fails.
 """
 
 from __future__ import annotations

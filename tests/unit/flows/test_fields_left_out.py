@@ -1,7 +1,7 @@
 """A field that is left out says nothing: counts begin at 0, and what is not said has not happened.
 
-So a report of an idle sweep shows zeros, and a decision that names no exception makes none. What is stored has a table
-of its own (tests/unit/domain/test_stored_defaults.py).
+A report of an idle sweep therefore shows zeros, and a decision that names no exception makes none. Stored values have a
+table of their own (tests/unit/domain/test_stored_defaults.py).
 """
 
 from __future__ import annotations

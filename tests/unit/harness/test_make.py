@@ -1,4 +1,4 @@
-"""What `make` hands on to the commands of a deployment."""
+"""The variables that `make` hands on to the commands of a deployment."""
 
 from __future__ import annotations
 

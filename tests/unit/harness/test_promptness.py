@@ -1,4 +1,4 @@
-"""What is too slow by itself is found, and one run that a busy machine delays is made again."""
+"""Code that is too slow by itself is found, and one run that a busy machine delays is made again."""
 
 from __future__ import annotations
 

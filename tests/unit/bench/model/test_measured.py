@@ -1,4 +1,4 @@
-"""What a smoke has measured in an account takes the place of what the model assumes; nothing else does."""
+"""A figure that a smoke has measured in an account takes the place of what the model assumes; nothing else does."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.smoke.judging.checks import figures
 from tests.smoke.measured import write
 from tests.unit.harness.test_smoke_checks import SEEN
 
-#: What the deliverer whose starts were measured had of a core.
+#: The part of a core that the deliverer had whose starts were measured.
 CORES = AWS.cores(DELIVERER_MEMORY_MB / 1_024)
 TAKEN = {"cold_start", "delay_error", "messages_per_invocation", "first_start_ms"}
 FIGURES: dict[str, Any] = {

@@ -1,8 +1,8 @@
 """The oracle of cron: it finds fires the slow way, by checking every real minute (or second), one after the other.
 
 It shares no code with the engine. A matcher of a few lines reads the expressions and trusts its input. Clock times
-come from zoneinfo. The daylight saving rule is the loop of Debian's cron.c: a virtual time that follows the clock,
-catches up after a jump of up to three hours and waits when the clock goes back.
+come from zoneinfo. The daylight saving rule is the loop of Debian's cron.c, which has a virtual time. That time follows
+the clock, catches up after a jump of up to three hours and waits when the clock goes back.
 """
 
 import calendar

@@ -1,4 +1,4 @@
-"""Who has company in an environment, who crowds it, and for how long either counts."""
+"""The clients that have company in an environment, or crowd it, and for how long either counts."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ PLAIN = Recurrence(every=BEAT)
 
 
 def _paused_between_a_base_and_its_jitter(catch_up: str, *, cancels: bool = False) -> tuple[Named, float]:
-    """A job with the fire that its pause holds back, though the beat named it before. Returned with its base (s)."""
+    """A job with the fire that its pause holds back, though the schedule named it before; and the fire's base (s)."""
     named = Named(recurrence=JITTERED, catch_up=catch_up)
     named.run(250)
     fire = first_due_after(named.job, named.clockwork.clock.at)

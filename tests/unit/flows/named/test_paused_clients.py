@@ -1,4 +1,4 @@
-"""What a pause of its client holds back of a named job: `catchUp` decides about it, as after a pause of the job."""
+"""Fires that a pause of the client holds back: `catchUp` decides about them, as after a pause of the job."""
 
 from __future__ import annotations
 

@@ -250,7 +250,7 @@ def test_in_an_ordered_shard_the_later_work_of_the_client_waits_behind_and_no_ot
 
 
 def ordered(clockwork: MemoryClockwork) -> list[Any]:
-    """What the ordered queue was sent, in the order of sending."""
+    """The messages that were sent to the ordered queue, in the order of sending."""
     queue = clockwork.ordered_queue
     return [one.occurrence for message in queue.messages.values() for one in codec.decode_message(message.body)]
 

@@ -1,4 +1,4 @@
-"""What can be neither released, nor recorded, nor set aside is passed, owed, and released once that is possible again.
+"""A release that can be neither sent, nor recorded, nor set aside is passed, kept, and sent once that is possible.
 
 One client's releases are refused by the queue, their records by the table of executions, and their rows by the
 timeline, all with a plain ValueError. The shard goes on, and nothing of the others is repeated.
@@ -385,7 +385,7 @@ def test_an_ordered_shard_passes_a_row_that_raises_and_owes_it(monkeypatch: pyte
 
 
 def owing(monkeypatch: pytest.MonkeyPatch) -> tuple[Named, int]:
-    """A job, every 30 s, all of whose fires were refused everywhere for a visit, and how many are owed."""
+    """A job, every 30 s, all of whose fires were refused everywhere for a visit, and how many are still to do."""
     named = Named(every_ms=30_000, catch_up="all")
     clockwork, partition_id = named.clockwork, named.job.partition_id
 

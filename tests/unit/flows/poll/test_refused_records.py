@@ -1,4 +1,4 @@
-"""A record that is refused for good ends with its own row: the poller passes it, and sends nothing of others twice."""
+"""A record that is refused permanently ends with its own row: the poller passes it, and repeats nothing of others."""
 
 from __future__ import annotations
 

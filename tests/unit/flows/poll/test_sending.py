@@ -43,7 +43,7 @@ def put(clockwork: MemoryClockwork, dues: Sequence[int], partition_id: str = P) 
 
 
 def ahead(clockwork: MemoryClockwork, count: int) -> list[int]:
-    """So many due instants, at any millisecond of the lookahead but its first seconds."""
+    """`count` due instants, at any millisecond of the lookahead but its first seconds."""
     drawn = random.Random(count)
     return [clockwork.clock.at + drawn.randrange(10_000, 230_000) for _ in range(count)]
 

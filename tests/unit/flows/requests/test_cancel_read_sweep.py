@@ -1,4 +1,4 @@
-"""Cancels tell the truth, callers read only their own client's jobs, and the sweeper sees to dead letters."""
+"""Cancels tell the truth, callers read only their own client's jobs, and the sweeper takes care of dead letters."""
 
 from __future__ import annotations
 

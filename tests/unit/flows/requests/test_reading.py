@@ -17,7 +17,7 @@ LARGE = 64
 
 
 class Environments:
-    """So many environments of the api of an account, each with what it remembers."""
+    """`count` environments of the api of an account, each with what it remembers."""
 
     def __init__(self, count: int = 1) -> None:
         self.clockwork = MemoryClockwork(Settings.for_account())

@@ -1,4 +1,4 @@
-"""What a discard meets and cannot read is discarded all the same once it can be read, and nothing else is."""
+"""Work that a discard meets and cannot read is discarded all the same once it can be read, and nothing else is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot be installed is said with its reason, and is tried again with the next run; what was, is not."""
+"""A failed installation is told with its reason, and is tried again with the next run; one that succeeded is not."""
 
 from __future__ import annotations
 
