@@ -1,7 +1,7 @@
 """Answers that lack what AWS's models call optional: nothing is taken for done or for empty that nobody has said.
 
-A writer learns that there was no answer (Unavailable). So does a reader, unless the model knows no other way to say
-that there is nothing: an item that is not there, messages that are not there.
+A writer learns that there was no answer (Unavailable). A reader learns the same, unless the model knows no other way to
+say that there is nothing: an item that is not there, messages that are not there.
 """
 
 from __future__ import annotations

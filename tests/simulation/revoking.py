@@ -63,7 +63,7 @@ class Grants:
     def refusal_objection(self, record: Execution) -> str | None:
         """Why an execution must not end like this, or None: refused though nothing was taken away, or without reason.
 
-        The judge goes by when it was refused, as its attempt says, and not by when that was saved: an environment may
+        The judge goes by when it was refused, as its attempt says, and not by when that was saved. An environment may
         sleep or be frozen between the two, in the call that saves. A deliverer that refuses has asked for the client
         within its own invocation. A reason is therefore only how the client was within the longest invocation before
         that instant.

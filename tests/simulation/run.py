@@ -61,7 +61,7 @@ PULLS_EVERY = 6
 #: One of so many seeds keeps everything for a short time only.
 SHORT_LIVES_EVERY = 11
 #: In one of so many seeds a client is deleted and made anew, clients change many jobs by one call, and somebody looks
-#: at what waits. So many of the operations are of these, and so many of those are tried by a stranger.
+#: at what waits. Of the operations so many are of these, and so many of those are tried by a stranger.
 DEPARTS_EVERY, DEPARTS_AT = 7, 4
 RARE, STRANGE = 0.3, 0.1
 #: In one of so many of these seeds the adversary looks for calls that it has struck seldom, whatever its turn is.

@@ -1,4 +1,4 @@
-"""What is done with an item is done once: a defect beside it, or in counting it, brings nothing of it back."""
+"""The work on an item is done once: a defect beside it, or in counting it, brings nothing of it back."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Lateness is the truth: from the due instant to the first attempt, whatever moved the release's own instant meanwhile.
 
-What it waited for is told apart.
+Its waits are told apart.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def watched(regulated: Regulated, monkeypatch: pytest.MonkeyPatch) -> list[Deliv
 
 
 def waits_of(record: Execution) -> dict[str, int]:
-    """What a record waited for; it never waited for longer than it was late."""
+    """The waits of a record; they are never longer than it was late."""
     waits = {} if record.waited is None else msgspec.to_builtins(record.waited)
     assert sum(waits.values()) <= record.attempts[0].lateness_ms
     return waits

@@ -1,6 +1,6 @@
 """An item whose claim was taken for lost comes back: another deliverer recorded the loss, and may have died behind it.
 
-Both may have had the same message. Acknowledged by the one, the retry that the other owes would never be sent.
+Both may have had the same message. If one of them acknowledged it, the retry of the other would never be sent.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """No attempt starts before its planned instant, whatever moves its release meanwhile: a wait, a place in line, parking.
 
-A deliverer has an item in hand up to two seconds before its instant. What puts it off then counts from now.
+A deliverer holds an item up to two seconds before its instant. A cause that puts the item off then counts from now.
 """
 
 from __future__ import annotations

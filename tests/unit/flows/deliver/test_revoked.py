@@ -166,7 +166,7 @@ def test_a_client_that_may_name_a_target_by_now_is_not_refused_by_what_a_cache_k
 def test_a_deliverer_that_was_frozen_refuses_nothing_by_what_its_client_was_minutes_ago(
     record: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A refusal is for good. The client may send there again by now, and others deliver what was not begun in time."""
+    """A refusal is permanent. The client may send there again by now, and others deliver what was not begun in time."""
     regulated = Regulated(allowed_target_hosts=("else.example.org",))
     regulated.create(1, record=record)
     clock = regulated.clockwork.clock

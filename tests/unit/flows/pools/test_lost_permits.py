@@ -1,4 +1,4 @@
-"""No more is in hand than the limit, though a worker was silent beyond its permit, or the limit was lowered."""
+"""No more is in progress than the limit, though a worker was silent beyond its permit, or the limit was lowered."""
 
 from __future__ import annotations
 

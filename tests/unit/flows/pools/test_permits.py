@@ -1,4 +1,4 @@
-"""A client's concurrency limit holds for what workers have in hand: each attempt keeps a permit until it ends."""
+"""A client's concurrency limit holds for what workers have in progress: each attempt keeps a permit until it ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A ticket that waits has one copy, however often it is shown: only who has its message in hand sends it anew."""
+"""A ticket that waits has one copy, however often it is shown: only a worker that holds its message sends it anew."""
 
 from __future__ import annotations
 

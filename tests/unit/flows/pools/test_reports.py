@@ -1,4 +1,4 @@
-"""What one body tells twice of an attempt is one piece of work, answered in both places."""
+"""If one body tells twice of an attempt, that is one piece of work, answered in both places."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """`overlap: skip`: whether an execution of a job is let through, as no other one of it is under way.
 
-How it fails. Whoever dies behind the turnstile finds its own name when its message comes back. Of two that look at
-once, one replaces the turnstile and the other one looks anew. If the change that made the job `overlap: skip` dies
-before it tells how far back all have ended, the looks find out, a bounded number of records each: until then what is
-not known counts as under way. The same holds for a turnstile that was damaged or has expired.
+How it fails. If the deliverer dies behind the turnstile, the next one finds the execution's own name when the message
+comes back. Of two that look at once, one replaces the turnstile and the other one looks anew. If the change that made
+the job `overlap: skip` dies before it tells how far back all have ended, the looks find out, a bounded number of
+records each. Until then executions that are not known count as under way. The same holds for a turnstile that was
+damaged or has expired.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
-#: So many executions a look reads at first, and so many more if it finds none under way among these.
+#: A look reads so many executions at first, and so many more if it finds none under way among these.
 FIRST_READ = 10
 MOST_READ = 1_000
 
 
 class _Seen(msgspec.Struct, frozen=True):
-    """What a look has found: why the execution is not let through, if so, and before what all have ended.
+    """The finding of a look: why the execution is not let through, if so, and before what all have ended.
 
     `is_long`: it read many records, so that the next look is to go on from there.
     """
@@ -87,7 +88,7 @@ def note_ended(world: World, job: NamedJob, under_way: Sequence[Execution]) -> N
 
 
 def _keep(world: World, job: NamedJob, stile: Turnstile | None, found: object, seen: _Seen) -> None:
-    """Keep how far a look came that read much. Whoever loses to another look has read in vain."""
+    """Keep how far a look came that read much. A look that loses to another one has read in vain."""
     if seen.is_long:
         world.turnstiles.put(found, turned(job, stile, seen.ended_before, _expires_at(world)))
 
@@ -130,8 +131,8 @@ def _is_last_under_way(
 def _is_under_way(other: Execution, now: int, *, is_ordered: bool) -> bool:
     """Whether an execution is claimed, or waits.
 
-    One that waits for others was not let through, so nobody has to wait for it. Whatever waits of an ordered job lies
-    behind the head of their order: if that waited for it in turn, neither would ever go.
+    An execution that waits for others was not let through, so nobody has to wait for it. Whatever waits of an ordered
+    job lies behind the head of their order: if that waited for it in turn, neither would ever go.
     """
     waits = other.state in WAITING and not is_ordered and not waits_for_others(other)
     return is_claimed(other, now) or waits
@@ -154,7 +155,7 @@ def _ended_before(found: Sequence[Execution], own_id: str, otherwise: str, now: 
 
 
 def _found(world: World, job_id: str, execution_id: str) -> Execution | None:
-    """The record, if there is one. What no version wrote tells of nothing under way: nobody can go on with it."""
+    """The record, if there is one. None if no version wrote it: nobody can go on with that, so it is not under way."""
     stored = world.executions.get([(job_id, execution_id)])[0]
     return None if isinstance(stored, Undecodable) else readable(stored)
 

@@ -129,8 +129,8 @@ class Discard(msgspec.Struct, frozen=True):
 def plan_discard(release: Release, expires_at: int, stored: Execution | None, reason: str = DISCARDED) -> Discard:
     """The CANCELLED record of a parked occurrence that is discarded, with the reason.
 
-    What has ended, or runs, is left as it is. One without a record (level `none`) gets this one, kept until
-    `expires_at` (ms).
+    An execution that has ended, or runs, is left as it is. One without a record (level `none`) gets this one, kept
+    until `expires_at` (ms).
     """
     if stored is not None and (stored.state in FINAL or stored.state is State.RUNNING):
         return Discard(stored)
@@ -144,7 +144,7 @@ def plan_discard(release: Release, expires_at: int, stored: Execution | None, re
 def plan_burial(release: Release, now: int, expires_at: int, stored: Execution | None) -> Discard:
     """The DEAD record of an occurrence that was parked for too long at `now` (ms), which its client may redrive.
 
-    What has ended, or runs, is left as it is.
+    An execution that has ended, or runs, is left as it is.
     """
     if stored is not None and (stored.state in FINAL or stored.state is State.RUNNING):
         return Discard(stored)

@@ -16,10 +16,11 @@ from clockwork.domain import ids
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.timeline import NEVER
 
-#: What has lain in the quarantine for so long (ms) is tried at every second tick, and so on up to every STEPS ticks.
+#: A group that has lain in the quarantine for so long (ms) is tried at every second tick, and so on up to every STEPS
+#: ticks.
 STEP_MS = 600_000
 STEPS = 15
-#: What nobody could read or answer for is recorded as DEAD in the last part of its row's life, one of so many.
+#: A row that nobody could read or answer for is recorded as DEAD in the last part of its row's life, one of so many.
 PARTS = 12
 #: A row of the quarantine outlives the row that it names by so long (ms), so that one that has expired is noticed.
 OUTLIVES_MS = 24 * 3_600_000
@@ -29,7 +30,7 @@ _FIRE = re.compile(r"([0-9]{1,19})\.([0-9]{1,9})\.([0-9]{13})(?:\.(b[A-Za-z0-9_-
 
 
 class Untold(msgspec.Struct, frozen=True):
-    """What a poller is to pass although nothing tells of it: an execution of the row at `key`, or all of the row.
+    """The work that a poller passes although nothing tells of it: an execution of the row at `key`, or all of the row.
 
     `client_id`: whose it is; None if nobody can tell. `revision`: of the named job's row from which its release was
     made. `holds`: in an ordered shard nothing of its client may pass it.
@@ -92,7 +93,7 @@ def key_of_row(row_key: str) -> str:
 
 
 def kept_in(key: str) -> tuple[str, str]:
-    """What the key of a row in the quarantine names: the key of the shard's row, and a tag, or "" for the whole."""
+    """The parts of a key in the quarantine: the key of the shard's row, and a tag, or "" for the whole."""
     _, row_key, tag = key.split("/", 2)
     return row_key, tag
 

@@ -1,9 +1,9 @@
 """`overlap: skip`: the executions of a job are let through one at a time, each if no other one is under way.
 
 A job's *turnstile* is what is kept of that: the execution that was let through last, and how far back all have ended.
-Whoever is let through is named there first. So what has begun since the job became `overlap: skip` is found by its
-name; what had begun before is found among the records from `ended_before` on. These may be many. So each look reads a
-bounded number of them, oldest first, and the turnstile keeps how far it came.
+An execution that is let through is named there first. The name thus tells of the executions that have begun since the
+job became `overlap: skip`. The records from `ended_before` on tell of those that had begun before. These may be many.
+Each look therefore reads a bounded number of them, oldest first, and the turnstile keeps how far it came.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Stretch(msgspec.Struct, frozen=True):
 
 
 def stretch_of(execution_id: str, job: NamedJob, stile: Turnstile | None, *, is_lost: bool) -> Stretch:
-    """What a look of an execution reads: what is due before it, and what may have begun before the job became `skip`.
+    """The stretch of a look: what is due before the execution, and what may have begun before the job became `skip`.
 
     `is_lost`: the turnstile cannot be read, so what is due later may have been let through, too.
     """

@@ -108,7 +108,7 @@ def _holds_back(client: Client) -> bool:
 def _refused(batch: Batch, client: Client | None, items: list[Item]) -> tuple[list[Item], list[Item]]:
     """The items whose client may not send to their targets any more, and those whose client may.
 
-    A refusal is for good, and a cached client may be older than the job: so it is asked of the client as it is now.
+    A refusal is permanent, and a cached client may be older than the job: so it is asked of the client as it is now.
     """
     judged = batch.each(items, lambda item: against(item.release.occurrence.target, client))
     allowed = [item for item, reason in judged if reason is None]

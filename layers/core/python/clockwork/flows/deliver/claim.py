@@ -176,8 +176,8 @@ def wish(batch: Batch, item: Item) -> Claim:
 def _watched(batch: Batch, plans: Sequence[tuple[Item, Plan]]) -> list[tuple[Item, Plan]]:
     """The plans without the claims of workers that nobody would watch: what is claimed anew is watched first.
 
-    The watch follows the plan, and the claim the watch. So a watch that comes before its claim changes the record on
-    which that claim rests (`domain/lifecycle/awaited.py`).
+    The watch follows the plan, and the claim the watch. A watch that comes before its claim therefore changes the
+    record on which that claim rests (`domain/lifecycle/awaited.py`).
     """
     if batch.worker is None:
         return list(plans)

@@ -134,7 +134,7 @@ def is_refused(batch: Batch, item: Item) -> bool:
     """Whether no attempt is made at the target, since its client may not send there any more: that is an outcome.
 
     It is none once the invocation is over, as when the environment was frozen: the client was asked minutes ago, and a
-    refusal is for good. Then the item fails, and whoever gets its message next asks again.
+    refusal is permanent. Then the item fails, and whoever gets its message next asks again.
     """
     if item.refusal is None:
         return False

@@ -4,10 +4,10 @@ An item that its job does not want any more, or that was cancelled while it wait
 Every other one is judged by the host, the window and the policies that its job has now. The look behind the claim is
 what counts; this saves work.
 
-The look gives an item what its job has for it then. If that is another target than the item was admitted for (its
-circuit, what its client may name, the queue of its transport, the time that it needs), the claim is let go, no attempt
-is used up, and the release is sent anew. If the deliverer dies behind the record, the message comes back, finds the
-record waiting, and is claimed again.
+The look gives an item what its job has for it then. The item was admitted for one target: its circuit, what its client
+may name, the queue of its transport, the time that it needs. If the job has another target by then, the claim is given
+back, no attempt is used up, and the release is sent anew. If the deliverer dies behind the record, the message comes
+back, finds the record waiting, and is claimed again.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from clockwork.flows.overlaps import may_be_let_through
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
 
-#: Why an item comes back whose claim another deliverer took for lost. Whatever is owed of it since, as the retry of a
-#: lost worker, its message sees to.
+#: Why an item comes back whose claim another deliverer took for lost. Its message takes care of what is still to do, as
+#: the retry of a lost worker.
 LOST_CLAIM = "our claim had ended"
 
 
@@ -161,7 +161,7 @@ def _is_wanted(batch: Batch, item: Item, ref: NamedJobId, job: NamedJob | None) 
 def read_back(batch: Batch, items: Sequence[Item]) -> None:
     """Read the records of items that go to another queue, and catch up with them.
 
-    A worker takes no ticket of an attempt that has ended. So whoever sends it catches up with what a deliverer recorded
+    A worker takes no ticket of an attempt that has ended. The sender therefore catches up with what a deliverer recorded
     that died since: this may be a copy that another one sent. An item whose record cannot be read fails.
     """
     read_records(batch, items)
@@ -176,7 +176,7 @@ def _pauses_of(world: World, ref: NamedJobId) -> Sequence[Pause]:
 
 
 def _plan(world: World, item: Item, ref: NamedJobId, job: NamedJob | None, stored: Execution | None) -> Plan:
-    """Plan to end what waits and is not wanted. What is claimed or has ended is left to the claim."""
+    """Plan to end what waits and is not wanted. A claimed item, and one that has ended, is left to the claim."""
     if stored is not None and stored.state not in WAITING:
         return Plan(Action.START, "its claim decides")
     objection = objection_to(item.release, ref, job, item.pauses, is_started=was_started(stored))
@@ -235,7 +235,7 @@ def _is_private(target: Target) -> bool:
 
 
 def _still_waits(world: World, release: Release, job: NamedJob) -> bool:
-    """Whether a backfilled fire that waits for others of its job has to wait on. So it claims nothing in vain."""
+    """Whether a backfilled fire that waits for others of its job has to wait on, so that it claims nothing in vain."""
     is_waiting = release.waits > 0 and is_backfilled(release) and job.definition.overlap == "skip"
     return is_waiting and not may_be_let_through(world, release, job)
 

@@ -1,4 +1,4 @@
-"""Slots: what a rate cap lets start now. What finds no slot near enough waits in line, and comes back for one.
+"""Slots: what a rate cap lets start now. An item that finds no slot near enough waits in line, and comes back for one.
 
 An environment remembers up to when a client has no slot free. That instant never goes back, so as long as no slot can
 be within reach it asks for none: the returns of a long line cost no writes.

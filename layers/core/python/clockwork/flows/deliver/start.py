@@ -2,8 +2,8 @@
 
 The look ends an item that its job does not want any more, and gives every other one what its job has for it now: the
 payload, the target, the policies. The deliverer claims first and looks then. A change of the job writes the job's row
-first and then reads the claims. So either the look sees the change, or the change sees the claim and its answer lists
-it.
+first and then reads the claims. Therefore either the look sees the change, or the change sees the claim and its answer
+lists it.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _is_too_late(batch: Batch, item: Item) -> bool:
 
 
 def _is_wanted(batch: Batch, item: Item, job_ref: NamedJobId, job: NamedJob | None) -> bool:
-    """Whether the item is to start, with what its job has for it; if not, it ends or is let go.
+    """Whether the item is to start, with what its job has for it; if not, it ends, or its claim is given back.
 
     Raises Unreadable if an earlier execution of the job cannot be read.
     """
