@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -64,7 +65,7 @@ def sentences(path: Path) -> list[Sentence]:
 
 def _documentation(source: str) -> Iterator[tuple[int, str]]:
     """(line, text) of each docstring and of each run of `#:` comments."""
-    for node in ast.walk(ast.parse(source)):
+    for node in _statements(source):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.body:
             doc = ast.get_docstring(node)
             if doc is not None:
@@ -77,6 +78,15 @@ def _documentation(source: str) -> Iterator[tuple[int, str]]:
         elif run:
             yield number - len(run), "\n".join(run)
             run = []
+
+
+def _statements(source: str) -> Iterator[ast.AST]:
+    """The module and its statements, at any depth. No expression has a docstring."""
+    waiting: deque[ast.AST] = deque([ast.parse(source)])
+    while waiting:
+        node = waiting.popleft()
+        yield node
+        waiting.extend(child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr))
 
 
 def _blocks(text: str, first_line: int, *, code_is_indented: bool = False) -> Iterator[_Block]:

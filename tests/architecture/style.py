@@ -1,13 +1,14 @@
 """`python -m tests.architecture.style [PATHS]`: the faults of style in pages and docstrings.
 
-Without paths the run takes the files of `conforming.txt`. Each fault is one line: path:line, rule, sentence. The status
-is 1 if there is a fault.
+Without paths the run takes every page and Python file of the project. Each fault is one line: path:line, rule,
+sentence. The status is 1 if there is a fault.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -21,8 +22,6 @@ from tests.architecture.sources import ROOT
 MOST_WORDS, MOST_ON_AVERAGE = 32, 20
 #: An average of fewer sentences says nothing.
 ENOUGH_FOR_AN_AVERAGE = 5
-#: The patterns of the files that hold to the style, one a line; behind `!` are files of these that do not yet.
-CONFORMING = ROOT / "tests/architecture/conforming.txt"
 #: No sentence begins with these words. A question may, and so may a label (`Who:`).
 _NO_SUBJECT = re.compile(r"""["'(\[*]*(What|Who|Whoever|So|One that)\b(?!['-]|:)""")
 _TABLE_OF_WORDS = "| private | the field's term |"
@@ -42,6 +41,12 @@ class Fault(NamedTuple):
 
 
 @cache
+def _private_word() -> re.Pattern[str]:
+    words = "|".join(re.escape(word) for word in private_words())
+    return re.compile(rf"(?<![\w-])({words})(?![\w-])", re.IGNORECASE)
+
+
+@cache
 def private_words() -> dict[str, str]:
     """By private word or phrase the field's term, from the table in CONTRIBUTING.md."""
     rows = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition(_TABLE_OF_WORDS)[2].split("\n\n")[0]
@@ -52,8 +57,7 @@ def private_words() -> dict[str, str]:
 def faults_of(path: Path) -> list[Fault]:
     """The faults of one file. CONTRIBUTING.md may name private words, since that page lists them."""
     found = sentences(path)
-    words = {} if path == ROOT / "CONTRIBUTING.md" else private_words()
-    faults = [fault for one in found for fault in _faults(one, words)]
+    faults = [fault for one in found for fault in _faults(one, may_be_private=path == ROOT / "CONTRIBUTING.md")]
     prose = [one.words for one in found if not one.is_cell]
     if len(prose) >= ENOUGH_FOR_AN_AVERAGE and sum(prose) > MOST_ON_AVERAGE * len(prose):
         average = sum(prose) / len(prose)
@@ -61,30 +65,32 @@ def faults_of(path: Path) -> list[Fault]:
     return faults
 
 
-def _faults(one: Sentence, words: dict[str, str]) -> Iterator[Fault]:
+def _faults(one: Sentence, *, may_be_private: bool) -> Iterator[Fault]:
     beginning = _NO_SUBJECT.match(one.text)
     if beginning is not None and not one.text.endswith("?"):
         yield Fault(one.path, one.line, f"begins with {beginning[1]}", one.text)
     if one.words > MOST_WORDS:
         yield Fault(one.path, one.line, f"{one.words} words, at most {MOST_WORDS}", one.text)
-    for word, term in words.items():
-        if re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", one.text, re.IGNORECASE):
-            yield Fault(one.path, one.line, f'"{word}": say {term}', one.text)
+    for word in [] if may_be_private else dict.fromkeys(map(str.lower, _private_word().findall(one.text))):
+        yield Fault(one.path, one.line, f'"{word}": say {private_words()[word]}', one.text)
+
+
+def everything() -> list[Path]:
+    """Each page and Python file of the project, also a new one, unless git ignores it."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", "*.md", "*.py"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    return sorted({ROOT / name for name in listed if (ROOT / name).exists()})
 
 
 def expanded(patterns: Iterable[str]) -> list[Path]:
-    """The pages and Python files that patterns, files and folders name. A pattern behind `!` takes files away.
-
-    Raises ValueError for a pattern without `!` that names none.
-    """
+    """The pages and Python files that patterns, files and folders name. Raises ValueError for a pattern of none."""
     wanted: set[Path] = set()
-    unwanted: set[Path] = set()
     for pattern in patterns:
-        files = _files(pattern.removeprefix("!"))
-        if not files and not pattern.startswith("!"):
+        files = _files(pattern)
+        if not files:
             raise ValueError(f"{pattern} names no page and no Python file")
-        (unwanted if pattern.startswith("!") else wanted).update(files)
-    return sorted(wanted - unwanted)
+        wanted |= files
+    return sorted(wanted)
 
 
 def _files(pattern: str) -> set[Path]:
@@ -93,17 +99,12 @@ def _files(pattern: str) -> set[Path]:
     return {file for file in inside if file.suffix in (".md", ".py")}
 
 
-def conforming() -> list[str]:
-    """The patterns of `conforming.txt`."""
-    return CONFORMING.read_text(encoding="utf-8").split()
-
-
 def main(arguments: list[str]) -> int:
-    """Prints the faults of the named files, or of those that conform. Answers the status of the process."""
+    """Prints the faults of the named files, or of all. Answers the status of the process."""
     parser = argparse.ArgumentParser(prog="python -m tests.architecture.style", description=__doc__)
     parser.add_argument("paths", nargs="*", help="files, folders or patterns below the project")
-    chosen = parser.parse_args(arguments).paths or conforming()
-    faults = [fault for path in expanded(chosen) for fault in faults_of(path)]
+    chosen = parser.parse_args(arguments).paths
+    faults = [fault for path in (expanded(chosen) if chosen else everything()) for fault in faults_of(path)]
     for fault in faults:
         print(fault)
     print(f"{len(faults)} faults", file=sys.stderr)
