@@ -129,7 +129,9 @@ def capacity_used(begun: Sequence[Began], since: int, takes_ms: int, deliverers:
 
 
 def among_poison(poison: Poison | None, seed: int, each: int = EACH) -> Seen:
-    """Figures of the others, with `each` jobs a second, while the odd client's work is poison; None: without the odd one.
+    """Figures of the others while the odd client's work is poison; None: without the odd client.
+
+    Each of the others has `each` jobs a second.
 
     All jobs lie in one shard, so that those of all clients which are due together share sends and batches.
     """

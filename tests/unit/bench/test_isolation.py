@@ -24,7 +24,7 @@ from clockwork.flows.deliver.batch import Batch
 from clockwork.settings import Settings
 from local.emulator import Credentials, Emulator, emulator
 
-#: So many jobs a second of each client still fill batches of ten.
+#: Jobs of each client in a second. Those of five clients still fill batches of ten.
 FEW = 6
 #: With fewer deliverers a smaller flood is as long.
 SMALL_FLOOD = 2_000
