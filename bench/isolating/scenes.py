@@ -128,8 +128,10 @@ def capacity_used(begun: Sequence[Began], since: int, takes_ms: int, deliverers:
     return sum(at_work.values()) / (deliverers * (until - since)) if until > since else 1.0
 
 
-def among_poison(poison: Poison | None, seed: int) -> Seen:
+def among_poison(poison: Poison | None, seed: int, each: int = EACH) -> Seen:
     """Figures of the others while the odd client's work is poison; None: without the odd client.
+
+    Each of the others has `each` jobs a second.
 
     All jobs lie in one shard, so that those of all clients which are due together share sends and batches.
     """
@@ -141,7 +143,7 @@ def among_poison(poison: Poison | None, seed: int) -> Seen:
         return [second + rng.randrange(1_000) * (place % 2) for second in seconds for place in range(each)]
 
     for client_id in OTHERS:
-        create_all(virtual.world, jobs_of(client_id, dues(EACH)))
+        create_all(virtual.world, jobs_of(client_id, dues(each)))
     if poison is None:
         virtual.run(ticks=5)
     else:
@@ -159,7 +161,7 @@ def among_poison(poison: Poison | None, seed: int) -> Seen:
         with poison.acting(virtual.world):
             virtual.run(ticks=5)
     others = [one for one in virtual.begun if one.delivery.occurrence.client_id in OTHERS]
-    return _seen(others, len(OTHERS) * len(seconds) * EACH)
+    return _seen(others, len(OTHERS) * len(seconds) * each)
 
 
 def _is_of(delivery: Delivery, client_id: str) -> bool:

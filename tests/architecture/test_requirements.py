@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from importlib.metadata import distributions
 from pathlib import Path
@@ -11,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from supply.locks import LOCKS, NPM_LOCK, npm_packages, python_packages
-from tests.architecture.sources import CORE, ROOT, SDK, imports, shipped
+from tests.architecture.sources import CORE, ROOT, SDK, imports, shipped, tree
 
 #: Import names of distributions that are called otherwise.
 _MODULES = {"aws-cdk-lib": "aws_cdk", "jsonschema-rs": "jsonschema_rs"}
@@ -133,3 +135,26 @@ def test_each_package_of_npm_has_a_version_and_a_hash() -> None:
     packages = npm_packages()
     assert len(packages) > 5
     assert [one.name for one in packages if not one.hashes[0].startswith("sha512-") or not one.needed_by] == []
+
+
+def modules_of_the_cdk(path: Path) -> set[str]:
+    """The CDK's modules that a file imports, or takes a class from."""
+    found = set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.ImportFrom) and node.module == "aws_cdk":
+            found |= {f"aws_cdk.{one.name}" for one in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("aws_cdk."):
+            found.add(str(node.module))
+        elif isinstance(node, ast.Import):
+            found |= {one.name for one in node.names if one.name.split(".")[0] == "aws_cdk"}
+    return found
+
+
+def test_mypy_reads_the_modules_of_the_cdk_that_are_imported_and_no_others() -> None:
+    """The classes of a module that it does not read are Any."""
+    overrides = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]["overrides"]
+    (read,) = ([*one["module"]] for one in overrides if one.get("follow_imports") == "normal")
+    paths = [path for place in ("infra", "tests", "examples") for path in (ROOT / place).rglob("*.py")]
+    imported = set().union(*(modules_of_the_cdk(path) for path in [ROOT / "app.py", *paths]))
+    assert len(imported) > 10
+    assert read == sorted(imported)

@@ -11,6 +11,8 @@ from tests.support import named
 from tests.support.on_moto import MotoClockwork
 from tests.unit.flows.named import test_what_happens_when as table
 
+#: The table holds over memory in every run of the tests, and each store's contract over moto.
+pytestmark = pytest.mark.nightly
 CELLS = {name: cell for name, cell in vars(table).items() if name.startswith("test_")}
 globals().update(CELLS)
 

@@ -1,7 +1,8 @@
-"""The template, synthesized once per session and stage, without bundles."""
+"""The template, synthesized once per session and context, without bundles."""
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from typing import Any
@@ -32,8 +33,13 @@ def compose(outdir: str | None = None, **context: Any) -> cdk.App:
 
 
 def synthesize(**context: Any) -> Template:
-    """The template with this context."""
-    return Template(compose(**context).synth().get_stack_artifact("Clockwork").template)
+    """The template with this context, which is synthesized once in a run."""
+    return Template(json.loads(_synthesized(json.dumps(context))))
+
+
+@functools.cache
+def _synthesized(context: str) -> str:
+    return json.dumps(compose(**json.loads(context)).synth().get_stack_artifact("Clockwork").template)
 
 
 @pytest.fixture(scope="session")

@@ -24,6 +24,8 @@ from clockwork.flows.deliver.batch import Batch
 from clockwork.settings import Settings
 from local.emulator import Credentials, Emulator, emulator
 
+#: Jobs of each client in a second. Those of five clients still fill batches of ten.
+FEW = 6
 #: With fewer deliverers a smaller flood is as long.
 SMALL_FLOOD = 2_000
 SETTINGS = Settings.for_account().with_(deliverer_concurrency=40)
@@ -45,7 +47,7 @@ def running() -> Iterator[Emulator]:
 
 @pytest.fixture(scope="module")
 def alone() -> Seen:
-    return scenes.among_poison(None, seed=1)
+    return scenes.among_poison(None, 1, FEW)
 
 
 @contextmanager
@@ -56,8 +58,8 @@ def uncontained(_: Batch, *__: object) -> Iterator[None]:
 
 @pytest.mark.parametrize("kind", POISONS)
 def test_poison_of_one_client_hurts_nobody_else(kind: str, alone: Seen) -> None:
-    seen = scenes.among_poison(POISONS[kind], seed=1)
-    assert len(seen.lateness_ms) == len(alone.lateness_ms) == 1_000
+    seen = scenes.among_poison(POISONS[kind], 1, FEW)
+    assert len(seen.lateness_ms) == len(alone.lateness_ms) == len(scenes.OTHERS) * scenes.POISON_SECONDS * FEW
     assert (seen.lost, seen.duplicates) == (0, 0)
     assert seen.p99_ms <= isolation.TIMES * max(alone.p99_ms, isolation.LEAST_MS)
 
@@ -72,7 +74,7 @@ def test_nor_on_the_adapters_of_aws(kind: str, running: Emulator) -> None:
 
 def test_a_defect_that_is_not_contained_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Batch, "failing", uncontained)
-    assert scenes.among_poison(POISONS["decision"], seed=1).lost > 0
+    assert scenes.among_poison(POISONS["decision"], 1, FEW).lost > 0
 
 
 def test_a_delivery_that_is_repeated_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,9 +87,9 @@ def test_a_delivery_that_is_repeated_is_found_out(monkeypatch: pytest.MonkeyPatc
         return plan(release, *more)
 
     monkeypatch.setattr(outcome, "plan_outcome", raising)
-    assert scenes.among_poison(Poison(says="sound but for that"), seed=1).duplicates == 0
+    assert scenes.among_poison(Poison(says="sound but for that"), 1, FEW).duplicates == 0
     monkeypatch.setattr(Batch, "failing", uncontained)
-    assert scenes.among_poison(Poison(says="sound but for that"), seed=1).duplicates > 0
+    assert scenes.among_poison(Poison(says="sound but for that"), 1, FEW).duplicates > 0
 
 
 @pytest.mark.nightly
@@ -96,18 +98,21 @@ def test_nor_does_it_pass_on_the_adapters_of_aws(running: Emulator, monkeypatch:
     assert stack.among_poison(running, Credentials.root("9" * 12), POISONS["decision"], each=3).lost > 0
 
 
+@pytest.mark.nightly
 def test_a_flood_leaves_the_others_in_time_and_uses_what_it_may_take() -> None:
     found = isolation.measure_floods(runs=2)
     assert isolation.broken({"poisons": {}, **found}) == []
     assert found["fast"]["p99Ms"] < 3_000
 
 
+@pytest.mark.nightly
 def test_a_flood_that_need_not_share_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Company, "has_others", lambda *_: False)
     for answer_ms in (FAST, SLOW):
         assert scenes.flood(SMALL_FLOOD, answer_ms, 1, SETTINGS).others.p99_ms > 500
 
 
+@pytest.mark.nightly
 def test_permits_that_lie_idle_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(concurrency, "wait_ms", lambda waits, fraction: int(20_000 * (1 + fraction)))
     assert scenes.flood(SMALL_FLOOD, SLOW, 1, SETTINGS).used < 0.5
