@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+import re
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from clockwork.domain import keys
 from tests.contract.schema import KEYS
 from tests.e2e.deployment import Deployment
+from tests.e2e.waiting import await_value
 
 Item = Mapping[str, Any]
 #: Values that no version writes, of each type that an attribute may have.
@@ -34,6 +37,12 @@ STRAYS = ("p", "p1", "x001", "note", "ordered2", "p00٣", "P000", " p000", "p-01
 SURPLUS = ("p901", "p902", "o777")
 #: A prefix of the attributes that are put beside the real ones of a shard.
 BESIDE = "oddNote"
+#: The outputs of the stack that name a queue in which messages of releases lie.
+_HOLDS_RELEASES = re.compile("ReleaseQueue|DeadLetterQueue")
+#: Nothing comes any more once nothing has come for so long.
+QUIET_SECONDS = 3.0
+#: How many items a call to DynamoDB deletes at most.
+MOST_IN_BATCH = 25
 
 
 def flipped(rng: random.Random, blob: bytes) -> bytes:
@@ -130,17 +139,44 @@ class Vandal:
         found = [item for page in pages for item in page["Items"] if self._is_of_client(item)]
         self._count("timeline", [damaged(self._rng, item, KEYS["timeline"]) for item in found])
 
-    def clean(self) -> None:
-        """Deletes what was damaged, and what the client has, so that later tests find the stack as it was."""
-        self.look()
-        for kind, seen in self._seen.items():
-            self._written |= {(kind, place) for place in seen}
-        for kind, place in sorted(self._written):
-            key = {name: {"S": part} for name, part in zip(KEYS[kind], place, strict=True)}
-            self._dynamodb.delete_item(TableName=self._names[kind], Key=key)
-        for item in self._all("shards"):
-            if beside := [name for name in item if name.startswith(BESIDE)]:
-                self._update_shard(item["partitionId"]["S"], "REMOVE " + ", ".join(beside))
+    def clean(self, shards: Collection[str]) -> None:
+        """Deletes what was damaged, what the client has, the rows of these shards, and all messages of releases.
+
+        Waits until nothing of that comes any more: a Lambda under way may write, or send, once more.
+        """
+        queues = [url for name, url in self._deployment.stack.outputs.items() if _HOLDS_RELEASES.search(name)]
+        for shard in self._all("shards"):
+            if beside := [name for name in shard if name.startswith(BESIDE)]:
+                self._update_shard(shard["partitionId"]["S"], "REMOVE " + ", ".join(beside))
+        self._written |= {("shards", (shard,)) for shard in shards}
+        quiet_since = time.monotonic()
+
+        def is_quiet() -> bool | None:
+            nonlocal quiet_since
+            if self._delete_all() + self._purge(queues):
+                quiet_since = time.monotonic()
+            return True if time.monotonic() > quiet_since + QUIET_SECONDS else None
+
+        await_value(is_quiet, "nothing comes any more of what was damaged", every_seconds=0.5)
+
+    def _delete_all(self) -> int:
+        """Deletes what was damaged and what the client has; returns how many items there were."""
+        found = [(kind, item) for kind in KEYS for item in self._all(kind)]
+        ours = [one for one in found if (one[0], _place(*one)) in self._written or self._is_of_client(one[1])]
+        for at in range(0, len(ours), MOST_IN_BATCH):
+            requests: dict[str, list[Item]] = {}
+            for kind, item in ours[at : at + MOST_IN_BATCH]:
+                key = {name: item[name] for name in KEYS[kind]}
+                requests.setdefault(self._names[kind], []).append({"DeleteRequest": {"Key": key}})
+            self._dynamodb.batch_write_item(RequestItems=requests)
+        return len(ours)
+
+    def _purge(self, queues: Sequence[str]) -> int:
+        """Deletes all messages of the queues; returns how many there were."""
+        depths = {url: self._deployment.depth(url) for url in queues}
+        for url in (url for url, depth in depths.items() if depth):
+            self._deployment.stack.client("sqs").purge_queue(QueueUrl=url)
+        return sum(depths.values())
 
     def _damage_shards(self) -> None:
         """Damages a row that is no real shard's, or puts an attribute beside the real ones of a shard."""
