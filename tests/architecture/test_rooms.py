@@ -27,8 +27,8 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("containment", "sealing"),
     ),
     "domain": (
-        ("limits",),
-        ("lifecycle", "named"),
+        ("limits", "named"),
+        ("lifecycle",),
         ("fires", "storage"),
         ("requests", "messages", "targets"),
         ("named_jobs",),

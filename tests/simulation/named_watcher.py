@@ -100,6 +100,8 @@ class NamedWatcher:
         self.started: set[str] = set()
         #: The attempts that have begun.
         self._begun: set[tuple[str, int]] = set()
+        #: Executions of which an attempt has begun since they were made or redriven, and which have not ended.
+        self._under_way: set[str] = set()
         #: Redriven executions: these may start whatever has become of their job's schedule since.
         self.redriven: set[str] = set()
         #: Executions that may have been redriven as their records have them: whatever has become of their jobs.
@@ -164,12 +166,14 @@ class NamedWatcher:
         least = self._least_row(life, delivery)
         rows = [i for i in range(least, len(life.truths)) if self._wants(life, i, execution, delivery.execution_id)]
         was_started = delivery.execution_id in self.started
+        begins = delivery.execution_id not in self._under_way
         self.started.add(delivery.execution_id)
         self._begun.add((delivery.execution_id, delivery.attempt))
+        self._under_way.add(delivery.execution_id)
         if delivery.execution_id in self.as_it_was & self.redriven:
             return None
         if rows and all(life.truths[index].definition.overlap == "skip" for index in rows):
-            beside = self._beside(delivery)
+            beside = self._beside(delivery, begins=begins)
             if beside is not None:
                 return f"it begins although its job is `overlap: skip`, beside {beside}"
         if not rows:
@@ -180,21 +184,29 @@ class NamedWatcher:
         is_first = not was_started and execution.run == ONLY_RUN and delivery.execution_id not in self.redriven
         return self._held_back(life, execution, place.client_id) if is_first else None
 
-    def _beside(self, delivery: Delivery) -> str | None:
-        """The other execution of a job that is under way as an attempt of it begins, in words; None if there is none.
+    def _beside(self, delivery: Delivery, *, begins: bool) -> str | None:
+        """The execution of a job that is under way as an attempt of another one starts, and its state; None if none is.
 
-        Another attempt is under way while its claim lives. An execution that waits for its retry is held by unit tests
-        alone: an execution may be put off while others are under way, and has to be let through anew then.
+        No execution begins beside another one that has begun and has not ended: neither during its attempts nor between
+        them. A retry may start beside others that wait, and beside no other attempt. Of an ordered job attempts alone
+        count. A redrive as the record has it asks nothing of the job.
         """
-        now = self._scheduler.now
+        now, is_ordered = self._scheduler.now, delivery.occurrence.ordering_key is not None
         for other in self.executions.list(delivery.job_id, MOST_FIRES, None):
-            is_own = other.execution_id == delivery.execution_id
-            if is_own or other.is_final or other.execution_id not in self.started:
+            is_apart = other.execution_id in self.as_it_was & self.redriven
+            if other.execution_id == delivery.execution_id or other.execution_id not in self._under_way or is_apart:
                 continue
             has_begun = (other.execution_id, other.attempt) in self._begun
             if other.state is State.RUNNING and has_begun and (other.claim_until or 0) > now + 2 * MOST_SKEW_MS:
                 return f"{other.execution_id}, which runs"
+            if begins and not is_ordered:
+                return f"{other.execution_id}, which is {other.state} and has not ended since it began"
         return None
+
+    def recorded(self, after: Execution) -> None:
+        """Notes that a record was stored: what is final has ended."""
+        if after.is_final:
+            self._under_way.discard(after.execution_id)
 
     def _held_back(self, life: Life, execution: ExecutionId, client_id: str) -> str | None:
         """Why a pause of its client, which has ended, keeps a fire from its first start; None if it does not."""

@@ -323,6 +323,7 @@ class Watcher:
         self.lines.changed(after, self._scheduler.now)
         if before is not None and before.state is State.DEAD and after.state is not State.DEAD:
             self.named.redriven.add(after.execution_id)
+        self.named.recorded(after)
         if before is not None:
             self._check_end_stands(before, after)
             kept = [a.number for a in after.attempts[: len(before.attempts)]]  # old excerpts may go

@@ -9,23 +9,27 @@ import msgspec
 import pytest
 
 from clockwork.domain.errors import Unavailable
-from clockwork.domain.executions import Execution, State
+from clockwork.domain.executions import Attempt, Execution, State
 from clockwork.domain.fires.chains import release_at, run_of
 from clockwork.domain.ids import ExecutionId
-from clockwork.domain.named.overlaps import NOT_KNOWN, UNDER_WAY, WAITS, turned
+from clockwork.domain.named.overlaps import NOT_KNOWN, UNDER_WAY, WAITS, Entrant, entrant_of, turned
 from clockwork.domain.named_jobs import NamedJob, Turnstile
 from clockwork.domain.releases import Release
 from clockwork.flows.overlaps import FIRST_READ, MOST_READ, may_be_let_through, note_ended, why_not_through
 from tests.support.named import Named, execution_of
 
 
-def record(named: Named, second: int, state: State, run: str = "0", reason: str | None = None) -> Execution:
-    due_at = named.start + second * 1_000
+def record(
+    named: Named, second: float, state: State, run: str = "0", reason: str | None = None, *, tried: int = 0
+) -> Execution:
+    """A record of the job. `tried`: the number of its last attempt that has ended; 0: none has."""
+    due_at = named.start + int(second * 1_000)
     stored = msgspec.structs.replace(
         execution_of(named.job, due_at, state),
         execution_id=str(ExecutionId(named.job.job_id, due_at, run)),
         reason=reason,
         claim_until=due_at * 2 if state is State.RUNNING else None,
+        attempts=(Attempt(tried, State.FAILED, due_at, due_at + 1),) if tried else (),
     )
     assert named.clockwork.executions.save([(None, stored)])[0].ok
     return stored
@@ -39,13 +43,17 @@ def fire(named: Named, second: int) -> Release:
     return release_at(named.job, named.start + second * 1_000)
 
 
+def entrant(named: Named, release: Release) -> Entrant:
+    return entrant_of(release, named.clockwork.executions.find(release.job_id, release.execution_id))
+
+
 def why_not(named: Named, release: Release, job: NamedJob | None = None) -> str | None:
-    return why_not_through(named.clockwork.world, release, job or named.job, _replans())
+    return why_not_through(named.clockwork.world, entrant(named, release), job or named.job, _replans())
 
 
 def goes(named: Named, release: Release, job: NamedJob | None = None) -> bool:
     """Whether it is let through; asked twice, since asking without a claim says the same."""
-    may = may_be_let_through(named.clockwork.world, release, job or named.job)
+    may = may_be_let_through(named.clockwork.world, entrant(named, release), job or named.job)
     assert (why_not(named, release, job) is None) is may
     return may
 
@@ -98,8 +106,17 @@ def test_a_fire_goes_if_the_one_before_has_ended(state: State, is_let: bool) -> 
     assert goes(named, fire(named, 20)) is is_let
 
 
-def test_a_claim_whose_time_is_long_over_holds_nobody_back() -> None:
+def test_an_execution_whose_deliverer_was_lost_holds_others_back_until_it_has_ended() -> None:
     named = overlapping()
+    lost = record(named, 10, State.RUNNING)
+    named.clockwork.clock.at = named.start * 3
+    assert not goes(named, fire(named, 20))
+    end(named, lost)
+    assert goes(named, fire(named, 20))
+
+
+def test_of_an_ordered_job_a_claim_whose_time_is_over_holds_nobody_back() -> None:
+    named = Named(overlap="skip", ordering_key="k", sequence=1)
     record(named, 10, State.RUNNING)
     named.clockwork.clock.at = named.start * 3
     assert goes(named, fire(named, 20))
@@ -142,6 +159,7 @@ def test_what_runs_is_found_behind_whatever_came_since(hidden_by: int, state: St
     looks = 0
     while why_not(named, last) is not None:
         looks += 1
+        assert looks <= hidden_by // MOST_READ
     assert looks == hidden_by // MOST_READ
     assert goes(named, last)
 
@@ -152,6 +170,29 @@ def test_nobody_waits_for_those_that_wait_for_others(waiting: int) -> None:
     for number in range(waiting):
         record(named, number, State.PENDING, "b1", WAITS)
     assert goes(named, fire(named, 200))
+
+
+def test_what_waits_for_others_between_two_attempts_holds_back_all_that_has_not_begun() -> None:
+    named = overlapping()
+    begun = record(named, 10, State.PENDING, "b1", WAITS, tried=1)
+    job = since(named, 15)
+    assert not goes(named, fire(named, 5), job)
+    assert not goes(named, fire(named, 20), job)
+    again = run_of(job, named.start + 10_000, named.start + 30_000, "b1")
+    assert again.execution_id == begun.execution_id
+    assert goes(named, again, job)
+    end(named, begun)
+    assert goes(named, fire(named, 20), job)
+
+
+def test_what_was_redriven_begins_anew() -> None:
+    named = overlapping()
+    dead = record(named, 10, State.DEAD, "b1", tried=3)
+    waiting = dead.changed(state=State.PENDING, reason=WAITS, budget_from=3)
+    assert named.clockwork.executions.save([(dead, waiting)])[0].ok
+    assert goes(named, fire(named, 20))
+    record(named, 20, State.FAILED, tried=1)
+    assert not goes(named, run_of(named.job, named.start + 10_000, named.start + 30_000, "b1"))
 
 
 def test_of_an_ordered_job_what_waits_lies_behind_and_what_is_claimed_counts() -> None:
@@ -182,13 +223,16 @@ def test_to_ask_without_a_claim_gets_on_as_well() -> None:
     for number in range(MOST_READ + 500):
         record(named, number, State.SUCCEEDED)
     last = fire(named, 5_000)
-    assert [may_be_let_through(named.clockwork.world, last, named.job) for _ in range(2)] == [False, True]
+    assert [may_be_let_through(named.clockwork.world, entrant(named, last), named.job) for _ in range(2)] == [
+        False,
+        True,
+    ]
 
 
 @pytest.mark.parametrize("is_noted", [True, False], ids=["the change noted it", "the change died before"])
 def test_what_had_begun_before_its_job_became_skip_holds_back_all_that_begins_since(is_noted: bool) -> None:
     named = overlapping()
-    old = record(named, 10, State.FAILED)
+    old = record(named, 10, State.FAILED, tried=1)
     for number in range(30):
         record(named, 20 + number, State.SUCCEEDED)
     later = record(named, 55, State.RUNNING)
@@ -199,7 +243,7 @@ def test_what_had_begun_before_its_job_became_skip_holds_back_all_that_begins_si
         note_ended(named.clockwork.world, job, [later, old])
         noted = stile(named)
         assert noted is not None
-        assert (noted.ended_before, noted.skips_from, noted.last) == (old.execution_id, 2, old.execution_id)
+        assert (noted.ended_before, noted.skips_from, noted.last) == (old.execution_id, 2, None)
     backfilled = run_of(job, named.start + 5_000, named.start + 70_000, "b1")
     assert [why_not(named, one, job) for one in (fire(named, 70), backfilled)] == [UNDER_WAY] * 2
     end(named, old)
@@ -208,13 +252,63 @@ def test_what_had_begun_before_its_job_became_skip_holds_back_all_that_begins_si
     assert goes(named, fire(named, 70), job)
 
 
+@pytest.mark.parametrize("is_noted", [True, False], ids=["the change noted it", "the change died before"])
+def test_what_was_let_through_before_its_job_became_allow_is_let_through_anew(is_noted: bool) -> None:
+    named = overlapping()
+    old = record(named, 20, State.FAILED, tried=1)
+    assert goes(named, fire(named, 20))
+    running = record(named, 30, State.RUNNING)
+    job = since(named, 40)
+    if is_noted:
+        note_ended(named.clockwork.world, job, [running, old])
+    assert why_not(named, fire(named, 20), job) == UNDER_WAY
+    end(named, running)
+    assert goes(named, fire(named, 20), job)
+
+
+def test_the_row_of_before_a_change_drops_no_name_of_since() -> None:
+    named = overlapping()
+    job = since(named, 40)
+    by_hand = run_of(job, named.start + 60_000, named.start + 60_000, "r1")
+    assert goes(named, by_hand, job)
+    running = record(named, 60, State.RUNNING, "r1")
+    assert why_not(named, fire(named, 50)) == UNDER_WAY
+    kept = stile(named)
+    assert kept is not None
+    assert (kept.last, kept.skips_from) == (running.execution_id, 2)
+    end(named, running)
+    assert goes(named, fire(named, 50))
+    kept = stile(named)
+    assert kept is not None
+    assert kept.skips_from == 2
+
+
+def test_what_began_by_a_clock_that_is_ahead_of_the_change_holds_back_what_is_due_before_it() -> None:
+    named = overlapping()
+    running = record(named, 43, State.RUNNING)
+    job = since(named, 40)
+    note_ended(named.clockwork.world, job, [running])
+    assert why_not(named, fire(named, 41), job) == UNDER_WAY
+    end(named, running)
+    assert goes(named, fire(named, 41), job)
+
+
 def test_of_two_that_wait_for_their_retries_the_one_that_is_due_first_goes() -> None:
     named = overlapping()
-    record(named, 10, State.FAILED)
-    record(named, 20, State.FAILED)
+    record(named, 10, State.FAILED, tried=1)
+    record(named, 20, State.FAILED, tried=1)
     job = since(named, 25)
     assert why_not(named, fire(named, 20), job) == UNDER_WAY
     assert goes(named, fire(named, 10), job)
+
+
+def test_of_two_that_wait_the_one_that_has_begun_goes() -> None:
+    named = overlapping()
+    record(named, 10, State.PARKED)
+    record(named, 20, State.FAILED, tried=1)
+    job = since(named, 25)
+    assert why_not(named, fire(named, 10), job) == UNDER_WAY
+    assert goes(named, fire(named, 20), job)
 
 
 def test_what_is_noted_once_is_not_noted_again() -> None:

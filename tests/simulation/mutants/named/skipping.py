@@ -5,7 +5,10 @@ from __future__ import annotations
 from tests.simulation.mutants.mutant import Mutant
 
 _LOOKS = "tests/unit/flows/test_overlaps.py"
-_OF_NOW = "    first = stile.ended_before if stile is not None and is_of_now else"
+_OF_NOW = "    first = stile.ended_before if stile is not None and _knows(stile, job) else"
+_OTHERS = "    return not other.is_final and (has_begun(other) or not waits_for_others)\n"
+_FIRST = "        is_first = (not has_begun(other), other.execution_id) < (not self.has_begun, self.execution_id)\n"
+_CLAIMED = "        return is_first or is_claimed(other, now)\n"
 
 SKIPPING = (
     Mutant(
@@ -18,7 +21,7 @@ SKIPPING = (
     Mutant(
         "a turnstile of before the job became overlap: skip counts",
         "domain/named/overlaps.py",
-        (("    is_of_now = stile is not None and stile.skips_from == job.skips_from\n", "    is_of_now = True\n"),),
+        (("    return stile.skips_from >= job.skips_from\n", "    return True\n"),),
         "I7",
         scene="skipping",
     ),
@@ -31,10 +34,10 @@ SKIPPING = (
     ),
     Mutant(
         "how far back all have ended is told past what waits",
-        "flows/overlaps.py",
+        "domain/named/overlaps.py",
         (
             (
-                "    stays = (one.execution_id for one in found if _is_under_way(one, now, is_ordered=is_ordered))\n",
+                "    stays = (one.execution_id for one in found if is_under_way(one, now, is_ordered=is_ordered))\n",
                 "    stays = (one.execution_id for one in found if is_claimed(one, now))\n",
             ),
         ),
@@ -42,17 +45,76 @@ SKIPPING = (
         scene="skipping",
     ),
     Mutant(
+        "who was let through before its job became overlap: allow passes again",
+        "domain/named/overlaps.py",
+        (
+            (
+                "    return stile is not None and stile.last == execution_id and _knows(stile, job)\n",
+                "    return stile is not None and stile.last == execution_id\n",
+            ),
+        ),
+        "I7",
+        tests=_LOOKS,
+    ),
+    Mutant(
+        "the name of before a change to overlap: skip stays",
+        "domain/named/overlaps.py",
+        (("through or (before.last if _knows(before, job) else None)", "through or before.last"),),
+        "I7",
+        tests=_LOOKS,
+    ),
+    Mutant(
+        "the row of before a change to overlap: skip sets the turnstile back",
+        "domain/named/overlaps.py",
+        (("skips_from=max(before.skips_from, job.skips_from)", "skips_from=job.skips_from"),),
+        "I7",
+        tests=_LOOKS,
+    ),
+    Mutant(
+        "what began by a clock ahead of the change is not looked for",
+        "domain/named/overlaps.py",
+        (("job.skips_from_at + CLAIM_GRACE_MS if", "job.skips_from_at if"),),
+        "I7",
+        tests=_LOOKS,
+    ),
+    Mutant(
         "only the first ten records are read",
         "flows/overlaps.py",
-        (("    if more and not is_met:\n", "    more = False\n    if more and not is_met:\n"),),
+        (("    is_long = more and not is_met\n", "    more = False\n    is_long = more and not is_met\n"),),
         "I4",
         tests=_LOOKS,
     ),
     Mutant(
         "what waits for others holds others back",
-        "flows/overlaps.py",
-        ((" and not is_ordered and not waits_for_others(other)\n", " and not is_ordered\n"),),
+        "domain/named/overlaps.py",
+        ((_OTHERS, "    return not other.is_final\n"),),
         "I4",
+        tests=_LOOKS,
+    ),
+    Mutant(
+        "what waits for others between two attempts holds nobody back",
+        "domain/named/overlaps.py",
+        ((_OTHERS, "    return not other.is_final and not waits_for_others\n"),),
+        "I7",
+        tests=_LOOKS,
+    ),
+    Mutant(
+        "what was redriven has begun",
+        "domain/named/overlaps.py",
+        (
+            (
+                "    return number_of_last(stored.attempts) > stored.budget_from\n",
+                "    return number_of_last(stored.attempts) > 0\n",
+            ),
+        ),
+        "I4",
+        tests=_LOOKS,
+    ),
+    Mutant(
+        "whose deliverer was lost holds nobody back",
+        "domain/named/overlaps.py",
+        (("    if is_ordered:\n", "    if is_ordered or other.state is State.RUNNING:\n"),),
+        "I7",
         tests=_LOOKS,
     ),
     Mutant(
@@ -65,20 +127,29 @@ SKIPPING = (
     Mutant(
         "a look that read much keeps nothing",
         "flows/overlaps.py",
-        (("    if seen.is_long:\n", "    if False:\n"),),
+        (("    if is_long and why_not is not None:\n", "    if False:\n"),),
         "I4",
         tests=_LOOKS,
     ),
     Mutant(
         "what runs and is due later is in nobody's way",
-        "flows/overlaps.py",
-        (
-            (
-                "    return other.execution_id < execution_id or is_claimed(other, now)\n",
-                "    return other.execution_id < execution_id\n",
-            ),
-        ),
+        "domain/named/overlaps.py",
+        ((_CLAIMED, "        return is_first\n"),),
         "I4",
+        tests=_LOOKS,
+    ),
+    Mutant(
+        "what has begun and is due later is in nobody's way",
+        "domain/named/overlaps.py",
+        ((_FIRST, "        is_first = other.execution_id < self.execution_id\n"),),
+        "I7",
+        tests=_LOOKS,
+    ),
+    Mutant(
+        "what was let through last and is due later is not looked for",
+        "flows/overlaps.py",
+        (("    if stile is None or stile.last is None or stile.last == entrant.execution_id:\n", "    if True:\n"),),
+        "I7",
         tests=_LOOKS,
     ),
 )

@@ -9,7 +9,9 @@ import pytest
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.named.changes import replaced
-from clockwork.domain.releases import Delivery
+from clockwork.domain.named.overlaps import WAITS
+from clockwork.domain.releases import Delivery, Release
+from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.named import trigger
 from tests.support.examples import failure
 from tests.support.named import Named
@@ -43,6 +45,13 @@ class Becoming(Named):
     def at(self, second: int) -> Execution:
         return next(e for e in self.executions() if e.due_at == self.start + second * 1000)
 
+    def is_at_work(self, second: int) -> Execution:
+        """A receiver is at work on the execution, for an hour; returns its record."""
+        before = self.at(second)
+        after = before.changed(state=State.RUNNING, claim_until=self.start + 3_600_000, next_attempt_at=None)
+        assert self.clockwork.executions.save([(before, after)])[0].ok
+        return after
+
 
 @pytest.mark.parametrize("after", [1, 9, 10, 11, 15])
 def test_a_fire_is_skipped_beside_a_retry_of_before_however_many_have_succeeded_since(after: int) -> None:
@@ -74,13 +83,46 @@ def test_a_job_that_skips_allows_and_skips_again_looks_anew() -> None:
     assert case.run(30) == []
 
 
+def test_what_was_let_through_before_its_job_became_allow_does_not_go_on_beside_what_began_since() -> None:
+    case = Becoming(10, 30, retried_s=100)
+    case.becomes("skip")
+    case.run(15)
+    case.becomes("allow")
+    case.run(20)
+    at_work = case.is_at_work(30)
+    case.becomes("skip")
+    assert case.run(100) == []
+    assert (case.at(10).state, case.at(10).reason) == (State.SKIPPED, OTHER)
+    assert case.clockwork.executions.save([(at_work, at_work.changed(state=State.SUCCEEDED))])[0].ok
+    assert case.run(10) == [140.0]
+
+
+def test_nothing_begins_while_a_backfilled_fire_that_began_before_is_put_off() -> None:
+    case = Becoming(30, 10, retried_s=30)
+    case.run(35)
+    trigger.backfill(
+        case.clockwork.world, case.stored, case.start + 5_000, case.start + 15_000, 100, "key", admit=lambda _: None
+    )
+    case.run(4)
+    (begun,) = [e for e in case.executions() if e.state is State.FAILED and e.due_at < case.at(30).due_at]
+    at_work = case.is_at_work(30)
+    case.becomes("skip")
+    assert case.run(35) == []
+    (put_off,) = [e for e in case.executions() if e.execution_id == begun.execution_id]
+    assert (put_off.state, put_off.reason, len(put_off.attempts)) == (State.PENDING, WAITS, 1)
+    assert case.clockwork.executions.save([(at_work, at_work.changed(state=State.SUCCEEDED))])[0].ok
+    for message in case.clockwork.queue.messages.values():
+        (release,) = decode_message(message.body)
+        if isinstance(release, Release) and release.execution_id == begun.execution_id:
+            message.visible_at += 15_000  # it comes back late
+    assert case.run(35) == [10.0, 100.0]
+    assert {case.at(80).state, case.at(90).state} == {State.SKIPPED}
+
+
 def test_a_backfilled_fire_waits_for_a_later_one_that_had_begun_before() -> None:
     case = Becoming(30)
     case.run(35)
-    running = case.at(30)
-    # A receiver is at work on it, for an hour.
-    at_work = running.changed(state=State.RUNNING, claim_until=case.start + 3_600_000, next_attempt_at=None)
-    assert case.clockwork.executions.save([(running, at_work)])[0].ok
+    case.is_at_work(30)
     case.becomes("skip")
     before = len(case.clockwork.targets.delivered)
     planned = trigger.backfill(

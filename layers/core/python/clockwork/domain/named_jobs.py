@@ -178,7 +178,7 @@ class Turnstile(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_
     """The known state of a job's executions while it is `overlap: skip`, changed by compare-and-set.
 
     `last`: the executionId that was let through last. `ended_before`: what lies before this executionId is not under
-    way; empty: nothing is known. That counts while `skips_from` is the revision with which the job became `skip`.
+    way; empty: nothing is known. Both count while `skips_from` is the revision with which the job became `skip`.
     """
 
     job_id: str

@@ -1,10 +1,10 @@
 """`overlap: skip`: whether an execution of a job is let through, as no other one of it is under way.
 
-How it fails. If the deliverer dies behind the turnstile, the next one finds the execution's own name when the message
-comes back. Of two that look at once, one replaces the turnstile and the other one looks anew. If the change that made
-the job `overlap: skip` dies before it tells how far back all have ended, the looks find out, a bounded number of
-records each. Until then executions that are not known count as under way. The same holds for a turnstile that was
-damaged or has expired.
+How it fails. A deliverer dies behind the turnstile: the message comes back, and finds its own name. Two look at once:
+one replaces the turnstile, and the other one looks anew. The change that made the job `overlap: skip` dies before it
+tells how far back all have ended: the looks find out, a bounded number of records each. Until then an execution of
+which nothing is known counts as under way. The same holds for a turnstile that was damaged or has expired. A deliverer
+dies during an attempt: its execution is under way until its message has come back and it has ended.
 """
 
 from __future__ import annotations
@@ -15,60 +15,60 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from clockwork.domain.errors import Undecodable, readable
-from clockwork.domain.executions import WAITING, Execution
-from clockwork.domain.lifecycle.attempts import is_claimed
-from clockwork.domain.named.overlaps import NOT_KNOWN, UNDER_WAY, begun_by, stretch_of, turned, waits_for_others
+from clockwork.domain.executions import Execution
+from clockwork.domain.named.overlaps import (
+    NOT_KNOWN,
+    UNDER_WAY,
+    Entrant,
+    begun_by,
+    ended_before,
+    is_under_way,
+    stretch_of,
+    turned,
+    was_let_through,
+)
 from clockwork.domain.named_jobs import NamedJob, Turnstile
-from clockwork.domain.releases import Release
 from clockwork.flows.outages import tolerated
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
-#: A look reads so many executions at first, and so many more if it finds none under way among these.
+#: How many executions a look reads at first, and how many more if it finds none under way among these.
 FIRST_READ = 10
 MOST_READ = 1_000
 
 
 class _Seen(msgspec.Struct, frozen=True):
-    """The finding of a look: why the execution is not let through, if so, and before what all have ended.
+    """The result of a look: why the execution is not let through, if so, and before which one all others have ended.
 
-    `is_long`: it read many records, so that the next look is to go on from there.
+    `stile` is the turnstile, and `found` what a replacement has to find.
     """
 
-    why_not: str | None
-    ended_before: str
-    is_long: bool = False
+    stile: Turnstile | None
+    found: object
+    why_not: str | None = None
+    ended_before: str | None = None
 
 
-def why_not_through(world: World, release: Release, job: NamedJob, replans: Iterator[int]) -> str | None:
-    """Why the release is not let through; None if it is: no other execution of its job is under way, and it is named.
+def why_not_through(world: World, entrant: Entrant, job: NamedJob, replans: Iterator[int]) -> str | None:
+    """Why the execution is not let through; None if it is: no other one of its job is under way, and it is named.
 
     `replans`: the replans that are left. Raises Unavailable, and NewerFormat. An execution that no version wrote is not
     under way.
     """
     while True:
-        stile, found = world.turnstiles.get(job.job_id)
-        if stile is not None and stile.last == release.execution_id:
-            return None
-        seen = _look(world, release, job, stile, is_lost=stile is None and found is not None)
-        if seen.why_not is not None:
-            _keep(world, job, stile, found, seen)
+        seen = _look(world, entrant, job)
+        if seen.why_not is not None or seen.ended_before is None:
             return seen.why_not
-        if world.turnstiles.put(found, turned(job, stile, seen.ended_before, _expires_at(world), release.execution_id)):
+        through = turned(job, seen.stile, seen.ended_before, _expires_at(world), entrant.execution_id)
+        if world.turnstiles.put(seen.found, through):
             return None
         next(replans)
 
 
-def may_be_let_through(world: World, release: Release, job: NamedJob) -> bool:
+def may_be_let_through(world: World, entrant: Entrant, job: NamedJob) -> bool:
     """Whether `why_not_through` would find nothing now. It names nobody."""
-    stile, found = world.turnstiles.get(job.job_id)
-    if stile is not None and stile.last == release.execution_id:
-        return True
-    seen = _look(world, release, job, stile, is_lost=stile is None and found is not None)
-    if seen.why_not is not None:
-        _keep(world, job, stile, found, seen)
-    return seen.why_not is None
+    return _look(world, entrant, job).why_not is None
 
 
 def note_ended(world: World, job: NamedJob, under_way: Sequence[Execution]) -> None:
@@ -79,83 +79,59 @@ def note_ended(world: World, job: NamedJob, under_way: Sequence[Execution]) -> N
     """
     with tolerated(world, log, "left to the looks: %s", {"action": "overlap_not_noted", "jobId": job.job_id}):
         stile, found = world.turnstiles.get(job.job_id)
-        if stile is not None and stile.skips_from == job.skips_from:
+        if stile is not None and stile.skips_from >= job.skips_from:
             return
         now, is_ordered = world.clock.now(), job.definition.ordering_key is not None
         oldest = sorted(under_way, key=lambda one: one.execution_id)
-        ended = _ended_before(oldest, "", begun_by(job), now, is_ordered=is_ordered)
+        ended = ended_before(oldest, "", begun_by(job), now, is_ordered=is_ordered)
         world.turnstiles.put(found, turned(job, stile, ended, _expires_at(world)))
 
 
-def _keep(world: World, job: NamedJob, stile: Turnstile | None, found: object, seen: _Seen) -> None:
-    """Keep how far a look came that read much. A look that loses to another one has read in vain."""
-    if seen.is_long:
-        world.turnstiles.put(found, turned(job, stile, seen.ended_before, _expires_at(world)))
-
-
-def _look(world: World, release: Release, job: NamedJob, stile: Turnstile | None, *, is_lost: bool) -> _Seen:
-    own_id, now, is_ordered = release.execution_id, world.clock.now(), release.occurrence.ordering_key is not None
-    stretch = stretch_of(own_id, job, stile, is_lost=is_lost)
-    is_met = False
+def _look(world: World, entrant: Entrant, job: NamedJob) -> _Seen:
+    """Look for others that are under way. A look that read many records keeps how far it came, if another may."""
+    stile, found = world.turnstiles.get(job.job_id)
+    if was_let_through(entrant.execution_id, job, stile):
+        return _Seen(stile, found)
+    now = world.clock.now()
+    stretch = stretch_of(entrant.execution_id, job, stile, is_lost=stile is None and found is not None)
 
     def read(first: str, limit: int) -> Sequence[Execution]:
-        nonlocal is_met
-        page = world.executions.between(job.job_id, first, stretch.last, limit)
-        is_met = is_met or any(_is_in_the_way(one, own_id, now, is_ordered=is_ordered) for one in page)
-        return page
+        return () if stretch.is_empty else world.executions.between(job.job_id, first, stretch.last, limit)
 
-    found = [] if stretch.is_empty else list(read(stretch.first, FIRST_READ))
-    is_met = is_met or _is_last_under_way(world, release, stile, found, now)
-    more, is_long = len(found) == FIRST_READ, False
-    if more and not is_met:
-        rest = read(found[-1].execution_id, MOST_READ)
-        found, more, is_long = [*found, *rest], len(rest) == MOST_READ, True
-    otherwise = found[-1].execution_id if more else max(stretch.first, stretch.last)
-    ended = _ended_before(found, own_id, otherwise, now, is_ordered=is_ordered)
+    page = read(stretch.first, FIRST_READ)
+    more = len(page) == FIRST_READ
+    is_met = _meets(entrant, page, now) or _is_last_under_way(world, entrant, stile, page, now)
+    is_long = more and not is_met
+    if is_long:
+        rest = read(page[-1].execution_id, MOST_READ)
+        page, more, is_met = [*page, *rest], len(rest) == MOST_READ, _meets(entrant, rest, now)
+    otherwise = page[-1].execution_id if more else max(stretch.first, stretch.last)
+    ended = ended_before(page, entrant.execution_id, otherwise, now, is_ordered=entrant.is_ordered)
     why_not = UNDER_WAY if is_met else NOT_KNOWN if more else None
-    return _Seen(why_not, ended, is_long)
+    if is_long and why_not is not None:
+        # Another look may have replaced it meanwhile: then this one has read in vain.
+        world.turnstiles.put(found, turned(job, stile, ended, _expires_at(world)))
+    return _Seen(stile, found, why_not, ended)
+
+
+def _meets(entrant: Entrant, page: Sequence[Execution], now: int) -> bool:
+    return any(entrant.yields_to(one, now) for one in page)
 
 
 def _is_last_under_way(
-    world: World, release: Release, stile: Turnstile | None, found: Sequence[Execution], now: int
+    world: World, entrant: Entrant, stile: Turnstile | None, page: Sequence[Execution], now: int
 ) -> bool:
-    """Whether the execution that was let through last has not ended. It is mostly among those that were `found`."""
-    if stile is None or stile.last is None:
+    """Whether the execution that was let through last has not ended. Mostly it is in the page that was read."""
+    if stile is None or stile.last is None or stile.last == entrant.execution_id:
         return False
-    # One that is due later is not: it was started out of order, by hand or in a backfill.
-    named = next((one for one in found if one.execution_id == stile.last), None)
-    named = named or _found(world, release.job_id, stile.last)
-    return named is not None and _is_under_way(named, now, is_ordered=release.occurrence.ordering_key is not None)
-
-
-def _is_under_way(other: Execution, now: int, *, is_ordered: bool) -> bool:
-    """Whether an execution is claimed, or waits.
-
-    An execution that waits for others was not let through, so nobody has to wait for it. Whatever waits of an ordered
-    job lies behind the head of their order: if that waited for it in turn, neither would ever go.
-    """
-    waits = other.state in WAITING and not is_ordered and not waits_for_others(other)
-    return is_claimed(other, now) or waits
-
-
-def _is_in_the_way(other: Execution, execution_id: str, now: int, *, is_ordered: bool) -> bool:
-    """Whether an execution is not let through because of the other one.
-
-    Of two that both wait, the one that is due first goes: or neither would.
-    """
-    if other.execution_id == execution_id or not _is_under_way(other, now, is_ordered=is_ordered):
-        return False
-    return other.execution_id < execution_id or is_claimed(other, now)
-
-
-def _ended_before(found: Sequence[Execution], own_id: str, otherwise: str, now: int, *, is_ordered: bool) -> str:
-    """Before which executionId nothing is under way but `own_id`, given what was found, oldest first."""
-    stays = (one.execution_id for one in found if _is_under_way(one, now, is_ordered=is_ordered))
-    return next((execution_id for execution_id in stays if execution_id != own_id), otherwise)
+    # An execution that is due later is in no page: it was started out of order, by hand or in a backfill.
+    last = next((one for one in page if one.execution_id == stile.last), None)
+    last = last or _found(world, stile.job_id, stile.last)
+    return last is not None and is_under_way(last, now, is_ordered=entrant.is_ordered)
 
 
 def _found(world: World, job_id: str, execution_id: str) -> Execution | None:
-    """The record, if there is one. None if no version wrote it: nobody can go on with that, so it is not under way."""
+    """The record, if there is one. A record that no version wrote is not under way: nobody can go on with it."""
     stored = world.executions.get([(job_id, execution_id)])[0]
     return None if isinstance(stored, Undecodable) else readable(stored)
 

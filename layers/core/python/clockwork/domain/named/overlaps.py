@@ -1,16 +1,21 @@
 """`overlap: skip`: the executions of a job are let through one at a time, each if no other one is under way.
 
-A job's *turnstile* is what is kept of that: the execution that was let through last, and how far back all have ended.
-An execution that is let through is named there first. The name thus tells of the executions that have begun since the
-job became `overlap: skip`. The records from `ended_before` on tell of those that had begun before. These may be many.
-Each look therefore reads a bounded number of them, oldest first, and the turnstile keeps how far it came.
+An execution is under way from its first attempt until it has ended, the waits between its attempts included. It has to
+be let through before its first attempt. A job's *turnstile* holds two things: the execution that was let through last,
+and the executionId before which all others have ended. The name tells of the executions that have begun since the job
+became `overlap: skip`. The records from `ended_before` on tell of those that had begun before. These may be many: each
+look reads a bounded number of them, oldest first, and the turnstile keeps how far it came.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
-from clockwork.domain.executions import Execution, State
+from clockwork.domain.executions import Execution, State, number_of_last
+from clockwork.domain.lifecycle.attempts import is_claimed
+from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS
 from clockwork.domain.named_jobs import NamedJob, Turnstile
 from clockwork.domain.releases import Release
 
@@ -21,8 +26,53 @@ UNDER_WAY = "another execution of its job has not ended"
 NOT_KNOWN = "it is not known yet whether an older execution of its job has not ended"
 
 
+class Entrant(msgspec.Struct, frozen=True):
+    """An execution that asks to be let through. `has_begun`: an attempt of it was made before."""
+
+    execution_id: str
+    has_begun: bool
+    is_ordered: bool
+
+    def yields_to(self, other: Execution, now: int) -> bool:
+        """Whether it is not let through because of another execution, at `now` (ms).
+
+        A live claim stops it. Of two that wait, the one that has begun goes first, then the one that is due first.
+        """
+        if other.execution_id == self.execution_id or not is_under_way(other, now, is_ordered=self.is_ordered):
+            return False
+        is_first = (not has_begun(other), other.execution_id) < (not self.has_begun, self.execution_id)
+        return is_first or is_claimed(other, now)
+
+
+def entrant_of(release: Release, stored: Execution | None) -> Entrant:
+    """The execution of a release, whose own claim may stand on its record."""
+    began = stored is not None and _was_tried(stored)
+    return Entrant(release.execution_id, began, release.occurrence.ordering_key is not None)
+
+
+def has_begun(stored: Execution) -> bool:
+    """Whether an attempt of the execution may have begun, since it was made or redriven."""
+    return stored.state is State.RUNNING or _was_tried(stored)
+
+
+def _was_tried(stored: Execution) -> bool:
+    return number_of_last(stored.attempts) > stored.budget_from
+
+
+def is_under_way(other: Execution, now: int, *, is_ordered: bool) -> bool:
+    """Whether an execution has not ended, as far as others of its job have to wait for it, at `now` (ms).
+
+    A backfilled one that waits for others and has not begun was not let through. Of an ordered job only a live claim
+    counts: the others lie behind the head of their order, and neither would go if the head waited for them.
+    """
+    if is_ordered:
+        return is_claimed(other, now)
+    waits_for_others = other.state is State.PENDING and other.reason == WAITS
+    return not other.is_final and (has_begun(other) or not waits_for_others)
+
+
 class Stretch(msgspec.Struct, frozen=True):
-    """The executionIds, both included, between which a look reads what it does not know to have ended."""
+    """The executionIds, both included, between which a look reads the records that it does not know to have ended."""
 
     first: str
     last: str
@@ -36,39 +86,55 @@ class Stretch(msgspec.Struct, frozen=True):
 def stretch_of(execution_id: str, job: NamedJob, stile: Turnstile | None, *, is_lost: bool) -> Stretch:
     """The stretch of a look: what is due before the execution, and what may have begun before the job became `skip`.
 
-    `is_lost`: the turnstile cannot be read, so what is due later may have been let through, too.
+    `is_lost`: the turnstile cannot be read. Then an execution that is due later may have been let through, too.
     """
-    is_of_now = stile is not None and stile.skips_from == job.skips_from
-    first = stile.ended_before if stile is not None and is_of_now else ""
+    first = stile.ended_before if stile is not None and _knows(stile, job) else ""
     last = f"{job.job_id}.~" if is_lost else max(execution_id, begun_by(job))
     return Stretch(first or f"{job.job_id}.", last)
 
 
 def begun_by(job: NamedJob) -> str:
-    """A key behind all executions that had begun before the job became `overlap: skip`; the least if it was made so."""
-    return f"{job.job_id}.{job.skips_from_at:013d}.~"
+    """A key behind all executions that had begun before the job became `overlap: skip`; the least if it was made so.
+
+    A deliverer's clock may be ahead of the clock of the change, as far as clocks differ.
+    """
+    return f"{job.job_id}.{job.skips_from_at + CLAIM_GRACE_MS if job.skips_from else 0:013d}.~"
+
+
+def ended_before(found: Sequence[Execution], own_id: str, otherwise: str, now: int, *, is_ordered: bool) -> str:
+    """Before which executionId nothing is under way but `own_id`, given the records that were found, oldest first."""
+    stays = (one.execution_id for one in found if is_under_way(one, now, is_ordered=is_ordered))
+    return next((execution_id for execution_id in stays if execution_id != own_id), otherwise)
+
+
+def was_let_through(execution_id: str, job: NamedJob, stile: Turnstile | None) -> bool:
+    """Whether the execution was let through, and no other one since, nor has the job been `overlap: allow` since."""
+    return stile is not None and stile.last == execution_id and _knows(stile, job)
 
 
 def turned(
     job: NamedJob, stile: Turnstile | None, ended: str, expires_at: int, through: str | None = None
 ) -> Turnstile:
-    """The turnstile in place of the one before (None: there is none). `through`: who is let through, if anybody is."""
+    """The turnstile in place of the one before (None: there is none). `through`: who is let through, if anybody is.
+
+    The name of before the job became `overlap: skip` is dropped: others may have begun since.
+    """
     before = Turnstile(job_id=job.job_id, revision=0) if stile is None else stile
     return msgspec.structs.replace(
         before,
-        last=through or before.last,
+        last=through or (before.last if _knows(before, job) else None),
         ended_before=ended,
-        skips_from=job.skips_from,
+        skips_from=max(before.skips_from, job.skips_from),
         revision=before.revision + 1,
         expires_at=expires_at,
     )
 
 
+def _knows(stile: Turnstile, job: NamedJob) -> bool:
+    """Whether the turnstile was written since the job became `overlap: skip`, as this row of it tells."""
+    return stile.skips_from >= job.skips_from
+
+
 def is_backfilled(release: Release) -> bool:
     """Whether the release is one of a backfill. It waits for others instead of being skipped, as for a permit."""
     return release.run.startswith("b")
-
-
-def waits_for_others(execution: Execution) -> bool:
-    """Whether an execution waits, and was not let through: so nobody has to wait for it."""
-    return execution.state is State.PENDING and execution.reason == WAITS

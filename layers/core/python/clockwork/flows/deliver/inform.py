@@ -28,7 +28,7 @@ from clockwork.domain.lifecycle.awaited import caught_up, goes_on
 from clockwork.domain.lifecycle.expiry import ended_execution, is_expired
 from clockwork.domain.limits.concurrency import wait_ms
 from clockwork.domain.named.look import objection_to, was_started
-from clockwork.domain.named.overlaps import WAITS, is_backfilled
+from clockwork.domain.named.overlaps import WAITS, entrant_of, is_backfilled
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
 from clockwork.domain.targets.permissions import against
@@ -143,7 +143,7 @@ def _is_wanted(batch: Batch, item: Item, ref: NamedJobId, job: NamedJob | None) 
     plan, _ = replace(batch.world, item.seen, partial(_plan, batch.world, item, ref, job), item.replans)
     if plan.action is Action.FINISH:
         return False
-    if job is not None and _still_waits(batch.world, item.release, job):
+    if job is not None and _still_waits(batch.world, item, job):
         item.release = _later(batch, item)
         batch.send_back([item])
         return False
@@ -234,10 +234,10 @@ def _is_private(target: Target) -> bool:
     return isinstance(target, HttpTarget) and target.private
 
 
-def _still_waits(world: World, release: Release, job: NamedJob) -> bool:
+def _still_waits(world: World, item: Item, job: NamedJob) -> bool:
     """Whether a backfilled fire that waits for others of its job has to wait on, so that it claims nothing in vain."""
-    is_waiting = release.waits > 0 and is_backfilled(release) and job.definition.overlap == "skip"
-    return is_waiting and not may_be_let_through(world, release, job)
+    is_waiting = item.release.waits > 0 and is_backfilled(item.release) and job.definition.overlap == "skip"
+    return is_waiting and not may_be_let_through(world, entrant_of(item.release, item.seen), job)
 
 
 def wait_for_others(batch: Batch, item: Item) -> None:

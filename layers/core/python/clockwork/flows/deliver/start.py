@@ -19,7 +19,7 @@ from clockwork.domain.ids import NamedJobId, is_named
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_unstarted
 from clockwork.domain.lifecycle.expiry import ended_execution, is_expired, reason_of
 from clockwork.domain.named.look import Objection, objection_to, was_started
-from clockwork.domain.named.overlaps import is_backfilled
+from clockwork.domain.named.overlaps import entrant_of, is_backfilled
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.flows.apart import jobs_apart
 from clockwork.flows.deliver.batch import Batch
@@ -106,7 +106,8 @@ def _is_wanted(batch: Batch, item: Item, job_ref: NamedJobId, job: NamedJob | No
     if job is None or item.release.as_it_was:
         return True
     is_skipping = job.definition.overlap == "skip"
-    why_not = why_not_through(batch.world, item.release, job, item.replans) if is_skipping else None
+    entrant = entrant_of(item.release, item.seen)
+    why_not = why_not_through(batch.world, entrant, job, item.replans) if is_skipping else None
     if why_not is not None:
         if is_backfilled(item.release):
             wait_for_others(batch, item)
