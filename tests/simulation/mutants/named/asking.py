@@ -134,4 +134,18 @@ ASKING = (
         ),
         "I5",
     ),
+    Mutant(
+        "a name may hold characters that nobody sees",
+        "domain/ids.py",
+        ((" <= LONGEST_JOB_KEY and not hidden_in(text)\n", " <= LONGEST_JOB_KEY\n"),),
+        "I9",
+        tests="tests/unit/domain/test_instants_keys_ids.py",
+    ),
+    Mutant(
+        "letters that nobody sees are no hidden characters",
+        "domain/ids.py",
+        (("not one.isprintable() or _IGNORABLE.match(one)", "not one.isprintable()"),),
+        "I9",
+        tests="tests/unit/domain/test_instants_keys_ids.py",
+    ),
 )

@@ -65,4 +65,37 @@ COMPLETING = (
         (("if report.state is State.CANCELLED and stored.cancel_noted_at is None:", "if False:"),),
         "I1",
     ),
+    Mutant(
+        "a token has many spellings",
+        "domain/lifecycle/tokens.py",
+        (("[1-9][0-9]{{0,8}}", "[0-9]{{1,9}}"),),
+        "P2",
+        tests="tests/handlers/test_completion.py",
+    ),
+    Mutant(
+        "the executions of a deleted client take reports",
+        "flows/requests/reporting.py",
+        (
+            (
+                "    if client.deleting_at is not None or not is_of_client_since(client.since_at, execution):\n",
+                "    if False:\n",
+            ),
+        ),
+        "I5",
+        tests="tests/handlers/test_completion.py",
+    ),
+    Mutant(
+        "unsigned reports have no pace by address",
+        "edge/operations/reports.py",
+        (("        self._paced(Kind.ADDRESS, request.source)\n", ""),),
+        "I9",
+        tests="tests/handlers/test_pace_of_unsigned_reports.py",
+    ),
+    Mutant(
+        "repeats of one unsigned report have no pace",
+        "edge/operations/reports.py",
+        (("        self._paced(Kind.REPORT, ids.decode_execution(token.execution_id).job_id)\n", ""),),
+        "I9",
+        tests="tests/handlers/test_pace_of_unsigned_reports.py",
+    ),
 )

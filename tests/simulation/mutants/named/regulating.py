@@ -212,4 +212,18 @@ REGULATING = (
         (("    if rows:\n", "    if not rows:\n"),),
         "L1",
     ),
+    Mutant(
+        "whoever is in line reaches as far as its head",
+        "domain/limits/slots.py",
+        (("        return int(max(NEWCOMER_MS, TURN_MS * TURN_MS / turn_ms))\n", "        return TURN_MS\n"),),
+        "I8",
+        tests="tests/unit/flows/deliver/test_line_order.py",
+    ),
+    Mutant(
+        "a retry straight from its backoff probes",
+        "domain/limits/circuits.py",
+        (("    return release.attempt == 1 or release.held is not None\n", "    return True\n"),),
+        "L1",
+        tests="tests/unit/flows/sweep/test_turns_of_probes.py",
+    ),
 )

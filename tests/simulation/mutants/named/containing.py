@@ -1,0 +1,150 @@
+"""Mutants of containment: a row in quarantine, a damaged client, an odd shard, a target, and a slow name server."""
+
+from __future__ import annotations
+
+from tests.simulation.mutants.mutant import Mutant
+
+_FILE = "flows/poll/quarantine.py"
+
+CONTAINING = (
+    Mutant(
+        "what nothing came of is passed and kept nowhere",
+        _FILE,
+        (("    if not untold:\n        return True\n", "    if True:\n        return True\n"),),
+        "I6",
+    ),
+    Mutant(
+        "a row of which nothing came leaves nothing for the quarantine",
+        "flows/poll/expand.py",
+        (("self.untold = [Untold(self.row.key, why_not, client_id=client_id, holds=holds)]", "self.untold = []"),),
+        "I6",
+    ),
+    Mutant(
+        "a shard's row does not say that its quarantine holds anything",
+        _FILE,
+        (("quarantined=visit.lease.quarantined + len(made))", "quarantined=visit.lease.quarantined)"),),
+        "I6",
+    ),
+    Mutant(
+        "the quarantine is not looked at",
+        _FILE,
+        (("            _Look(visit, ways).at_all()\n", "            pass\n"),),
+        "I1",
+    ),
+    Mutant(
+        "what is looked at leaves the quarantine whatever came of it",
+        _FILE,
+        (("            if self._is_done(row):\n", "            if self._is_done(row) or row.key:\n"),),
+        "I1",
+    ),
+    Mutant(
+        "a shard's row says that its quarantine is empty after each look",
+        _FILE,
+        (("        left = left if self._is_whole", "        left = 0 if self._is_whole"),),
+        "I6",
+    ),
+    Mutant(
+        "another tenant learns that a client is damaged",
+        "flows/access.py",
+        (
+            (
+                "        if caller.is_admin or client_id in world.clients.of_principal(caller.principal):\n",
+                "        if True:\n",
+            ),
+        ),
+        "I9",
+        tests="tests/contract/test_damaged_clients.py::test_an_admin_is_told_the_repair_and_another_tenant_nothing",
+    ),
+    Mutant(
+        "a PUT does not replace a client that cannot be read",
+        "flows/requests/clients.py",
+        (("        if not repairs:\n", "        if True:\n"),),
+        "I1",
+        tests="tests/contract/test_damaged_clients.py::test_whom_the_client_lists_is_told_as_well_and_a_put_keeps_what_no_request_sets",
+    ),
+    Mutant(
+        "the shards that are there tell how many ordered ones were made",
+        "flows/timeline/shards.py",
+        (
+            (
+                "world.shards.ordered_count(gapless or world.settings.ordered_shards)",
+                "gapless or world.settings.ordered_shards",
+            ),
+        ),
+        "I11",
+        tests="tests/unit/flows/timeline/test_shards_ordered.py",
+    ),
+    Mutant(
+        "an odd row among the ordered shards tells their number",
+        "flows/timeline/shards.py",
+        (
+            (
+                "next(count for count in range(len(ordered) + 1) if keys.ordered_partition(count) not in ordered)",
+                "max((keys.index_of(one) + 1 for one in ordered), default=0)",
+            ),
+        ),
+        "I11",
+        tests="tests/unit/flows/timeline/test_shards_ordered.py",
+    ),
+    Mutant(
+        "a target may be the machine itself",
+        "domain/targets/addresses.py",
+        (
+            (
+                "    if any(any(form in network for network in _OWN_V4 + _OWN_V6) for form in forms):\n",
+                "    if False:\n",
+            ),
+        ),
+        "I9",
+        tests="tests/contract/test_targets_http.py",
+    ),
+    Mutant(
+        "an address within another one is not looked at",
+        "domain/targets/addresses.py",
+        (("    forms = [address, *_embedded(address)]\n", "    forms = [address]\n"),),
+        "I9",
+        tests="tests/contract/test_targets_http.py",
+    ),
+    Mutant(
+        "the address of the runtime is one as any",
+        "domain/targets/addresses.py",
+        (("if own and own in map(str, forms) else None", "if False else None"),),
+        "I9",
+        tests="tests/contract/test_targets_http.py",
+    ),
+    Mutant(
+        "a client may list the machine itself",
+        "edge/requests/clients.py",
+        (('settings.stage != "local" and (reason', "False and (reason"),),
+        "I9",
+        tests="tests/handlers/test_client_policies.py",
+    ),
+    Mutant(
+        "a lookup of a name has no limit of time",
+        "aws/targets/wire/lookups.py",
+        (("            return future.result(seconds)\n", "            return future.result(60)\n"),),
+        "I3",
+        tests="tests/contract/test_targets_http.py",
+    ),
+    Mutant(
+        "any number of names is looked up at once",
+        "aws/targets/wire/lookups.py",
+        (("                if len(self._under_way) >= self._most:\n", "                if False:\n"),),
+        "I3",
+        tests="tests/contract/test_targets_http.py",
+    ),
+    Mutant(
+        "an early hint is the answer",
+        "aws/targets/wire/connection.py",
+        (("            if response.status >= 200:\n", "            if response.status >= 102:\n"),),
+        "I1",
+        tests="tests/contract/test_targets_http.py",
+    ),
+    Mutant(
+        "a head that ends early is an answer",
+        "aws/targets/wire/connection.py",
+        (("            if is_cut and (line or self.lines):\n", "            if False:\n"),),
+        "I1",
+        tests="tests/contract/test_targets_http.py",
+    ),
+)
