@@ -161,8 +161,8 @@ def _is_wanted(batch: Batch, item: Item, ref: NamedJobId, job: NamedJob | None) 
 def read_back(batch: Batch, items: Sequence[Item]) -> None:
     """Read the records of items that go to another queue, and catch up with them.
 
-    A worker takes no ticket of an attempt that has ended. The sender therefore catches up with what a deliverer recorded
-    that died since: this may be a copy that another one sent. An item whose record cannot be read fails.
+    A worker takes no ticket of an attempt that has ended. The sender therefore catches up with the record of a
+    deliverer that died since: this may be a copy that another one sent. An item whose record cannot be read fails.
     """
     read_records(batch, items)
     for item in items:
