@@ -8,13 +8,12 @@ import msgspec
 import pytest
 
 from clockwork.domain.errors import Unreadable
-from clockwork.domain.executions import DeadPage, Execution, Outcome, State
+from clockwork.domain.executions import ATTEMPTS_KEPT, DeadPage, Execution, Outcome, State
 from clockwork.domain.jobs import Payload
-from clockwork.domain.lifecycle.history import ATTEMPTS_KEPT, attempt_of
 from clockwork.domain.storage.codec import encode
 from clockwork.domain.storage.rows import undecodable_execution
 from clockwork.ports import Executions, Saved
-from tests.contract.examples import DUE, JOB, attempt, execution, occurrence, release, row
+from tests.contract.examples import DUE, JOB, attempt, execution, occurrence, row
 from tests.contract.races import at_once
 from tests.contract.worlds import AwsWorld, World
 
@@ -262,7 +261,7 @@ def test_the_largest_record_that_clockwork_makes_is_saved(executions: Executions
     largest = msgspec.structs.replace(occurrence(), payload=Payload(b"z" * 262_144))
     record = msgspec.structs.replace(
         dead_one(DUE),
-        attempts=tuple(attempt_of(number, release(), failed) for number in range(1, ATTEMPTS_KEPT + 1)),
+        attempts=tuple(failed.as_attempt(number) for number in range(1, ATTEMPTS_KEPT + 1)),
         occurrence=largest,
     )
     assert save(executions, None, record).ok

@@ -13,16 +13,15 @@ from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.instants import to_text
 from clockwork.domain.jobs import Payload
-from clockwork.domain.lifecycle.history import attempt_of
 from tests.contract.worlds import AwsWorld
-from tests.support.examples import NOW, execution, failure, occurrence, release
+from tests.support.examples import NOW, execution, failure, occurrence
 
 SECRET = Payload(b'{"card":"4111"}')
 
 
 def dead() -> Execution:
     lost = occurrence(payload=SECRET, tags={"team": "billing"})
-    attempts = (attempt_of(1, release(), failure(error="HTTP 500")),)
+    attempts = (failure(error="HTTP 500").as_attempt(1),)
     return execution(State.DEAD, attempt=1, attempts=attempts, reason="given up", occurrence=lost)
 
 

@@ -89,8 +89,8 @@ class Lines:
         overtaking = self._overtakes(release)
         if overtaking is not None:
             return overtaking
-        # At level none a copy of a message knows nothing of the end of the other.
-        ended_at = self._ended_at.get(release.execution_id) if release.occurrence.record == "full" else None
+        # At level none a copy of the first message knows nothing of the end of the other.
+        ended_at = self._ended_at.get(release.execution_id) if release.is_recorded else None
         if ended_at is None or actor is None or actor.deadline_at is None:
             return None
         began_at = actor.deadline_at - self._invocation_ms

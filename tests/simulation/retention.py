@@ -59,13 +59,13 @@ def expire_messages(stores: Stores, kept_ms: int, now: int) -> None:
 def _named(stores: Stores) -> Iterator[str]:
     """The ids of all executions that are named in messages, and in rows that no cursor has passed.
 
-    Those at level `none` are left out: nobody asks for their records.
+    First attempts at level `none` are left out: nobody asks for their records.
     """
     for queue in (stores.queue, stores.ordered_queue, *stores.pool_queues.all()):
         for message in (*queue.messages.values(), *queue.dead.values()):
             try:
                 releases = decode_message(carried(message.body))
-                yield from (one.execution_id for one in releases if one.occurrence.record == "full")
+                yield from (one.execution_id for one in releases if one.is_recorded)
             except (Undecodable, NewerFormat):
                 continue
     for partition_id, shard in stores.shards.get(stores.shards.list()).items():
@@ -82,10 +82,7 @@ def _named_by_parked_rows(stores: Stores) -> Iterator[str]:
 
 def _named_in(row: Row) -> Iterator[str]:
     for index, element in elements_of(row).items():
-        occurrence = element.occurrence if isinstance(element, Release) else element
-        if not isinstance(occurrence, Occurrence) or occurrence.record == "none":
-            continue
-        if isinstance(element, Release):
+        if isinstance(element, Release) and element.is_recorded:
             yield element.execution_id
-        elif index not in row.cancelled:
-            yield only_execution(AnonymousJob(row.partition_id, row.key, index).job_id, occurrence.due_at)
+        if isinstance(element, Occurrence) and element.record == "full" and index not in row.cancelled:
+            yield only_execution(AnonymousJob(row.partition_id, row.key, index).job_id, element.due_at)

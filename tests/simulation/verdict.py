@@ -28,7 +28,7 @@ def where_it_stands(watcher: Watcher, promise: Promise) -> str:
         return str(record.state).lower()
     if record is not None and promise.occurrence.payload.body.startswith(NEVER_SENDABLE) and record.reason:
         return "dead"  # It cannot be sent, and its redrive was refused.
-    if promise.occurrence.record == "none" and watcher.seen[promise.job_id].accepted:
+    if record is None and promise.occurrence.record == "none" and watcher.seen[promise.job_id].accepted:
         return "succeeded"
     if promise.cancelled_at is not None or (promise.cancel_asked and record is None and _is_marked(watcher, promise)):
         return "cancelled"

@@ -377,12 +377,15 @@ class Watcher:
         self.require(before.state not in FINAL or reopened or is_kept, "I4", told, after.job_id)
 
     def _check_transition(self, before: Execution | None, after: Execution) -> None:
-        """Requires that only an attempt under way has an outcome."""
+        """Requires that only an attempt under way has an outcome: by its claim, or the first one at level none."""
         from_running = before is not None and before.state is State.RUNNING
         is_renewed = before is not None and before.attempts == after.attempts and before.state is after.state
         is_outcome = after.state in ATTEMPTED and not is_renewed
         told = f"{before and before.state} -> {after.state}"
-        is_known = from_running or after.execution_id in self.rewound
+        # An attempt whose time is over before it is sent is TIMED_OUT, and no target sees it.
+        was_made = self.attempts[after.execution_id, 1] > 0 or after.state is State.TIMED_OUT
+        is_first = before is None and after.unclaimed and after.attempt == 1 and was_made
+        is_known = from_running or is_first or after.execution_id in self.rewound
         self.require(is_known or not is_outcome, "I4", f"an outcome without a claim: {told}", after.job_id)
 
     def _check_claim_ended(self, before: Execution, after: Execution, actor: Actor | None) -> None:
@@ -426,12 +429,12 @@ class Watcher:
         promise = self.promises.get(job_id)
         if promise is not None:
             self._check_not_cancelled(promise, delivery.attempt)
-        if occurrence.record == "full":
+        if occurrence.record == "full" or delivery.attempt > 1:
             self._check_claimed(actor, delivery, clock_now)
 
     def _check_bounded(self, delivery: Delivery) -> None:
         most = delivery.occurrence.retry_policy.max_attempts
-        most += FORGIVEN_LOST_WORKERS if delivery.occurrence.record == "full" else 0
+        most += FORGIVEN_LOST_WORKERS
         record = self.executions.find(delivery.job_id, delivery.execution_id)
         most += 0 if record is None or not is_named(delivery.job_id) else record.budget_from
         most += 0 if record is None else record.handbacks
@@ -540,9 +543,11 @@ def _is_short_of_attempts(before: Execution | None, after: Execution) -> bool:
     """Whether an execution is DEAD as its attempts are used up, though fewer of them count than its policy has."""
     if before is None or after.state is not State.DEAD or after.occurrence is None:
         return False
-    counted = [one for one in after.attempts[before.budget_from :] if one.state is not State.HANDED_BACK]
+    counted = sum(one.number > before.budget_from and one.state is not State.HANDED_BACK for one in after.attempts)
+    if after.unclaimed and before.budget_from == 0 and after.attempts[0].number == 2:
+        counted += 1  # The first failure at level none was lost: the claim of its retry made the record.
     is_used_up = (after.reason or "").startswith("attempt ")
-    return is_used_up and len(counted) < after.occurrence.retry_policy.max_attempts and len(after.attempts) < 100
+    return is_used_up and counted < after.occurrence.retry_policy.max_attempts and len(after.attempts) < 100
 
 
 def place_of(job_id: str) -> AnonymousJob:

@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clockwork.domain.executions import Attempt, Execution, State, kept_until
+from clockwork.domain.executions import Execution, State, kept_until
 from clockwork.domain.lifecycle.attempts import Claim, plan_claim, plan_death
 from clockwork.domain.lifecycle.expiry import ended_execution
 from clockwork.domain.lifecycle.parking import parked_record
@@ -19,7 +19,6 @@ from tests.support.examples import NOW, occurrence, release
 
 EXPIRES_AT = NOW + 30 * 86_400_000
 INSTANTS = st.integers(NOW - 100_000, NOW + 100_000)
-ATTEMPTS = st.builds(Attempt, st.integers(1, 99), st.sampled_from([State.FAILED, State.TIMED_OUT]), INSTANTS, INSTANTS)
 OCCURRENCES = st.builds(
     occurrence,
     client_id=st.sampled_from(["acme", "other"]),
@@ -35,8 +34,6 @@ RELEASES = st.builds(
     attempt=st.integers(1, 100),
     run=st.sampled_from(["0", "r1"]),
     partition_id=st.none() | st.just("p007"),
-    history=st.lists(ATTEMPTS, max_size=4).map(tuple),
-    lost_workers=st.integers(0, 3),
     parkings=st.integers(0, 3),
     revision=st.none() | st.integers(1, 9),
     waits=st.integers(0, 3),
@@ -51,7 +48,8 @@ def spelled_out(of: Release, **fields: Any) -> Execution:
         client_id=of.occurrence.client_id,
         due_at=of.occurrence.due_at,
         created_at=of.occurrence.created_at,
-        **{"expires_at": EXPIRES_AT, **fields},
+        unclaimed=of.occurrence.record == "none",
+        **{"expires_at": EXPIRES_AT, "attempt": of.attempt - 1, **fields},
     )
 
 
@@ -75,13 +73,10 @@ def test_what_dies_without_a_record_is_kept_whole(of: Release) -> None:
         of,
         state=State.DEAD,
         revision=1,
-        attempt=of.history[-1].number if of.history else 0,
-        attempts=of.history,
         reason="why",
         occurrence=of.occurrence,
         dead_at=NOW,
         dead_shard=of.shard,
-        unclaimed=of.occurrence.record == "none",
         parkings=of.parkings,
         expires_at=kept_until(NOW, of.occurrence.retention_days, EXPIRES_AT),
     )
@@ -95,8 +90,6 @@ def test_what_ends_otherwise_is_kept_as_long_as_its_client_wants(of: Release, st
         state=state,
         revision=1,
         expires_at=kept_until(NOW, of.occurrence.retention_days, EXPIRES_AT),
-        attempt=of.history[-1].number if of.history else 0,
-        attempts=of.history,
         reason="why",
     )
     assert ended_execution(of, state, "why", NOW, EXPIRES_AT) == expected

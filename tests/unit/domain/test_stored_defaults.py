@@ -81,7 +81,6 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "attempt": 1,
         "run": "0",
         "as_it_was": False,
-        "lost_workers": 0,
         "sweeps": 0,
         "parkings": 0,
         "came_back": False,

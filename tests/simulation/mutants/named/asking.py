@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.simulation.mutants.mutant import Mutant
 
 _MARK = "    world.timeline.cancel(job.job_ref.partition_id, job.job_ref.key, job.job_ref.element)\n"
-_UNRECORDED = "        plan = _cancel_unrecorded(world, job)\n"
+_UNRECORDED = "        return _cancel_unrecorded(world, job)\n"
 
 ASKING = (
     Mutant(
@@ -113,7 +113,7 @@ ASKING = (
     Mutant(
         "the row is marked last",
         "flows/requests/cancel.py",
-        ((_MARK, ""), (_UNRECORDED, f"{_UNRECORDED}    {_MARK}")),
+        ((_MARK, ""), (_UNRECORDED, _UNRECORDED.replace("return", "answer =") + f"    {_MARK}        return answer\n")),
         "I5",
     ),
     Mutant(

@@ -12,13 +12,35 @@ DELIVERING = (
         "nothing is claimed",
         "flows/deliver/claim.py",
         (
-            ('unrecorded = [item for item in items if item.release.occurrence.record == "none"]', "unrecorded = items"),
-            (
-                'open_items = [item for item in items if item.release.occurrence.record == "full"]',
-                "open_items: list[Item] = []",
-            ),
+            ("unrecorded = [item for item in items if not item.release.is_recorded]", "unrecorded = items"),
+            ("open_items = [item for item in items if item.release.is_recorded]", "open_items: list[Item] = []"),
         ),
         "I4",
+    ),
+    Mutant(
+        "retries at level none are not claimed",
+        "domain/releases.py",
+        (('return self.occurrence.record == "full" or self.attempt > 1', 'return self.occurrence.record == "full"'),),
+        "I4",
+    ),
+    Mutant(
+        "a first failure at level none is recorded though its retry was not taken",
+        "flows/deliver/outcome.py",
+        (
+            (
+                "for item, record in batch.first_failures if id(item) not in left]",
+                "for _, record in batch.first_failures]",
+            ),
+        ),
+        "L1",
+        scene="retried",
+    ),
+    Mutant(
+        "a first failure at level none is recorded before its retry is sent",
+        "flows/deliver/outcome.py",
+        (("        if plan.release is None or plan.execution is None:\n", "        if True:\n"),),
+        "L1",
+        tests="tests/unit/flows/deliver/test_first_failures.py",
     ),
     Mutant(
         "a claim that got no answer is taken for ours",

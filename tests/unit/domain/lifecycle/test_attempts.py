@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from clockwork.domain.executions import FINAL, WAITING, State
-from clockwork.domain.jobs import Payload, RecordLevel, RetryPolicy
+from clockwork.domain.executions import ATTEMPTS_KEPT, EXCERPTS_KEPT, FINAL, WAITING, State
+from clockwork.domain.jobs import Payload, RetryPolicy
 from clockwork.domain.lifecycle.attempts import (
     Action,
     Claim,
@@ -14,12 +14,11 @@ from clockwork.domain.lifecycle.attempts import (
     plan_claim,
     plan_death,
     plan_outcome,
-    plan_unrecorded_outcome,
+    plan_unclaimed_outcome,
 )
 from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS
-from clockwork.domain.lifecycle.expiry import ended_execution
-from clockwork.domain.lifecycle.history import ATTEMPTS_KEPT, EXCERPTS_KEPT, attempt_of
 from clockwork.domain.storage.codec import encode
+from clockwork.domain.waits import Waited
 from tests.support.examples import NOW, execution, failure, occurrence, release, success
 
 CLAIM = Claim("me", NOW + 20_000, NOW, NOW + 99)
@@ -145,21 +144,46 @@ def test_a_cancel_noted_while_running_makes_the_failure_final() -> None:
     assert plan.execution.state is State.CANCELLED
 
 
-def test_without_a_record_the_retry_carries_the_history_and_the_end_is_recorded() -> None:
-    message = release(occurrence=occurrence(record="none"))
-    for attempt in (1, 2):
-        plan = plan_unrecorded_outcome(message, failure(), NOW, 0.5, NOW + 99)
-        assert plan.release is not None
-        assert plan.execution is None
-        message = plan.release
-        assert len(message.history) == attempt
-    plan = plan_unrecorded_outcome(message, failure(), NOW, 0.5, NOW + 99)
-    assert plan.release is None
-    assert plan.execution is not None
-    assert plan.execution.state is State.DEAD
-    assert [a.number for a in plan.execution.attempts] == [1, 2, 3]
-    done = plan_unrecorded_outcome(message, success(), NOW, 0.5, NOW)
+def test_a_first_success_at_level_none_leaves_no_record() -> None:
+    done = plan_unclaimed_outcome(release(occurrence=occurrence(record="none")), success(), NOW, 0.5, NOW)
     assert (done.action, done.execution, done.release) == (Action.FINISH, None, None)
+
+
+def test_a_first_failure_at_level_none_is_recorded_and_its_retry_claims_the_record() -> None:
+    message = release(occurrence=occurrence(record="none"), parkings=2, waited=Waited(cap=5))
+    assert not message.is_recorded
+    plan = plan_unclaimed_outcome(message, failure(), NOW + 10, 0.5, NOW + 99)
+    assert plan.action is Action.FOLLOW_UP
+    assert plan.execution is not None
+    assert plan.release is not None
+    failed = plan.execution
+    assert (failed.state, failed.revision, failed.attempt, failed.unclaimed) == (State.FAILED, 1, 1, True)
+    assert (failed.waited, failed.parkings, failed.expires_at) == (Waited(cap=5), 2, NOW + 99)
+    assert [(a.number, a.error) for a in failed.attempts] == [(1, failure().error)]
+    assert plan.release.is_recorded
+    assert (plan.release.attempt, plan.release.run_at, plan.release.waited) == (2, failed.next_attempt_at, None)
+    later = msgspec.structs.replace(CLAIM, now=plan.release.run_at)
+    claimed = plan_claim(plan.release, failed, later)
+    assert claimed.action is Action.START
+    assert claimed.execution is not None
+    assert (claimed.execution.attempt, claimed.execution.unclaimed) == (2, True)
+
+
+def test_a_permanent_first_failure_at_level_none_is_dead_with_all_that_a_redrive_needs() -> None:
+    message = release(occurrence=occurrence(record="none"))
+    dead = plan_unclaimed_outcome(message, failure(permanent=True), NOW, 0.5, NOW + 99).execution
+    assert dead is not None
+    assert (dead.state, dead.attempt, dead.unclaimed) == (State.DEAD, 1, True)
+    assert (dead.occurrence, dead.dead_shard) == (message.occurrence, message.shard)
+
+
+def test_a_retry_at_level_none_whose_failure_was_not_recorded_makes_the_record() -> None:
+    retry = release(occurrence=occurrence(record="none"), attempt=2)
+    claimed = plan_claim(retry, None, CLAIM)
+    assert claimed.action is Action.START
+    assert claimed.execution is not None
+    made = claimed.execution
+    assert (made.state, made.attempt, made.attempts, made.unclaimed) == (State.RUNNING, 2, (), True)
 
 
 def test_only_the_last_attempts_keep_their_excerpts() -> None:
@@ -176,25 +200,16 @@ def test_only_the_last_attempts_keep_their_excerpts() -> None:
     assert [a.response_excerpt for a in stored.attempts] == [None, None, *["body"] * EXCERPTS_KEPT]
 
 
-@pytest.mark.parametrize("level", ["full", "none"])
-def test_a_record_keeps_the_last_attempts_and_counts_all(level: RecordLevel) -> None:
-    patient = occurrence(record=level, retry_policy=RetryPolicy(max_attempts=10**6, max_age_seconds=10**9))
+def test_a_record_keeps_the_last_attempts_and_counts_all() -> None:
+    patient = occurrence(retry_policy=RetryPolicy(max_attempts=10**6, max_age_seconds=10**9))
     made = ATTEMPTS_KEPT + 20
-    history = tuple(attempt_of(number, release(), failure(excerpt="body")) for number in range(1, made))
-    message = release(occurrence=patient, attempt=made, history=history if level == "none" else ())
-    if level == "none":
-        retried = plan_unrecorded_outcome(message, failure(), NOW, 0.0, NOW).release
-        assert retried is not None
-        kept, dead = retried.history, plan_death(retried, None, "why", NOW, NOW)
-        assert (dead.attempt, dead.attempts) == (made, kept)
-        assert ended_execution(retried, State.EXPIRED, "why", NOW, NOW).attempt == made
-    else:
-        running = execution(State.RUNNING, attempt=made, attempts=history)
-        waiting = plan_outcome(message, running, failure(), NOW, 0.0).execution
-        assert waiting is not None
-        assert len(plan_death(message, running, "why", NOW, NOW).attempts) == ATTEMPTS_KEPT
-        kept = waiting.attempts
-    assert [attempt.number for attempt in kept] == [*range(made - ATTEMPTS_KEPT + 1, made + 1)]
+    before = tuple(failure(excerpt="body").as_attempt(number) for number in range(1, made))
+    message = release(occurrence=patient, attempt=made)
+    running = execution(State.RUNNING, attempt=made, attempts=before)
+    waiting = plan_outcome(message, running, failure(), NOW, 0.0).execution
+    assert waiting is not None
+    assert len(plan_death(message, running, "why", NOW, NOW).attempts) == ATTEMPTS_KEPT
+    assert [attempt.number for attempt in waiting.attempts] == [*range(made - ATTEMPTS_KEPT + 1, made + 1)]
 
 
 def test_the_record_of_what_was_redriven_often_fits_into_a_row_of_the_table() -> None:

@@ -72,4 +72,4 @@ def test_the_record_of_what_is_parked_uses_no_attempt_up_and_tells_the_wait_of_a
     assert parked_record(held, retry, "why", NOW + 9).next_attempt_at == NOW
     assert (record.waited, record.held) == ((Waited(cap=5), Held("pause", NOW)) if ordered else (Waited(cap=4), None))
     first = parked_record(held, None, "why", NOW + 9)
-    assert (first.revision, first.attempt, first.expires_at) == (1, 0, NOW + 9)
+    assert (first.revision, first.attempt, first.expires_at) == (1, 2, NOW + 9)

@@ -10,7 +10,7 @@ import pytest
 from clockwork.domain import ids
 from clockwork.domain.executions import DAY_MS, Execution, Outcome, State
 from clockwork.domain.jobs import RetryPolicy
-from clockwork.domain.lifecycle.attempts import Action, Claim, plan_claim, plan_outcome, plan_unrecorded_outcome
+from clockwork.domain.lifecycle.attempts import Action, Claim, plan_claim, plan_outcome, plan_unclaimed_outcome
 from clockwork.domain.lifecycle.expiry import is_expired
 from clockwork.domain.releases import Delivery
 from clockwork.flows.deliver.batch import Batch
@@ -98,7 +98,7 @@ def test_a_retry_that_would_start_beyond_the_window_ends_expired_instead_of_wait
     plan = plan_outcome(release(occurrence=SHORT), running, failure(), NOW + 6_000, 0.0)
     assert plan.execution is not None
     assert (plan.execution.state, plan.execution.occurrence, plan.release) == (State.EXPIRED, None, None)
-    unrecorded = plan_unrecorded_outcome(release(occurrence=SHORT), failure(), NOW + 6_000, 0.0, NOW + DAY_MS)
+    unrecorded = plan_unclaimed_outcome(release(occurrence=SHORT), failure(), NOW + 6_000, 0.0, NOW + DAY_MS)
     assert unrecorded.execution is not None
     assert (unrecorded.execution.state, len(unrecorded.execution.attempts)) == (State.EXPIRED, 1)
 
@@ -229,7 +229,7 @@ def test_what_may_start_after_all_since_the_clock_was_set_back_is_not_acknowledg
 
 
 @pytest.mark.parametrize("state", [State.PARKED, State.PENDING])
-def test_a_record_that_a_redrive_left_at_level_none_ends_with_the_item_that_comes_too_late(state: State) -> None:
+def test_a_record_that_a_failure_left_at_level_none_ends_with_the_retry_that_comes_too_late(state: State) -> None:
     clockwork = MemoryClockwork()
     short = msgspec.structs.replace(SHORT, record="none", due_at=clockwork.clock.at)
     late = release(occurrence=short, run_at=clockwork.clock.at, attempt=2, parkings=1)
@@ -240,4 +240,18 @@ def test_a_record_that_a_redrive_left_at_level_none_ends_with_the_item_that_come
     assert clockwork.deliver_visible().expired == 1
     (stored,) = clockwork.executions.all()
     assert (stored.state, stored.revision) == (State.EXPIRED, 4)
+    assert not clockwork.queue.messages
+
+
+def test_a_first_attempt_at_level_none_that_comes_too_late_leaves_the_record_to_the_retry() -> None:
+    clockwork = MemoryClockwork()
+    short = msgspec.structs.replace(SHORT, record="none", due_at=clockwork.clock.at)
+    first = release(occurrence=short, run_at=clockwork.clock.at)
+    failed = first.first_record(State.FAILED, clockwork.clock.at + DAY_MS, attempt=1, next_attempt_at=first.run_at)
+    clockwork.executions.save([(None, failed)])
+    clockwork.clock.advance(60_000)
+    clockwork.queue.send([first], clockwork.clock.at)
+    assert clockwork.deliver_visible().absorbed == 1
+    (stored,) = clockwork.executions.all()
+    assert (stored.state, stored.revision) == (State.FAILED, 1)
     assert not clockwork.queue.messages

@@ -11,7 +11,7 @@ import pytest
 
 from clockwork.domain.executions import State
 from clockwork.domain.jobs import RetryPolicy
-from clockwork.domain.lifecycle.attempts import Claim, plan_claim, plan_unrecorded_outcome
+from clockwork.domain.lifecycle.attempts import Claim, plan_claim, plan_unclaimed_outcome
 from clockwork.domain.limits.slots import (
     AFTER_TURN_MS,
     HARD_MS,
@@ -249,7 +249,7 @@ def test_a_retry_takes_a_place_of_its_own() -> None:
     waiting = release(occurrence=occurrence(record="none"), line=Line(NOW + MINUTE_MS, NOW), run_at=NOW + 20_000)
     assert waiting.has_waited
     failed = failure(started_at=NOW + 20_000, ended_at=NOW + 20_000)
-    again = plan_unrecorded_outcome(waiting, failed, NOW + 20_000, 0.0, NOW + 10**9).release
+    again = plan_unclaimed_outcome(waiting, failed, NOW + 20_000, 0.0, NOW + 10**9).release
     assert again is not None
     assert (again.attempt, again.line, again.paced) == (2, None, False)
 

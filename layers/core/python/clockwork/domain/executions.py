@@ -36,6 +36,11 @@ DAY_MS = 86_400_000
 #: Characters kept of an error, whose text may quote an ARN or a URL. The errors of the hundred attempts that a record
 #: keeps then leave room for the largest payload in an item of 400 KB.
 LONGEST_ERROR = 500
+#: A record keeps at most this many of the last attempts, however often the execution is redriven. With them and the
+#: largest payload it has to fit into a row of the table, which holds 400 KB.
+ATTEMPTS_KEPT = 100
+#: A record keeps the excerpts of answers for only this many of the last attempts, so that it stays small.
+EXCERPTS_KEPT = 3
 FINAL = frozenset({State.SUCCEEDED, State.CANCELLED, State.EXPIRED, State.SKIPPED, State.DEAD})
 WAITING = frozenset({State.PENDING, State.PARKED, State.FAILED, State.TIMED_OUT, State.HANDED_BACK, State.WORKER_LOST})
 
@@ -57,9 +62,10 @@ class Attempt(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     response_excerpt: str | None = None
 
 
-def number_of_last(attempts: Sequence[Attempt]) -> int:
-    """How many attempts were made in all, given the last of them."""
-    return attempts[-1].number if attempts else 0
+def last_of(attempts: tuple[Attempt, ...]) -> tuple[Attempt, ...]:
+    """The attempts that a record keeps of all attempts so far. Dropped ones still count in `Attempt.number`."""
+    old, recent = attempts[-ATTEMPTS_KEPT:-EXCERPTS_KEPT], attempts[-EXCERPTS_KEPT:]
+    return tuple(msgspec.structs.replace(attempt, response_excerpt=None) for attempt in old) + recent
 
 
 class Awaited(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -155,7 +161,7 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     dead_shard: str | None = None
     #: It is final for releases of earlier revisions of its named job. One of this revision or later goes on from it.
     ended_by: int | None = None
-    #: Its attempts up to here left no claim (record level `none`): if a message came twice, one of them may yet begin.
+    #: Its first attempt left no claim (record level `none`): a duplicate of the first message may yet start it again.
     unclaimed: bool = False
     #: The waits of its attempts before they were claimed.
     waited: Waited | None = None
@@ -237,6 +243,19 @@ class Outcome(msgspec.Struct, frozen=True):
     error: str | None = None
     excerpt: str | None = None
     retry_after_seconds: float | None = None
+
+    def as_attempt(self, number: int, lateness_ms: int = 0) -> Attempt:
+        """The attempt of this number, as its record keeps it."""
+        return Attempt(
+            number=number,
+            state=self.state,
+            started_at=self.started_at,
+            ended_at=self.ended_at,
+            lateness_ms=lateness_ms,
+            status_code=self.status_code,
+            error=None if self.error is None else self.error[:LONGEST_ERROR],
+            response_excerpt=self.excerpt,
+        )
 
 
 class DeadPage(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from clockwork.domain.executions import Attempt, Execution, Outcome, State
+from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.ids import ONLY_RUN, AnonymousJob, ExecutionId, decode_job, derive, is_named
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.waits import Cause, Held, Line, Waited
@@ -27,13 +27,13 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     on its way. `run` is the last part of the executionId. `revision` is that of the named job's row from which it
     was made; None for an anonymous job. The occurrence of a named job is a hint: its row has the rest. `as_it_was`:
     a redrive that asks nothing of its job, and whose occurrence is whole. `partition_id` is the shard of a named
-    job. `history` holds the last failed attempts if no record keeps them (level `none`). `sweeps` counts how often
-    the sweeper took the release out of the dead-letter queue, `parkings` how often it was parked and unparked.
+    job. `sweeps` counts how often the sweeper took the release out of the dead-letter queue, `parkings` how often it
+    was parked and unparked.
     `came_back`: a message of this attempt was received again before it was parked, so it may be what takes its
     deliverers down. `alone`: it shares no message with others, since a message that it shared came back. `waits`
     counts how often this attempt found no permit of its client, `meets` how often it met the live claim of another
     copy. `line` is its place among those that found no slot. `waited` are the waits of this attempt that are over,
-    at level `none` those of all attempts so far, and `held` is the one after which it runs at `run_at`.
+    and `held` is the one after which it runs at `run_at`.
     """
 
     job_id: str
@@ -44,8 +44,6 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     revision: int | None = None
     as_it_was: bool = False
     partition_id: str | None = None
-    history: tuple[Attempt, ...] = ()
-    lost_workers: int = 0
     sweeps: int = 0
     parkings: int = 0
     came_back: bool = False
@@ -70,6 +68,11 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
         is_back = self.line is not None and self.line.since < self.run_at
         has_moved = self.sweeps > 0 or self.parkings > 0 or self.watches
         return self.attempt > 1 or has_moved or self.waits > 0 or is_back
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether its attempt is claimed on a record. At level `none` all attempts are but the first one."""
+        return self.occurrence.record == "full" or self.attempt > 1
 
     @property
     def execution_id(self) -> str:
@@ -141,20 +144,19 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     def first_record(self, state: State, expires_at: int, *, revision: int = 1, **more: Any) -> Execution:
         """The first record of an occurrence that has none yet, kept until `expires_at` (ms).
 
-        `more` are further fields of `Execution`. With `revision` 0 the caller does not store it as it is: the caller
-        changes it first.
+        `more` are further fields of `Execution`. The attempts before this one count, though no record tells of them.
+        With `revision` 0 the caller does not store it as it is: the caller changes it first.
         """
-        return Execution(
-            job_id=self.job_id,
-            execution_id=self.execution_id,
-            client_id=self.occurrence.client_id,
-            due_at=self.occurrence.due_at,
-            state=state,
-            revision=revision,
-            expires_at=expires_at,
-            created_at=None if is_named(self.job_id) else self.occurrence.created_at,
-            **more,
-        )
+        fields = {
+            "job_id": self.job_id,
+            "execution_id": self.execution_id,
+            "client_id": self.occurrence.client_id,
+            "due_at": self.occurrence.due_at,
+            "created_at": None if is_named(self.job_id) else self.occurrence.created_at,
+            "attempt": self.attempt - 1,
+            "unclaimed": self.occurrence.record == "none",
+        }
+        return Execution(**{**fields, **more}, state=state, revision=revision, expires_at=expires_at)
 
 
 class Refused(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ from enum import Enum, auto
 
 import msgspec
 
-from clockwork.domain.executions import FINAL, WAITING, Attempt, Execution, Outcome, State, kept_until, number_of_last
+from clockwork.domain.executions import FINAL, WAITING, Attempt, Execution, Outcome, State, kept_until, last_of
 from clockwork.domain.lifecycle.awaited import again_for, fenced, fences, goes_on, is_left_behind, reopened
 from clockwork.domain.lifecycle.awaiting import (
     CLAIM_GRACE_MS,
@@ -23,7 +23,6 @@ from clockwork.domain.lifecycle.awaiting import (
     watch_of,
 )
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
-from clockwork.domain.lifecycle.history import attempt_of, last_of
 from clockwork.domain.lifecycle.retries import RetryPlan, meets_again_ms, plan_retry
 from clockwork.domain.releases import Release
 from clockwork.domain.waits import together, without
@@ -137,7 +136,8 @@ def is_claimed(stored: Execution, now: int) -> bool:
 
 def plan_outcome(release: Release, running: Execution, outcome: Outcome, now: int, jitter: float) -> Plan:
     """The plan after an attempt of this deliverer. `running`: the record as last seen, with this deliverer's claim."""
-    attempt = attempt_of(running.attempt, release, outcome, is_first=running.is_first_attempt)
+    lateness_ms = release.lateness_ms(outcome.started_at) if running.is_first_attempt else 0
+    attempt = outcome.as_attempt(running.attempt, lateness_ms)
     ended = _unclaimed(running, outcome.state, (*running.attempts, attempt))
     ended = msgspec.structs.replace(ended, handbacks=running.handbacks + (outcome.state is State.HANDED_BACK))
     if outcome.state is State.SUCCEEDED:
@@ -149,19 +149,15 @@ def plan_outcome(release: Release, running: Execution, outcome: Outcome, now: in
     return _plan_following(release, ended, retry, now)
 
 
-def plan_unrecorded_outcome(release: Release, outcome: Outcome, now: int, jitter: float, expires_at: int) -> Plan:
-    """The plan after an attempt at record level `none`. A success leaves no record; a retry carries the history."""
-    attempt = attempt_of(release.attempt, release, outcome, is_first=release.attempt == 1)
-    history = last_of((*release.history, attempt))
+def plan_unclaimed_outcome(release: Release, outcome: Outcome, now: int, jitter: float, expires_at: int) -> Plan:
+    """The plan after a first attempt at record level `none`, which has no claim. A success leaves no record."""
     if outcome.state is State.SUCCEEDED:
         return Plan(Action.FINISH, "delivered")
-    retry = plan_retry(release.occurrence, release.attempt, release.lost_workers, outcome, now, jitter)
-    if retry.retry_at is not None:
-        again = again_for(release, release.attempt + 1, retry.retry_at)
-        again = msgspec.structs.replace(again, history=history, waited=release.waited_by(outcome.started_at))
-        return Plan(Action.FOLLOW_UP, retry.reason, release=again)
-    ended = _unrecorded_end(release, retry.ends, retry.reason, history, now, expires_at)
-    return Plan(Action.FINISH, retry.reason, ended)
+    waited = release.waited_by(outcome.started_at)
+    made = {"attempt": release.attempt, "waited": waited, "parkings": release.parkings}
+    return plan_outcome(
+        release, release.first_record(State.RUNNING, expires_at, revision=0, **made), outcome, now, jitter
+    )
 
 
 def plan_unstarted(
@@ -199,7 +195,8 @@ def plan_death(release: Release, stored: Execution | None, reason: str, now: int
     `stored` is its record, which is not final, or None. The DEAD record holds all that a redrive needs.
     """
     if stored is None:
-        return _unrecorded_end(release, State.DEAD, reason, release.history, now, expires_at)
+        waits = {"waited": release.waited_by(now), "parkings": release.parkings}
+        return _final(release, release.first_record(State.DEAD, expires_at, **waits), State.DEAD, reason, now)
     dead = plan_unstarted(release, stored, State.DEAD, reason, now)
     return msgspec.structs.replace(dead, expires_at=expires_at)
 
@@ -273,21 +270,3 @@ def _final(release: Release, execution: Execution, state: State, reason: str | N
     if state is not State.DEAD:
         return final
     return msgspec.structs.replace(final, occurrence=release.occurrence, dead_at=now, dead_shard=release.shard)
-
-
-def _unrecorded_end(
-    release: Release, state: State, reason: str, history: tuple[Attempt, ...], now: int, expires_at: int
-) -> Execution:
-    """The record of an occurrence that ends after attempts without a record (level `none`), or after none at all."""
-    unclaimed = release.occurrence.record == "none"
-    attempt = number_of_last(history)
-    first = release.first_record(
-        state,
-        expires_at,
-        attempt=attempt,
-        attempts=history,
-        unclaimed=unclaimed,
-        waited=release.waited_by(now),
-        parkings=release.parkings,
-    )
-    return _final(release, first, state, reason, now)

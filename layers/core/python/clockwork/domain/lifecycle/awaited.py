@@ -69,7 +69,7 @@ def fenced(release: Release, stored: Execution | None, expires_at: int) -> Execu
     if stored is not None:
         return stored.changed()
     due_since = release.occurrence.due_since
-    return release.first_record(State.PENDING, expires_at, attempt=release.attempt - 1, next_attempt_at=due_since)
+    return release.first_record(State.PENDING, expires_at, next_attempt_at=due_since)
 
 
 def is_used(ticket: Release, stored: Execution | None) -> bool:

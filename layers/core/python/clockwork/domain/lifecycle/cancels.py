@@ -52,14 +52,14 @@ def cancel_record(
 def plan_cancel(stored: Execution | None, cancelled: Execution) -> CancelPlan:
     """The plan of a cancel, given the stored record: only a claim or a final state is stronger than a cancel.
 
-    `cancelled`: the record that the cancel makes if there is none. An execution at record level `none` is recorded
-    from its redrive on. A cancel ends it as well, but answers too late: its attempts from before the redrive left no
-    claim, and may not have been the last ones.
+    `cancelled`: the record that the cancel makes if there is none. An execution at record level `none` has a record
+    from its first failure on. A cancel ends it as well, but answers too late: the first attempt left no claim, and a
+    duplicate of its message may start it once more.
     """
     plan = _plan_recorded(stored, cancelled)
     if stored is None or not stored.unclaimed or plan.verdict is Verdict.TOO_LATE:
         return plan
-    reason = f"{plan.reason}; a duplicate from before its redrive may still come, which record level none cannot tell"
+    reason = f"{plan.reason}; a duplicate of its first message may still come, which record level none cannot tell"
     return msgspec.structs.replace(plan, verdict=Verdict.TOO_LATE, reason=reason)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clockwork.domain.executions import Execution, State, kept_until, number_of_last
+from clockwork.domain.executions import Execution, State, kept_until
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.releases import Release
 
@@ -37,12 +37,4 @@ def expired_execution(release: Release, now: int, expires_at: int) -> Execution:
 def ended_execution(release: Release, state: State, reason: str, now: int, expires_at: int) -> Execution:
     """The final record, with the reason, of an occurrence that ends undelivered in `state` and had no record."""
     kept = kept_until(now, release.occurrence.retention_days, expires_at)
-    history = release.history
-    return release.first_record(
-        state,
-        kept,
-        attempt=number_of_last(history),
-        attempts=history,
-        reason=reason,
-        waited=release.waited_by(now),
-    )
+    return release.first_record(state, kept, reason=reason, waited=release.waited_by(now))

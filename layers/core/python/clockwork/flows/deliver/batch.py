@@ -45,6 +45,8 @@ class Batch:
         self.called_back: list[tuple[Item, Execution]] = []
         #: Items whose targets are not allowed to their clients any more, with their outcomes.
         self.refused: list[tuple[Item, Outcome]] = []
+        #: Items whose first attempts failed at level `none`, with the records that follow their retries.
+        self.first_failures: list[tuple[Item, Execution]] = []
         #: Failed items of messages that carry other items, too.
         self.failed_of_bundles: list[Item] = []
         #: Leased blocks of permits, by clientId.

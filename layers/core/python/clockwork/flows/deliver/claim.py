@@ -11,8 +11,8 @@ from functools import partial
 import msgspec
 
 from clockwork.domain.errors import readable
-from clockwork.domain.executions import WAITING, Execution, State
-from clockwork.domain.lifecycle.attempts import Action, Claim, Plan, plan_claim, plan_unstarted
+from clockwork.domain.executions import Execution, State
+from clockwork.domain.lifecycle.attempts import Action, Claim, Plan, plan_claim
 from clockwork.domain.lifecycle.awaited import goes_on
 from clockwork.domain.lifecycle.awaiting import watch_of
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
@@ -28,10 +28,11 @@ from clockwork.flows.records import renew, replace
 
 def claim(batch: Batch, items: Sequence[Item]) -> list[Item]:
     """The items that this deliverer may start, in the order of their `run_at`. The others have ended, or fail."""
-    # 1. At level `none` claim nothing: a duplicate is delivered twice. Only items that come too late are recorded.
-    unrecorded = [item for item in items if item.release.occurrence.record == "none"]
+    # 1. A first attempt at level `none` has no claim: a duplicate is delivered twice. Only one that comes too late is
+    #    recorded.
+    unrecorded = [item for item in items if not item.release.is_recorded]
     started = [item for item, has_ended in batch.each(unrecorded, partial(end_unclaimed, batch)) if not has_ended]
-    open_items = [item for item in items if item.release.occurrence.record == "full"]
+    open_items = [item for item in items if item.release.is_recorded]
     # 2. Read the records that later attempts follow.
     open_items = with_records(batch, open_items)
     # 3. Claim. An item that lost is planned again, with the record that is stored.
@@ -77,10 +78,10 @@ def _park_too(batch: Batch, item: Item, *, behind_circuit: bool) -> None:
 
 
 def end_unclaimed(batch: Batch, item: Item) -> bool:
-    """Whether an item at level `none` comes too late to be started: then it ends EXPIRED.
+    """Whether a first attempt at level `none` comes too late to be started: then it ends EXPIRED.
 
-    A redrive left a record, which waits for this item or for a copy of it: that ends. The item is absorbed if its
-    record has ended already. Raises Unavailable if that is not certain.
+    A copy of its message may have left a record: that decides, and the item is absorbed. Raises Unavailable if the end
+    is not certain.
     """
     now = batch.world.clock.now()
     if not is_expired(item.release.occurrence, max(now, item.release.run_at)):
@@ -98,9 +99,7 @@ def _plan_expired(batch: Batch, release: Release, now: int, stored: Execution | 
     reason = reason_of(release.occurrence)
     if stored is None:
         return Plan(Action.FINISH, reason, expired_execution(release, now, batch.world.execution_expires_at(now)))
-    if stored.state in WAITING:
-        return Plan(Action.FINISH, reason, plan_unstarted(release, stored, State.EXPIRED, reason, now))
-    return Plan(Action.ABSORB, "it has ended, or another copy of it has started")
+    return Plan(Action.ABSORB, "it has ended, or waits for the retry of another copy")
 
 
 def with_records(batch: Batch, items: Sequence[Item]) -> list[Item]:
@@ -115,17 +114,13 @@ def with_records(batch: Batch, items: Sequence[Item]) -> list[Item]:
 
 def read_records(batch: Batch, items: Sequence[Item]) -> None:
     """Read the records of items in one call, where that was not done before and they may have any."""
-    unread = [item for item in items if item.seen is None and not item.is_read and _is_recorded(item)]
+    unread = [item for item in items if item.seen is None and not item.is_read and item.release.is_recorded]
     if unread:
         with batch.failing(*unread):
             refs = [(item.release.job_id, item.release.execution_id) for item in unread]
             for item, stored in zip(unread, records_apart(batch.world, refs), strict=True):
                 with batch.failing(item):
                     item.seen, item.is_read = readable(stored), True
-
-
-def _is_recorded(item: Item) -> bool:
-    return item.release.occurrence.record == "full"
 
 
 def look(batch: Batch, items: Sequence[Item]) -> list[Item]:
@@ -148,7 +143,7 @@ def look(batch: Batch, items: Sequence[Item]) -> list[Item]:
 def _looked(batch: Batch, item: Item) -> bool:
     """Whether the execution of an old item has ended for it; if not, its record is renewed."""
     release = item.release
-    if release.occurrence.record == "none":
+    if not release.is_recorded:
         return False
     item.seen = renew(batch.world, item.seen or batch.world.executions.find(release.job_id, release.execution_id))
     return item.seen is not None and item.seen.is_final and not goes_on(item.seen, release)

@@ -27,7 +27,7 @@ from clockwork.flows.deliver.claim import claim, end_all, look, read_records
 from clockwork.flows.deliver.concurrency import give_back_all, note_ended
 from clockwork.flows.deliver.inform import informed, needs_look, read_back, unexpired
 from clockwork.flows.deliver.items import DeliverReport, Item, is_left_to_its_watch
-from clockwork.flows.deliver.outcome import record
+from clockwork.flows.deliver.outcome import record, record_first_failures
 from clockwork.flows.deliver.start import hold_and_check
 from clockwork.flows.deliver.waiting import Resent
 from clockwork.flows.timeline.retries import send_retries
@@ -49,8 +49,10 @@ def deliver_batch(world: World, messages: Sequence[Message], deadline_at: int) -
     # 1. Attempt the items that are due.
     attempt(batch, unbundled(batch, messages))
     # 2. Release retries, and failed items of bundles. Only then are the messages acknowledged.
-    for index, why_not in send_retries(world, [release for _, release in waiting.following]).items():
+    unsent = send_retries(world, [release for _, release in waiting.following])
+    for index, why_not in unsent.items():
         batch.fail(waiting.following[index][0], why_not)
+    record_first_failures(batch, [waiting.following[index][0] for index in unsent])
     resend_alone(batch)
     return batch.report
 

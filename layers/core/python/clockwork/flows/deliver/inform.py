@@ -109,7 +109,7 @@ def needs_look(item: Item) -> bool:
 
 def _is_to_ask(item: Item) -> bool:
     release = item.release
-    if item.is_informed or release.occurrence.record != "full":
+    if item.is_informed or not release.is_recorded:
         return False
     return release.has_waited or (is_named(release.job_id) and not release.as_it_was)
 

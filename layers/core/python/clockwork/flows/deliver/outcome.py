@@ -1,19 +1,32 @@
-"""Record outcomes of attempts, each by one compare-and-set on the claim: a stale claimant's outcome is refused."""
+"""Record outcomes of attempts, each by one compare-and-set on the claim: a stale claimant's outcome is refused.
+
+A first attempt at record level `none` has no claim. If it fails, its retry is sent first, and the failure is recorded
+then (`record_first_failures`). The other order could lose the execution: a copy of the message that succeeds meanwhile
+is acknowledged without a look at any record, and with it goes the last message that would send the retry.
+
+How it fails. The deliverer dies behind the retry: the retry finds no record, and its claim makes one, without the first
+attempt. The save has no answer: the same. Another copy was first, or a cancel: its record stands, and decides about the
+retry. The retry comes before the record: the save loses to the claim. The retry is not taken: nothing is recorded, and
+the message comes back.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 import msgspec
 
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import SECOND_LATE_MS
-from clockwork.domain.lifecycle.attempts import Plan, plan_outcome, plan_unrecorded_outcome
+from clockwork.domain.lifecycle.attempts import Plan, plan_outcome, plan_unclaimed_outcome
 from clockwork.domain.lifecycle.reports import plan_answer
 from clockwork.flows.containment import contained
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.items import DeliverReport, Item
 from clockwork.ports import Saved
+
+log = logging.getLogger(__name__)
 
 Ended = tuple[Item, Outcome]
 
@@ -27,6 +40,18 @@ def record(batch: Batch, ended: Sequence[Ended]) -> None:
     open_ends = list(ended)
     while open_ends:
         open_ends = _record_round(batch, open_ends)
+
+
+def record_first_failures(batch: Batch, unsent: Sequence[Item]) -> None:
+    """Record the first failures at level `none` whose retries are sent; those of `unsent` items are not."""
+    left = {id(item) for item in unsent}
+    records = [record for item, record in batch.first_failures if id(item) not in left]
+    batch.first_failures.clear()
+    saves = batch.world.executions.save([(None, record) for record in records]) if records else ()
+    for record, saved in zip(records, saves, strict=True):
+        if saved.unavailable is not None:
+            extra = {"action": "first_failure_not_recorded", "executionId": record.execution_id}
+            log.warning("a first failure is not recorded: %s", saved.unavailable, extra=extra)
 
 
 def _ignore(_why: str) -> None:
@@ -50,7 +75,7 @@ def _is_to_be_planned_again(batch: Batch, item: Item, plan: Plan, saved: Saved) 
     if saved.ok:
         batch.apply_plan(item, plan)
     elif item.seen is None:
-        # At record level `none` another copy of the message recorded an end first, and that record is as final.
+        # At record level `none` another copy of the message was first, and its record decides.
         batch.absorb(item, saved.actual)
     elif item.secret is not None and saved.actual is not None and saved.actual.is_final:
         # Its receiver was faster than the target's answer.
@@ -66,7 +91,11 @@ def _is_to_be_planned_again(batch: Batch, item: Item, plan: Plan, saved: Saved) 
 def _plan(batch: Batch, item: Item, outcome: Outcome) -> Plan:
     now, jitter = batch.world.clock.now(), batch.world.random.fraction()
     if item.seen is None:
-        return plan_unrecorded_outcome(item.release, outcome, now, jitter, batch.world.execution_expires_at(now))
+        plan = plan_unclaimed_outcome(item.release, outcome, now, jitter, batch.world.execution_expires_at(now))
+        if plan.release is None or plan.execution is None:
+            return plan
+        batch.first_failures.append((item, plan.execution))
+        return Plan(plan.action, plan.reason, release=plan.release)
     if item.secret is not None:
         return plan_answer(item.release, item.seen, outcome, now, jitter)
     return plan_outcome(item.release, item.seen, outcome, now, jitter)
@@ -78,7 +107,7 @@ def _count(batch: Batch, item: Item, outcome: Outcome) -> None:
         batch.report.succeeded += 1
     else:
         batch.report.failed += 1
-    if item.seen.is_first_attempt if item.seen is not None else item.release.attempt == 1:
+    if item.seen is None or item.seen.is_first_attempt:
         _count_lateness(batch.report, item, item.release.lateness_ms(outcome.started_at), outcome.started_at)
 
 

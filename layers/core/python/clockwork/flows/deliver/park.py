@@ -60,11 +60,11 @@ def _says_so(stored: Execution, parked: Execution) -> bool:
 
 
 def _is_parked(batch: Batch, item: Item, reason: str) -> bool:
-    """Whether the item is to be parked: it is recorded as PARKED, or is at level `none`, which keeps no record.
+    """Whether the item is to be parked: it is recorded as PARKED, or is a first attempt at level `none`.
 
     For any other item the plan is carried out instead.
     """
-    if item.release.occurrence.record == "none":
+    if not item.release.is_recorded:
         return True
     if not with_records(batch, [item]):
         return False

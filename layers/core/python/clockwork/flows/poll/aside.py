@@ -96,8 +96,8 @@ def _end(visit: Visit, ends: Sequence[tuple[Row, Release, str]]) -> list[Untold]
 
 def _has_ended(world: World, release: Release) -> bool:
     """Whether the execution of an old release has ended; if not, its record is renewed."""
-    occurrence = release.occurrence
-    if occurrence.record == "full" and world.retention.is_to_be_looked_at(occurrence.due_since, world.clock.now()):
+    due_since = release.occurrence.due_since
+    if release.is_recorded and world.retention.is_to_be_looked_at(due_since, world.clock.now()):
         extra = {"action": "aside_not_looked_at", "executionId": release.execution_id}
         # The next visit looks again: records are kept for days longer than this begins.
         with tolerated(world, log, "not looked at: %s", extra, Unreadable):

@@ -9,7 +9,7 @@ import msgspec
 from clockwork.domain.errors import ExecutionNotFound, JobNotFound, Unavailable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import only_execution
-from clockwork.domain.lifecycle.cancels import CancelPlan, Verdict, cancel_record, plan_cancel, plan_unrecorded_cancel
+from clockwork.domain.lifecycle.cancels import Verdict, cancel_record, plan_cancel, plan_unrecorded_cancel
 from clockwork.domain.releases import Release
 from clockwork.domain.requests.trail import Note, unnoted
 from clockwork.flows.access import Caller, KeptJob, find_execution, get_kept_job
@@ -37,11 +37,10 @@ def cancel_job(world: World, caller: Caller, job_id: str) -> CancelAnswer:
     job = get_kept_job(world, caller, job_id)
     # 2. Mark the job in its row, so that no poller releases it any more.
     _mark(world, job)
-    # 3. The record decides. At level `none`, which keeps none, it decides whether a poller may have read the row before
-    #    the mark.
+    # 3. The record decides. At level `none`, which keeps none before the first failure, it decides whether a poller may
+    #    have read the row before the mark.
     if job.occurrence.record == "none":
-        plan = _cancel_unrecorded(world, job)
-        return CancelAnswer(plan.verdict, plan.reason)
+        return _cancel_unrecorded(world, job)
     return _cancel_recorded(world, job)[0]
 
 
@@ -50,12 +49,17 @@ def _mark(world: World, job: KeptJob) -> None:
     world.timeline.cancel(job.job_ref.partition_id, job.job_ref.key, job.job_ref.element)
 
 
-def _cancel_unrecorded(world: World, job: KeptJob) -> CancelPlan:
+def _cancel_unrecorded(world: World, job: KeptJob) -> CancelAnswer:
     shard = world.shards.get([job.job_ref.partition_id])[job.job_ref.partition_id]
-    return plan_unrecorded_cancel(shard.horizon, job.job_ref.key)
+    plan = plan_unrecorded_cancel(shard.horizon, job.job_ref.key)
+    if plan.verdict is Verdict.TOO_LATE:
+        stored = world.executions.find(job.job_id, only_execution(job.job_id, job.occurrence.due_at))
+        if stored is not None:
+            return _cancel_recorded(world, job, stored)[0]
+    return CancelAnswer(plan.verdict, plan.reason)
 
 
-def _cancel_recorded(world: World, job: KeptJob) -> tuple[CancelAnswer, Execution]:
+def _cancel_recorded(world: World, job: KeptJob, stored: Execution | None = None) -> tuple[CancelAnswer, Execution]:
     now = world.clock.now()
     execution_id = only_execution(job.job_id, job.occurrence.due_at)
     ends_at = max(now, job.occurrence.due_at)
@@ -63,9 +67,9 @@ def _cancel_recorded(world: World, job: KeptJob) -> tuple[CancelAnswer, Executio
     client_id, due_at = job.occurrence.client_id, job.occurrence.due_at
     created_at = job.occurrence.created_at
     cancelled = cancel_record(job.job_id, execution_id, client_id, due_at, expires_at, now, created_at)
-    answer, stored = _resolve(world, cancelled, None)
-    _see_to_callback(world, job, stored, now)
-    return answer, stored
+    answer, decided = _resolve(world, cancelled, stored)
+    _see_to_callback(world, job, decided, now)
+    return answer, decided
 
 
 def _see_to_callback(world: World, job: KeptJob, stored: Execution, now: int) -> None:
