@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from clockwork.domain.executions import FINAL, WAITING, State
-from clockwork.domain.jobs import Payload, RecordLevel, RetryPolicy
 from clockwork.domain.lifecycle.attempts import (
     Action,
     Claim,
@@ -19,7 +18,9 @@ from clockwork.domain.lifecycle.attempts import (
 from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS
 from clockwork.domain.lifecycle.expiry import ended_execution
 from clockwork.domain.lifecycle.history import ATTEMPTS_KEPT, EXCERPTS_KEPT, attempt_of
+from clockwork.domain.policies import RecordLevel, RetryPolicy
 from clockwork.domain.storage.codec import encode
+from clockwork.targets.message import Payload
 from tests.support.examples import NOW, execution, failure, occurrence, release, success
 
 CLAIM = Claim("me", NOW + 20_000, NOW, NOW + 99)

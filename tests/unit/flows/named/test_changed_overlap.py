@@ -7,8 +7,8 @@ from collections import deque
 import pytest
 
 from clockwork.domain.executions import Execution, Outcome, State
-from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.named.changes import replaced
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Delivery
 from clockwork.flows.named import trigger
 from tests.support.examples import failure
