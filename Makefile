@@ -177,7 +177,7 @@ cron-exhaustive: setup-dev ## The cron engine against its oracle: every zone, ev
 	@$(PY) -m tests.unit.domain.cron.exhaustive
 
 url-exhaustive: setup-dev ## The parser of URLs against its later readers: every code point in a host (a minute)
-	@$(PY) -m tests.unit.domain.targets.exhaustive
+	@$(PY) -m tests.unit.targets.exhaustive
 
 mutants: setup-dev ## Break the flows in named and RANDOM_MUTANTS random ways: the tests must fail (a quarter of an hour)
 	@$(PY) -m tests.simulation.mutants --random $(RANDOM_MUTANTS)

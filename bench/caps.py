@@ -38,7 +38,6 @@ from bench.reporting.report import publish
 from bench.reporting.tables import machine, table
 from clockwork.aws.repeats import batches
 from clockwork.domain.clients import Client
-from clockwork.domain.jobs import HttpTarget, Payload
 from clockwork.domain.named.changes import cancelled
 from clockwork.domain.named_jobs import Definition
 from clockwork.domain.recurrence import Every, Recurrence
@@ -49,6 +48,8 @@ from clockwork.flows.requests.cancel import cancel_job
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.settings import Settings
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 
 CLIENT_ID = "capped"
 CLIENT = Caller("bench", client_ids=frozenset({CLIENT_ID}))

@@ -42,11 +42,12 @@ from bench.reporting.report import publish
 from bench.reporting.tables import machine, table
 from clockwork.aws.repeats import batches
 from clockwork.domain.clients import Client
-from clockwork.domain.jobs import HttpTarget, Payload
 from clockwork.domain.requests.create import CreateRequest, NewJob
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.settings import Settings
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 
 CAP = 200.0
 CAPPED = Client(client_id="capped", max_rate_per_second=CAP)

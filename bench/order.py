@@ -30,13 +30,15 @@ from bench.reporting.tables import machine, table
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.ids import only_execution
-from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.requests.create import CreateRequest, NewJob
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 
 JOBS = 20_000
 KEYS = 500

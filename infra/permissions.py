@@ -10,6 +10,8 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 
 from clockwork.settings import LIVE, pool_queue_name, release_queue_name
+from clockwork.targets.registry import LISTED, SERVICE_TARGETS
+from clockwork.targets.service import ROLES
 from infra.options import service_of
 from infra.queues import Queues
 from infra.storage import ATTENTION_INDEX
@@ -18,12 +20,9 @@ from infra.table_actions import TABLE_ACTIONS
 #: Lambdas that need the permissions of another, for the same work on other queues.
 KIND_OF = {"kafka_deliverer": "deliverer", "private_deliverer": "deliverer"}
 #: The action that the deliverer needs for a target or role, by the service of its ARN.
-TARGET_ACTIONS = {
-    "lambda": "lambda:InvokeFunction",
-    "events": "events:PutEvents",
-    "sns": "sns:Publish",
-    "iam": "sts:AssumeRole",
-}
+TARGET_ACTIONS = {target.service.client: target.service.action for target in LISTED} | {ROLES: "sts:AssumeRole"}
+#: Services that use the key of an encrypted resource in the name of the deliverer.
+_USE_KEYS = (*(target.service.client for target in SERVICE_TARGETS if target.service.uses_keys), "secretsmanager")
 #: Lambdas in which an execution may become DEAD. They may send to the queues that jobs may target, since a client may
 #: have named one of these for messages about its dead executions.
 TELLS = ("poller", "deliverer", "sweeper", "workers")
@@ -95,7 +94,7 @@ def grant(
 
 def _allow_keys_of(moment: str, function: lambda_.Function, targets: tuple[str, ...], own: str) -> None:
     if targets and kind_of(moment) in TELLS:
-        services = ("sqs", "sns", "secretsmanager") if kind_of(moment) == "deliverer" else ("sqs",)
+        services = _USE_KEYS if kind_of(moment) == "deliverer" else ("sqs",)
         _allow_keys(function, ("kms:GenerateDataKey", "kms:Decrypt"), targets, services)
     if own:
         _allow_keys(function, _OWN_KEY, (own,), ("dynamodb", "sqs"))

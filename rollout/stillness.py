@@ -95,9 +95,9 @@ def plain_queues(live: Live) -> Iterator[tuple[str, str]]:
     for number, url in enumerate(live.settings.release_queue_urls):
         yield f"Release{number or ''}", url
     if live.settings.has_kafka:
-        yield "KafkaRelease", live.settings.kafka_release_queue_url
+        yield "KafkaRelease", live.settings.lanes["kafka"][0]
     if live.settings.has_network:
-        yield "PrivateRelease", live.settings.private_release_queue_url
+        yield "PrivateRelease", live.settings.lanes["private"][0]
 
 
 def _stop(live: Live, undo: _Undo) -> None:

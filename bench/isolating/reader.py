@@ -14,7 +14,6 @@ from unittest import mock
 from clockwork.aws.errors import HotPartition
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import TooManyRequests
-from clockwork.domain.jobs import HttpTarget, Payload
 from clockwork.domain.named_jobs import Definition
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.domain.requests.reading import API_ENVIRONMENTS, PARTITION_UNITS, Kind
@@ -22,6 +21,8 @@ from clockwork.flows.named.write import NamedRequest, create_named
 from clockwork.flows.requests.reading import Reading
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.flows.world import World
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 
 JOB_UNITS = 64
 #: Requests that each environment is sent in a second: together twice of what the partition grants.

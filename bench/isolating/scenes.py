@@ -17,7 +17,6 @@ from bench.isolating.poisons import GARBAGE_MESSAGE, ODD, URL, Poison, garbage_r
 from clockwork.aws.repeats import batches
 from clockwork.domain.clients import Client
 from clockwork.domain.ids import only_execution
-from clockwork.domain.jobs import HttpTarget, Payload
 from clockwork.domain.limits.concurrency import LEFT_FREE
 from clockwork.domain.releases import Delivery
 from clockwork.domain.requests.create import CreateRequest, NewJob
@@ -25,6 +24,8 @@ from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.flows.world import World
 from clockwork.settings import Settings
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 
 OTHERS = tuple(f"other-{number}" for number in range(5))
 FLOODING = "flooding"

@@ -7,9 +7,11 @@ from functools import cache
 from typing import NamedTuple
 
 from clockwork.domain import keys
-from clockwork.domain.jobs import HttpTarget, Occurrence, Payload
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.requests.packing import Outline, groups_of
 from clockwork.domain.storage.rows import row_of_job, row_of_many
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 
 #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode.html
 WRITE_UNIT_BYTES = 1_024

@@ -13,12 +13,14 @@ from clockwork.aws.targets.threads import ThreadedTargets
 from clockwork.domain import keys
 from clockwork.domain.clients import Client
 from clockwork.domain.ids import AnonymousJob
-from clockwork.domain.jobs import HttpTarget, Occurrence, Payload
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import encode_release
 from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.memory.world import MemoryClockwork
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 
 CLIENT = "bench"
 BATCH = 10

@@ -9,10 +9,12 @@ from typing import Any
 
 from clockwork.domain import ids, keys
 from clockwork.domain.clients import Client
-from clockwork.domain.jobs import HttpTarget, Occurrence, Payload
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.storage.codec import encode
 from clockwork.domain.storage.rows import row_of_job
 from clockwork.domain.timeline import Row
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 
 NOW = 1_800_000_000_000
 PARTITION = "p000"

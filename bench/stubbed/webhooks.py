@@ -15,8 +15,10 @@ from clockwork.aws.clock import SystemClock
 from clockwork.aws.targets.http import HttpTransport
 from clockwork.aws.targets.threads import ThreadedTargets
 from clockwork.domain.executions import State
-from clockwork.domain.jobs import HttpTarget, Occurrence, Payload
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.releases import Delivery
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 
 _SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 

@@ -8,6 +8,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from clockwork.targets.registry import SERVICE_TARGETS
 from infra import ROOT
 from infra.packaging import bytecode
 from infra.packaging.bytecode import Compiler, account_compiler, local_compiler
@@ -26,7 +27,9 @@ ACCOUNT_WHEELS = {
     for architecture, machine in {"arm64": "aarch64", "x86_64": "x86_64"}.items()
 }
 #: botocore carries the models of 400 services, 28 MB; these are the ones that Clockwork calls.
-BOTOCORE_SERVICES = ("dynamodb", "events", "kms", "lambda", "secretsmanager", "sns", "sqs", "ssm", "sts")
+BOTOCORE_SERVICES = {"dynamodb", "kms", "lambda", "secretsmanager", "sqs", "ssm", "sts"} | {
+    target.service.client for target in SERVICE_TARGETS
+}
 LEFTOVERS = ("__pycache__", "*.pyc", ".mypy_cache")
 #: Files of layers/core that make a distribution of it, which no Lambda needs.
 OF_THE_DISTRIBUTION = ("pyproject.toml", "LICENSE")
@@ -66,7 +69,8 @@ def _compiler(architecture: str | None) -> Compiler | None:
 
 def _digest(*sources: Path, architecture: str | None) -> str:
     compiler = _compiler(architecture)
-    return digest_of((*sources, *_MAKERS), ACCOUNT_WHEELS.get(architecture or ""), compiler and compiler.version)
+    traits = ACCOUNT_WHEELS.get(architecture or ""), compiler and compiler.version, sorted(BOTOCORE_SERVICES)
+    return digest_of((*sources, *_MAKERS), *traits)
 
 
 def _install_packages(folder: Path, *, lock: Path, architecture: str | None) -> None:

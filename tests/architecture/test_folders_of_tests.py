@@ -9,7 +9,7 @@ from tests.architecture.sources import CORE, ROOT
 
 UNIT = ROOT / "tests/unit"
 #: Folder of unit tests -> where the folder stands that it mirrors. `harness` tests the tests' own tools.
-MIRRORED = {"domain": CORE / "clockwork", "flows": CORE / "clockwork", "aws": CORE / "clockwork"} | {
+MIRRORED = dict.fromkeys(("domain", "targets", "flows", "aws"), CORE / "clockwork") | {
     "bench": ROOT,
     "local": ROOT,
     "supply": ROOT,

@@ -1,6 +1,7 @@
 """Imports point inward: lambdas -> handlers -> bootstrap -> aws | memory -> ports -> domain.
 
-And handlers -> edge -> flows -> ports.
+And handlers -> edge -> flows -> ports. Beside the domain stand the types of targets: `domain/jobs.py` names them by
+their registry. They know of the domain only clients, ids, instants and pools, which know no job.
 """
 
 from __future__ import annotations
@@ -16,35 +17,41 @@ from tests.architecture.sources import CORE, ROOT, Import, imports, shipped, tre
 
 #: Part of the core -> the packages it may import, of the core and others, beside itself and the standard library.
 CORE_RULES = {
-    "domain": {"msgspec"},
+    "domain": {"clockwork.targets", "msgspec"},
+    "targets": {
+        *("clockwork.domain.clients", "clockwork.domain.ids", "clockwork.domain.instants", "clockwork.domain.pools"),
+        *("clockwork.settings", "msgspec"),
+    },
     "ports": {"clockwork.domain", "msgspec"},
     "settings.py": set[str](),
     "routes.py": set[str](),
     "telemetry.py": set[str](),
-    "flows": {"clockwork.domain", "clockwork.ports", "clockwork.settings", "msgspec"},
-    "aws": {"clockwork.domain", "clockwork.ports", "botocore", "urllib3", "msgspec"},
-    "kafka": {
+    "flows": {"clockwork.domain", "clockwork.targets", "clockwork.ports", "clockwork.settings", "msgspec"},
+    "aws": {"clockwork.domain", "clockwork.targets", "clockwork.ports", "botocore", "urllib3", "msgspec"},
+    "targets/kafka": {
         "clockwork.domain",
         "clockwork.ports",
         "clockwork.settings",
+        "clockwork.targets",
+        "msgspec",
         "confluent_kafka",
         "aws_msk_iam_sasl_signer",
     },
     "memory": {"clockwork.domain", "clockwork.ports", "msgspec"},
     "edge": {
-        *("clockwork.domain", "clockwork.flows", "clockwork.settings", "clockwork.routes"),
+        *("clockwork.domain", "clockwork.targets", "clockwork.flows", "clockwork.settings", "clockwork.routes"),
         *("msgspec", "pydantic", "pydantic_core"),
     },
     "handlers": {"clockwork.bootstrap", "clockwork.edge", "clockwork.flows"},
     "bootstrap.py": {
         *(
-            "clockwork.domain",
+            "clockwork.targets",
             "clockwork.ports",
             "clockwork.flows.hardening",
             "clockwork.flows.world",
             "clockwork.settings",
         ),
-        *("clockwork.telemetry", "clockwork.aws", "clockwork.kafka"),
+        *("clockwork.telemetry", "clockwork.aws"),
     },
     "__init__.py": set[str](),
 }
@@ -52,7 +59,7 @@ CORE_RULES = {
 EXCEPTIONS = {"memory/world.py": {"clockwork.flows", "clockwork.settings"}}
 RULES = {
     "lambdas": {"clockwork.handlers"},
-    "infra": {"clockwork.settings", "clockwork.routes", "aws_cdk", "constructs", "jsonschema_rs"},
+    "infra": {"clockwork.settings", "clockwork.routes", "clockwork.targets", "aws_cdk", "constructs", "jsonschema_rs"},
     "app.py": {"infra", "aws_cdk"},
     "rollout": {"clockwork", "infra", "botocore"},
 }
@@ -72,7 +79,8 @@ def forbidden(found: Iterable[Import], allowed: set[str]) -> list[str]:
 
 def part_of(path: Path) -> str:
     """The part of the core that a file belongs to."""
-    return path.relative_to(PACKAGE).parts[0]
+    room = path.relative_to(PACKAGE).parent.as_posix()
+    return room if room in CORE_RULES else path.relative_to(PACKAGE).parts[0]
 
 
 def test_every_part_of_the_core_has_its_rule() -> None:
@@ -84,7 +92,7 @@ def test_the_core_imports_inwards_only(part: str) -> None:
     files = [path for path in PACKAGE.rglob("*.py") if part_of(path) == part]
     assert files
     for path in files:
-        itself = f"clockwork.{part.removesuffix('.py')}"
+        itself = f"clockwork.{part.removesuffix('.py').replace('/', '.')}"
         exceptions = EXCEPTIONS.get(str(path.relative_to(PACKAGE)), set())
         assert forbidden(imports(path), {itself, *CORE_RULES[part], *exceptions}) == []
 
@@ -99,7 +107,7 @@ def test_what_stands_around_the_core_imports_only_its_share_of_it(place: str) ->
 
 @pytest.mark.parametrize(
     ("package", "part"),
-    [("pydantic", "edge"), ("botocore", "aws"), ("confluent_kafka", "kafka")],
+    [("pydantic", "edge"), ("botocore", "aws"), ("confluent_kafka", "targets/kafka")],
 )
 def test_a_package_is_known_in_one_place(package: str, part: str) -> None:
     knowing = {
@@ -109,6 +117,19 @@ def test_a_package_is_known_in_one_place(package: str, part: str) -> None:
         if one.name.partition(".")[0] == package
     }
     assert knowing == {part}
+
+
+def test_kafka_is_named_by_the_registry_and_the_composition_root_alone() -> None:
+    naming = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        for one in imports(path)
+        if one.name.startswith("clockwork.targets.kafka") and part_of(path) != "targets/kafka"
+    }
+    assert naming == {"targets/registry.py", "bootstrap.py"}
+    # What is stored, and how a request says it, is read without Kafka's client.
+    of_target = [one for one in imports(PACKAGE / "targets/kafka/target.py") if one.name.partition(".")[0] != "typing"]
+    assert forbidden(of_target, {"clockwork.targets.target", "clockwork.settings", "msgspec"}) == []
 
 
 def test_nothing_that_ships_imports_tests_or_boto3_or_what_only_the_machine_here_has() -> None:

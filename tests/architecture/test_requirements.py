@@ -22,7 +22,7 @@ _OURS = {"clockwork", "clockwork_client", "infra", "local", "rollout", "supply"}
 _OF_THE_EMULATOR = {"ministack", "hypercorn"}
 #: Packages that run inside Lambdas alone; they have their own layers. The testing kit runs in a user's tests alone.
 _INSTALLED = {"node_modules", "build"}
-_IN_LAMBDAS = ("edge", "kafka", "handlers")
+_IN_LAMBDAS = ("edge", "targets/kafka", "handlers")
 
 
 def required(path: Path) -> Iterator[str]:

@@ -28,7 +28,6 @@ import msgspec
 
 import clockwork
 from clockwork.domain.executions import State
-from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.pools.pool import Pool
 from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
@@ -39,6 +38,7 @@ from clockwork.flows.requests.reporting import Reported
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
+from clockwork.targets.pool import PoolTarget
 from tests.support.examples import ACME, new_job, request
 from tests.support.named import Named
 

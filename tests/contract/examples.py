@@ -5,9 +5,11 @@ from __future__ import annotations
 from clockwork.domain import keys
 from clockwork.domain.executions import Attempt, Execution, State
 from clockwork.domain.ids import AnonymousJob, only_execution
-from clockwork.domain.jobs import HttpTarget, Occurrence, Payload
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 
 #: 2026-05-05T10:00:00.250Z
 DUE = 1_777_975_200_250

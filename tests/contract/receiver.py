@@ -13,8 +13,10 @@ from types import TracebackType
 
 import msgspec
 
-from clockwork.domain.jobs import Occurrence, Payload, Target
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.releases import Delivery
+from clockwork.targets.message import Payload
+from clockwork.targets.registry import Target
 
 #: The treatment of a connection: called once per connection with its socket, which is closed afterwards.
 Script = Callable[["Exchange"], object]

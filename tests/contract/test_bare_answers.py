@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from clockwork.aws.invoker import AwsInvoker
@@ -26,21 +27,18 @@ from clockwork.aws.stores.regulation import AwsRegulation
 from clockwork.aws.stores.shards import AwsShards
 from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
 from clockwork.aws.stores.timeline import AwsTimeline
-from clockwork.aws.targets.eventbridge import EventBridgeTransport
-from clockwork.aws.targets.lambda_function import LambdaTransport
 from clockwork.aws.targets.roles import RoleClients
 from clockwork.aws.targets.secrets import Secrets, SecretUnreadable
-from clockwork.aws.targets.service_attempts import NoRole
-from clockwork.aws.targets.sns import SnsTransport
-from clockwork.aws.targets.sqs import SqsTransport
+from clockwork.aws.targets.service_attempts import NoRole, ServiceTransport
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import State
-from clockwork.domain.jobs import EventBridgeTarget, LambdaTarget, SnsTarget, SqsTarget
 from clockwork.domain.requests.create import Rejected
 from clockwork.memory.clock import MemoryClock
+from clockwork.targets.sqs import SqsTarget
 from tests.contract.bare import bare, bare_session
 from tests.contract.examples import DUE, execution, release, row
 from tests.contract.receiver import WallClock, delivery_to
+from tests.contract.service_targets import EXAMPLES, Example
 
 URL = "https://sqs.us-east-1.amazonaws.com/123456789012/release"
 ROLE = "arn:aws:iam::123456789012:role/JobTarget"
@@ -119,30 +117,20 @@ def test_a_rejected_message_that_sqs_does_not_name_is_refused_for_now(aws: Aws) 
 
 def test_of_a_batch_only_the_messages_that_sqs_names_are_delivered(aws: Aws) -> None:
     target = SqsTarget("arn:aws:sqs:us-east-1:123456789012:orders")
-    outcomes = SqsTransport(RoleClients(aws, WallClock()), WallClock()).deliver_all([delivery_to(target)] * 2)
+    transport = ServiceTransport(SqsTarget, RoleClients(aws, WallClock()), WallClock())
+    outcomes = transport.deliver_all([delivery_to(target)] * 2)
     assert [outcome.state for outcome in outcomes] == [State.FAILED] * 2
     assert all("did not say" in str(outcome.error) and not outcome.permanent for outcome in outcomes)
 
 
-def test_an_event_that_eventbridge_does_not_name_is_not_delivered(aws: Aws) -> None:
-    target = EventBridgeTarget("arn:aws:events:us-east-1:123456789012:event-bus/orders", "clockwork", "due")
-    (outcome,) = EventBridgeTransport(RoleClients(aws, WallClock()), WallClock()).deliver_all([delivery_to(target)])
-    assert (outcome.state, outcome.permanent) == (State.FAILED, False)
-
-
-@pytest.mark.parametrize(
-    ("transport", "target"),
-    [
-        (LambdaTransport, LambdaTarget("arn:aws:lambda:us-east-1:123456789012:function:orders")),
-        (SnsTransport, SnsTarget("arn:aws:sns:us-east-1:123456789012:orders")),
-        (SqsTransport, SqsTarget("arn:aws:sqs:us-east-1:123456789012:orders")),
-    ],
-)
-def test_a_single_message_that_a_service_takes_without_a_word_is_delivered(
-    transport: Callable[..., Any], target: Any, aws: Aws
+@pytest.mark.parametrize("example", EXAMPLES.values())
+def test_a_bare_answer_means_that_a_message_was_taken_unless_the_service_names_what_it_took(
+    example: Example, aws: Aws
 ) -> None:
-    outcome = transport(RoleClients(aws, WallClock()), WallClock()).deliver(delivery_to(target))
-    assert outcome.state is State.SUCCEEDED, outcome
+    target: Any = msgspec.structs.replace(example.target, role_arn=None)
+    transport = ServiceTransport(type(target), RoleClients(aws, WallClock()), WallClock())
+    outcome = transport.deliver(delivery_to(target))
+    assert (outcome.state is State.SUCCEEDED, outcome.permanent) == (example.says_nothing, False), outcome
 
 
 def test_a_role_without_credentials_is_a_fault_of_the_attempt(aws: Aws) -> None:

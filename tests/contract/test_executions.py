@@ -9,10 +9,10 @@ import pytest
 
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import ATTEMPTS_KEPT, DeadPage, Execution, Outcome, State
-from clockwork.domain.jobs import Payload
 from clockwork.domain.storage.codec import encode
 from clockwork.domain.storage.rows import undecodable_execution
 from clockwork.ports import Executions, Saved
+from clockwork.targets.message import Payload
 from tests.contract.examples import DUE, JOB, attempt, execution, occurrence, row
 from tests.contract.races import at_once
 from tests.contract.worlds import AwsWorld, World

@@ -9,12 +9,13 @@ import msgspec
 import pytest
 
 from clockwork.domain.errors import NewerFormat, Undecodable
-from clockwork.domain.jobs import HttpTarget, Payload
 from clockwork.domain.named.changes import with_series
 from clockwork.domain.named_jobs import Definition, JobState, NamedJob
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.domain.storage.codec import FORMAT
 from clockwork.ports import Jobs, KeyRow
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 from tests.contract.examples import DAY, DUE
 from tests.contract.races import at_once
 from tests.contract.worlds import AwsWorld, World

@@ -10,9 +10,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from clockwork.kafka import producer
-from clockwork.kafka.producer import InvalidLogin, iam_token, make_producer
 from clockwork.settings import Settings
+from clockwork.targets.kafka import producer
+from clockwork.targets.kafka.producer import InvalidLogin, iam_token, make_producer
 
 SETTINGS = Settings(kafka_bootstrap_servers="127.0.0.1:1", kafka_timeout_seconds=7, kafka_secret="clockwork/kafka")
 

@@ -12,7 +12,7 @@ from clockwork.aws.targets.notices import AwsNotices
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.instants import to_text
-from clockwork.domain.jobs import Payload
+from clockwork.targets.message import Payload
 from tests.contract.worlds import AwsWorld
 from tests.support.examples import NOW, execution, failure, occurrence
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.lifecycle.parking import parked_row
 from clockwork.flows.sweep.parked_rows import ParkedRows
 from clockwork.memory.world import MemoryClockwork
+from clockwork.targets.http import HttpTarget
 from tests.contract.faults import Wire
 from tests.contract.worlds import AwsWorld
 from tests.support.examples import occurrence, release

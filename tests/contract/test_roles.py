@@ -21,11 +21,10 @@ from clockwork.aws.targets.roles import (
     UNANSWERED_FOR_MS,
     RoleClients,
 )
-from clockwork.aws.targets.service_attempts import NoRole
-from clockwork.aws.targets.sqs import SqsTransport
+from clockwork.aws.targets.service_attempts import NoRole, ServiceTransport
 from clockwork.domain.executions import State
-from clockwork.domain.jobs import SqsTarget
 from clockwork.memory.clock import MemoryClock
+from clockwork.targets.sqs import SqsTarget
 from tests.contract.receiver import WallClock, delivery_to
 from tests.contract.worlds import AwsWorld
 
@@ -85,7 +84,7 @@ def test_a_message_is_sent_in_the_name_of_the_role(aws_world: AwsWorld) -> None:
     client = roles.client("sqs", ROLE, "acme", LATER)
     url = client.create_queue(QueueName="theirs")["QueueUrl"]
     arn = client.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
-    outcome = SqsTransport(roles, WallClock()).deliver(delivery_to(SqsTarget(arn, role_arn=ROLE)))
+    outcome = ServiceTransport(SqsTarget, roles, WallClock()).deliver(delivery_to(SqsTarget(arn, role_arn=ROLE)))
     assert outcome.state is State.SUCCEEDED, outcome.error
     assert len(client.receive_message(QueueUrl=url)["Messages"]) == 1
 
@@ -101,7 +100,7 @@ def test_a_role_that_does_not_trust_us_is_a_transient_failure_that_says_what_it_
     with pytest.raises(NoRole, match=r"under the ExternalId acme, which needs sts:AssumeRole .* targetArns"):
         roles.client("sqs", ROLE, "acme", LATER)
     arn = "arn:aws:sqs:us-east-1:210987654321:theirs"
-    outcome = SqsTransport(roles, WallClock()).deliver(delivery_to(SqsTarget(arn, role_arn=ROLE)))
+    outcome = ServiceTransport(SqsTarget, roles, WallClock()).deliver(delivery_to(SqsTarget(arn, role_arn=ROLE)))
     assert (outcome.state, outcome.permanent) == (State.FAILED, False)
     assert f"{ROLE} cannot be taken on (AccessDenied)" in (outcome.error or "")
 

@@ -13,23 +13,24 @@ import msgspec
 import pytest
 
 from clockwork.aws.session import Aws
-from clockwork.aws.targets.eventbridge import EventBridgeTransport
-from clockwork.aws.targets.lambda_function import LambdaTransport
 from clockwork.aws.targets.roles import READ_SECONDS, RoleClients
 from clockwork.aws.targets.service_attempts import ServiceTransport
-from clockwork.aws.targets.sns import SnsTransport
-from clockwork.aws.targets.sqs import SqsTransport
 from clockwork.domain.executions import State
-from clockwork.domain.jobs import EventBridgeTarget, LambdaTarget, SnsTarget, SqsTarget, Target
+from clockwork.targets.service import ServiceTarget
+from clockwork.targets.sqs import SqsTarget
 from tests.contract.receiver import WallClock, delivery_to
+from tests.contract.service_targets import EXAMPLES
 
-ACCOUNT = "us-east-1:123456789012"
-ALL: list[tuple[type[ServiceTransport[Any]], Target]] = [
-    (SqsTransport, SqsTarget(f"arn:aws:sqs:{ACCOUNT}:orders")),
-    (LambdaTransport, LambdaTarget(f"arn:aws:lambda:{ACCOUNT}:function:orders")),
-    (EventBridgeTransport, EventBridgeTarget(f"arn:aws:events:{ACCOUNT}:event-bus/orders", "shop", "due")),
-    (SnsTransport, SnsTarget(f"arn:aws:sns:{ACCOUNT}:orders")),
-]
+ALL = [example.target for example in EXAMPLES.values()]
+
+
+def transport_to(target: Any, aws: Aws, clock: WallClock | None = None) -> ServiceTransport:
+    clock = clock or WallClock()
+    return ServiceTransport(type(target), RoleClients(aws, clock), clock)
+
+
+def in_role(target: Any, role_arn: str | None) -> Any:
+    return msgspec.structs.replace(target, role_arn=role_arn)
 
 
 class Silent:
@@ -75,23 +76,21 @@ def aws(silent: Silent, monkeypatch: pytest.MonkeyPatch) -> Iterator[Aws]:
     connected.close()
 
 
-@pytest.mark.parametrize(("kind", "target"), ALL, ids=[kind.__name__ for kind, _ in ALL])
+@pytest.mark.parametrize("target", ALL)
 def test_an_attempt_that_gets_no_answer_is_sent_once_and_over_by_its_deadline(
-    kind: type[ServiceTransport[Any]], target: Target, aws: Aws, silent: Silent
+    target: ServiceTarget, aws: Aws, silent: Silent
 ) -> None:
-    aws.client(kind.service.client, 1, READ_SECONDS[0])  # to make it takes a busy machine longer than is left
-    delivery = delivery_to(target, seconds=4.5)
-    outcome = kind(RoleClients(aws, WallClock()), WallClock()).deliver(delivery)
+    aws.client(target.service.client, 1, READ_SECONDS[0])  # to make it takes a busy machine longer than is left
+    delivery = delivery_to(in_role(target, None), seconds=4.5)
+    outcome = transport_to(target, aws).deliver(delivery)
     assert outcome.state is State.TIMED_OUT, outcome.error
     assert outcome.ended_at <= delivery.deadline_at
     assert len(silent.requests) == 1
 
 
-@pytest.mark.parametrize(("kind", "target"), ALL, ids=[kind.__name__ for kind, _ in ALL])
-def test_an_attempt_without_enough_time_sends_nothing(
-    kind: type[ServiceTransport[Any]], target: Target, aws: Aws, silent: Silent
-) -> None:
-    outcome = kind(RoleClients(aws, WallClock()), WallClock()).deliver(delivery_to(target, seconds=0.9))
+@pytest.mark.parametrize("target", ALL)
+def test_an_attempt_without_enough_time_sends_nothing(target: ServiceTarget, aws: Aws, silent: Silent) -> None:
+    outcome = transport_to(target, aws).deliver(delivery_to(in_role(target, None), seconds=0.9))
     assert (outcome.state, silent.requests) == (State.TIMED_OUT, [])
     assert "no time was left" in (outcome.error or "")
 
@@ -110,15 +109,15 @@ class Frozen(WallClock):
 
 
 @pytest.mark.parametrize("role_arn", [None, "arn:aws:iam::123456789012:role/theirs"])
-@pytest.mark.parametrize(("kind", "target"), ALL, ids=[kind.__name__ for kind, _ in ALL])
+@pytest.mark.parametrize("target", ALL)
 def test_a_call_that_is_frozen_before_it_sends_sends_nothing_once_it_is_thawed(
-    kind: type[ServiceTransport[Any]], target: Target, role_arn: str | None, aws: Aws, silent: Silent
+    target: ServiceTarget, role_arn: str | None, aws: Aws, silent: Silent
 ) -> None:
     clock = Frozen()
-    service = "sts" if role_arn else kind.service.client
+    service = "sts" if role_arn else target.service.client
     aws.client(service, 1, READ_SECONDS[0]).meta.events.register("before-sign", clock.freeze)
-    delivery = delivery_to(msgspec.structs.replace(target, role_arn=role_arn))
-    outcome = kind(RoleClients(aws, clock), clock).deliver(delivery)
+    delivery = delivery_to(in_role(target, role_arn))
+    outcome = transport_to(target, aws, clock).deliver(delivery)
     assert (outcome.state, silent.requests) == (State.TIMED_OUT, [])
     assert "no time was left" in (outcome.error or "")
 
@@ -126,8 +125,8 @@ def test_a_call_that_is_frozen_before_it_sends_sends_nothing_once_it_is_thawed(
 def test_a_role_that_gets_no_answer_leaves_its_attempt_within_its_deadline(aws: Aws, silent: Silent) -> None:
     role = "arn:aws:iam::123456789012:role/theirs"
     aws.client("sts", 1, READ_SECONDS[1])
-    delivery = delivery_to(SqsTarget(f"arn:aws:sqs:{ACCOUNT}:orders", role_arn=role), seconds=3.5)
-    outcome = SqsTransport(RoleClients(aws, WallClock()), WallClock()).deliver(delivery)
+    delivery = delivery_to(SqsTarget("arn:aws:sqs:us-east-1:123456789012:orders", role_arn=role), seconds=3.5)
+    outcome = ServiceTransport(SqsTarget, RoleClients(aws, WallClock()), WallClock()).deliver(delivery)
     assert outcome.state is State.FAILED
     assert f"{role} cannot be taken on" in (outcome.error or "")
     assert outcome.ended_at <= delivery.deadline_at

@@ -11,11 +11,12 @@ from botocore.stub import ANY, Stubber
 from moto import mock_aws
 
 from clockwork.aws.targets.gathering import LARGEST_CALL, MOST_IN_CALL, Gathering
-from clockwork.aws.targets.sqs import SqsTransport
+from clockwork.aws.targets.service_attempts import ServiceTransport
 from clockwork.aws.targets.threads import ThreadedTargets
 from clockwork.domain.executions import Outcome, State
-from clockwork.domain.jobs import Payload, SqsTarget
 from clockwork.domain.releases import Delivery
+from clockwork.targets.message import Payload
+from clockwork.targets.sqs import SqsTarget
 from tests.contract.one_client import OneClient
 from tests.contract.receiver import WallClock, delivery_to
 
@@ -100,7 +101,7 @@ def test_a_bad_payload_fails_alone_among_those_of_its_call() -> None:
         )
         url = client.create_queue(QueueName="jobs")["QueueUrl"]
         deliveries = [*to(QUEUE, 3), delivery_to(QUEUE, Payload(b""))]
-        outcomes = SqsTransport(OneClient(client), WallClock()).deliver_all(deliveries)
+        outcomes = ServiceTransport(SqsTarget, OneClient(client), WallClock()).deliver_all(deliveries)
         received = client.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
     assert [outcome.state for outcome in outcomes] == [State.SUCCEEDED] * 3 + [State.FAILED]
     assert outcomes[3].permanent
@@ -116,7 +117,7 @@ def test_an_entry_that_sqs_refuses_fails_alone(client: Any) -> None:
     with Stubber(client) as stubber:
         answer = {"Successful": [taken], "Failed": failed}
         stubber.add_response("send_message_batch", answer, {"QueueUrl": ANY, "Entries": ANY})
-        outcomes = SqsTransport(OneClient(client), WallClock()).deliver_all(to(QUEUE, 3))
+        outcomes = ServiceTransport(SqsTarget, OneClient(client), WallClock()).deliver_all(to(QUEUE, 3))
     assert [(outcome.state, outcome.permanent) for outcome in outcomes] == [
         (State.FAILED, True),
         (State.SUCCEEDED, False),
@@ -127,5 +128,5 @@ def test_an_entry_that_sqs_refuses_fails_alone(client: Any) -> None:
 def test_a_refused_call_is_the_outcome_of_all_of_it(client: Any) -> None:
     with Stubber(client) as stubber:
         stubber.add_client_error("send_message_batch", "AWS.SimpleQueueService.NonExistentQueue", "gone")
-        outcomes = SqsTransport(OneClient(client), WallClock()).deliver_all(to(QUEUE, 3))
+        outcomes = ServiceTransport(SqsTarget, OneClient(client), WallClock()).deliver_all(to(QUEUE, 3))
     assert [outcome.error for outcome in outcomes] == [f"{QUEUE.queue_arn} does not exist"] * 3

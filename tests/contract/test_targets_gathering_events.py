@@ -11,12 +11,14 @@ import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 from moto import mock_aws
 
-from clockwork.aws.targets.eventbridge import LARGEST_CALL, EventBridgeTransport
 from clockwork.aws.targets.gathering import Gathering
+from clockwork.aws.targets.service_attempts import ServiceTransport
 from clockwork.aws.targets.threads import ThreadedTargets
 from clockwork.domain.executions import Outcome, State
-from clockwork.domain.jobs import EventBridgeTarget, Payload
 from clockwork.domain.releases import Delivery
+from clockwork.targets.eventbridge import EventBridgeTarget
+from clockwork.targets.message import Payload
+from clockwork.targets.service import LARGEST_CALL
 from local.emulator import Credentials, Emulator
 from tests.contract.one_client import OneClient
 from tests.contract.receiver import WallClock, delivery_to
@@ -55,7 +57,7 @@ def to_bus(*bodies: bytes) -> list[Delivery]:
 
 
 def put(bus: Any, deliveries: list[Delivery]) -> list[tuple[State, bool]]:
-    outcomes = EventBridgeTransport(OneClient(bus), WallClock()).deliver_all(deliveries)
+    outcomes = ServiceTransport(EventBridgeTarget, OneClient(bus), WallClock()).deliver_all(deliveries)
     return [(outcome.state, outcome.permanent) for outcome in outcomes]
 
 
@@ -66,7 +68,7 @@ def test_a_herd_at_one_bus_takes_few_calls_and_another_bus_has_its_own() -> None
     bus = Bus()
     other = EventBridgeTarget(f"{ARN}-2", "shop", "order due")
     deliveries = [*to_bus(*(b"%d" % n for n in range(40))), *(delivery_to(other, Payload(b"100")) for _ in range(3))]
-    transport = Gathering(EventBridgeTransport(OneClient(bus), WallClock()), gathering_seconds=1)
+    transport = Gathering(ServiceTransport(EventBridgeTarget, OneClient(bus), WallClock()), gathering_seconds=1)
     targets = ThreadedTargets({EventBridgeTarget: transport}, WallClock())
     for slot, delivery in enumerate(deliveries):
         targets.begin(slot, delivery)
@@ -81,7 +83,7 @@ def test_a_herd_at_one_bus_takes_few_calls_and_another_bus_has_its_own() -> None
 
 
 def test_sources_and_types_share_a_call_and_clients_and_roles_do_not() -> None:
-    transport = EventBridgeTransport(OneClient(Bus()), WallClock())
+    transport = ServiceTransport(EventBridgeTarget, OneClient(Bus()), WallClock())
     shop, other = (delivery_to(EventBridgeTarget(ARN, source, "t")) for source in ("shop", "other"))
     assert transport.fellows(shop) == transport.fellows(other)
     assert transport.fellows(shop) != transport.fellows(delivery_to(EventBridgeTarget(ARN, "shop", "t", "role")))

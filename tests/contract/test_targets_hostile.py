@@ -9,7 +9,8 @@ import pytest
 
 from clockwork.aws.targets.http import HttpTransport
 from clockwork.domain.executions import State
-from clockwork.domain.jobs import HttpTarget, Payload
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 from tests.contract.receiver import Exchange, Receiver, WallClock, answer, delivery_to
 
 

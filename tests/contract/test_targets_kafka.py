@@ -13,11 +13,13 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.instants import to_text
-from clockwork.domain.jobs import KafkaTarget, Payload, SqsTarget
 from clockwork.domain.releases import Delivery
-from clockwork.kafka.producer import make_producer
-from clockwork.kafka.targets import KafkaTargets
 from clockwork.settings import Settings
+from clockwork.targets.kafka.producer import make_producer
+from clockwork.targets.kafka.target import KafkaTarget
+from clockwork.targets.kafka.targets import KafkaTargets
+from clockwork.targets.message import Payload
+from clockwork.targets.sqs import SqsTarget
 from tests.contract.receiver import WallClock, delivery_to
 from tests.support.kafka.cluster import KafkaCluster, headers_of, kafka_cluster
 

@@ -15,7 +15,7 @@ from clockwork.aws.targets.wire.connection import Request as Sent
 from clockwork.aws.targets.wire.sessions import LONGEST_SESSION_MS, MOST_SESSIONS, Sessions
 from clockwork.aws.targets.wire.sockets import TlsSocket
 from clockwork.domain.executions import Outcome, State
-from clockwork.domain.jobs import HttpTarget
+from clockwork.targets.http import HttpTarget
 from tests.contract.authority import Authority
 from tests.contract.receiver import Exchange, Receiver, Script, WallClock, answer, answering, delivery_to
 

@@ -6,30 +6,34 @@ import io
 import json
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import botocore.session
+import msgspec
 import pytest
 from botocore.config import Config
 from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from clockwork.aws.targets.eventbridge import EventBridgeTransport
-from clockwork.aws.targets.lambda_function import LambdaTransport
-from clockwork.aws.targets.service_attempts import Refused
-from clockwork.aws.targets.sns import SnsTransport
-from clockwork.aws.targets.sqs import SqsTransport
-from clockwork.aws.targets.threads import Transport
-from clockwork.domain.executions import State
+from clockwork.aws.targets.service_attempts import ServiceTransport
+from clockwork.domain.executions import Outcome, State
 from clockwork.domain.instants import to_text
-from clockwork.domain.jobs import EventBridgeTarget, LambdaTarget, Payload, SnsTarget, SqsTarget, Target
 from clockwork.domain.releases import Delivery
+from clockwork.targets.eventbridge import EventBridgeTarget
+from clockwork.targets.lambda_function import LambdaTarget
+from clockwork.targets.message import Payload
+from clockwork.targets.registry import SERVICE_TARGETS
+from clockwork.targets.sns import SnsTarget
+from clockwork.targets.sqs import SqsTarget
+from clockwork.targets.text import TextTarget
 from local.emulator import Credentials, Emulator
 from tests.contract.one_client import OneClient
 from tests.contract.receiver import WallClock, delivery_to
+from tests.contract.service_targets import EXAMPLES, REFUSALS, Example
 
 SESSION = botocore.session.Session()
 FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:orders"
@@ -94,6 +98,10 @@ def envelope(delivery: Delivery, payload: Any) -> dict[str, Any]:
     }
 
 
+def deliver(target: Any, clients: OneClient, payload: Payload = TEXT) -> Outcome:
+    return ServiceTransport(type(target), clients, WallClock()).deliver(delivery_to(target, payload))
+
+
 @pytest.mark.parametrize(
     ("payload", "value"), [(Payload(b'{"n":[1,"x"]}'), {"n": [1, "x"]}), (TEXT, 'say "grüße"\n🎉')]
 )
@@ -109,7 +117,9 @@ def test_a_bus_hears_an_event_with_the_facts_and_the_payload(
     events.put_rule(Name="all", EventBusName="orders", EventPattern=json.dumps({"source": ["shop"]}))
     events.put_targets(Rule="all", EventBusName="orders", Targets=[{"Id": "q", "Arn": queue}])
     delivery = delivery_to(EventBridgeTarget(bus, "shop", "order due"), payload, attempt=3)
-    assert EventBridgeTransport(OneClient(events), WallClock()).deliver(delivery).state is State.SUCCEEDED
+    assert (
+        ServiceTransport(EventBridgeTarget, OneClient(events), WallClock()).deliver(delivery).state is State.SUCCEEDED
+    )
     (message,) = heard(sqs, url)
     event = json.loads(message["Body"])
     assert (event["source"], event["detail-type"]) == ("shop", "order due")
@@ -122,7 +132,7 @@ def test_a_topic_hears_the_payload_and_the_facts_as_attributes(make: Make) -> No
     sqs, url, queue = queue_of(make)
     sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=queue)
     delivery = delivery_to(SnsTarget(topic), TEXT, attempt=2)
-    assert SnsTransport(OneClient(sns), WallClock()).deliver(delivery).state is State.SUCCEEDED
+    assert ServiceTransport(SnsTarget, OneClient(sns), WallClock()).deliver(delivery).state is State.SUCCEEDED
     (message,) = heard(sqs, url)
     told = json.loads(message["Body"])
     assert told["Message"] == TEXT.body.decode()
@@ -138,7 +148,7 @@ def test_on_a_fifo_topic_the_group_is_the_job_unless_chosen_and_all_attempts_are
     published: list[dict[str, Any]] = []
     client = local_client("sns")
     client.publish = lambda **asked: published.append(asked)
-    transport = SnsTransport(OneClient(client), WallClock())
+    transport = ServiceTransport(SnsTarget, OneClient(client), WallClock())
     first = delivery_to(SnsTarget(f"{TOPIC}.fifo"))
     again = Delivery(first.execution_id, first.job_id, 2, first.occurrence, first.deadline_at)
     chosen = delivery_to(SnsTarget(f"{TOPIC}.fifo", message_group_id="g"))
@@ -166,7 +176,7 @@ def test_a_function_is_invoked_with_the_facts_and_the_payload(
         Code={"ZipFile": archive.getvalue()},
     )["FunctionArn"]
     delivery = delivery_to(LambdaTarget(function), TEXT)
-    assert LambdaTransport(OneClient(client), WallClock()).deliver(delivery).state is State.SUCCEEDED
+    assert ServiceTransport(LambdaTarget, OneClient(client), WallClock()).deliver(delivery).state is State.SUCCEEDED
     until = time.monotonic() + 20
     while not told.exists() and time.monotonic() < until:
         time.sleep(0.02)
@@ -178,46 +188,24 @@ def test_an_invocation_is_asynchronous() -> None:
     invoked: list[dict[str, Any]] = []
     client.invoke = lambda **asked: invoked.append(asked)
     delivery = delivery_to(LambdaTarget(f"{FUNCTION}:live"))
-    assert LambdaTransport(OneClient(client), WallClock()).deliver(delivery).state is State.SUCCEEDED
+    assert ServiceTransport(LambdaTarget, OneClient(client), WallClock()).deliver(delivery).state is State.SUCCEEDED
     client.close()
     (asked,) = invoked
     assert (asked["InvocationType"], asked["FunctionName"]) == ("Event", f"{FUNCTION}:live")
 
 
-SERVICES: dict[str, tuple[str, str, Callable[..., Transport], Target]] = {
-    "lambda": ("lambda", "invoke", LambdaTransport, LambdaTarget(FUNCTION, "r")),
-    "eventbridge": ("events", "put_events", EventBridgeTransport, EventBridgeTarget(BUS, "s", "d", "r")),
-    "sns": ("sns", "publish", SnsTransport, SnsTarget(TOPIC, role_arn="r")),
-}
+def test_every_type_of_the_registry_has_an_example() -> None:
+    assert set(EXAMPLES) == set(SERVICE_TARGETS)
 
 
-def _denied(code: str, action: str) -> str:
-    who = "Clockwork's deliverer role, or the target's roleArn,"
-    return f"denies access ({code}): {who} needs {action}, by the option targetArns"
-
-
-@pytest.mark.parametrize(
-    ("kind", "code", "permanent", "words"),
-    [
-        ("lambda", "AccessDeniedException", False, _denied("AccessDeniedException", "lambda:InvokeFunction")),
-        ("lambda", "ResourceNotFoundException", False, "does not exist"),
-        ("lambda", "TooManyRequestsException", False, "did not take the event: TooManyRequestsException: because"),
-        ("lambda", "RequestTooLargeException", True, "did not take the event"),
-        ("eventbridge", "AccessDeniedException", False, _denied("AccessDeniedException", "events:PutEvents")),
-        ("eventbridge", "InternalException", False, "did not take the event"),
-        ("eventbridge", "ValidationException", True, "did not take the event"),
-        ("sns", "AuthorizationError", False, _denied("AuthorizationError", "sns:Publish")),
-        ("sns", "NotFound", False, "does not exist"),
-        ("sns", "InvalidParameter", True, "did not take the message"),
-    ],
-)
-def test_only_a_fault_of_what_was_sent_is_permanent(kind: str, code: str, permanent: bool, words: str) -> None:
-    service, operation, transport, target = SERVICES[kind]
+@pytest.mark.parametrize(("example", "code", "permanent", "words"), REFUSALS)
+def test_only_a_fault_of_what_was_sent_is_permanent(example: Example, code: str, permanent: bool, words: str) -> None:
+    service = example.target.service.client
     client = local_client(service)
     clients = OneClient(client)
     with Stubber(client) as stubber:
-        stubber.add_client_error(operation, code, "because")
-        outcome = transport(clients, WallClock()).deliver(delivery_to(target))
+        stubber.add_client_error(example.operation, code, "because")
+        outcome = deliver(example.target, clients)
     client.close()
     assert (outcome.state, outcome.permanent) == (State.FAILED, permanent)
     assert words in (outcome.error or "")
@@ -232,15 +220,13 @@ def test_an_entry_that_the_bus_did_not_take_is_a_failure(code: str, permanent: b
     with Stubber(client) as stubber:
         entry = {"ErrorCode": code, "ErrorMessage": "because"}
         stubber.add_response("put_events", {"FailedEntryCount": 1, "Entries": [entry]})
-        outcome = EventBridgeTransport(OneClient(client), WallClock()).deliver(
-            delivery_to(EventBridgeTarget(BUS, "s", "d"))
-        )
+        outcome = deliver(EventBridgeTarget(BUS, "s", "d"), OneClient(client))
     client.close()
     assert (outcome.state, outcome.permanent) == (State.FAILED, permanent)
     assert outcome.error == f"{BUS} did not take the event: {code}: because"
 
 
-@pytest.mark.parametrize("kind", SERVICES)
+@pytest.mark.parametrize("example", EXAMPLES.values())
 @pytest.mark.parametrize(
     ("fault", "state"),
     [
@@ -248,47 +234,43 @@ def test_an_entry_that_the_bus_did_not_take_is_a_failure(code: str, permanent: b
         (EndpointConnectionError(endpoint_url="x"), State.FAILED),
     ],
 )
-def test_a_service_that_does_not_answer_is_a_transient_failure(kind: str, fault: Exception, state: State) -> None:
-    service, operation, transport, target = SERVICES[kind]
-    client = local_client(service)
+def test_a_service_that_does_not_answer_is_a_transient_failure(
+    example: Example, fault: Exception, state: State
+) -> None:
+    client = local_client(example.target.service.client)
 
     def fail(**_: Any) -> None:
         raise fault
 
-    setattr(client, operation, fail)
-    outcome = transport(OneClient(client), WallClock()).deliver(delivery_to(target))
+    setattr(client, example.operation, fail)
+    outcome = deliver(example.target, OneClient(client))
     client.close()
     assert (outcome.state, outcome.permanent) == (state, False)
 
 
-@pytest.mark.parametrize("kind", SERVICES)
+@pytest.mark.parametrize("example", EXAMPLES.values())
 @pytest.mark.parametrize(
     ("change", "words"),
     [(("us-east-1", "eu-west-1"), "in us-east-1 only"), (("arn:aws", "arn:aws:x"), "is not the ARN")],
 )
 def test_what_cannot_be_reached_from_here_is_a_permanent_failure(
-    kind: str, change: tuple[str, str], words: str
+    example: Example, change: tuple[str, str], words: str
 ) -> None:
-    service, _, transport, _ = SERVICES[kind]
-    targets: dict[str, Target] = {
-        "lambda": LambdaTarget(FUNCTION.replace(*change)),
-        "eventbridge": EventBridgeTarget(BUS.replace(*change), "s", "d"),
-        "sns": SnsTarget(TOPIC.replace(*change)),
-    }
-    client = local_client(service)
-    outcome = transport(OneClient(client), WallClock()).deliver(delivery_to(targets[kind]))
+    field = example.target.service.arn_field
+    target: Any = msgspec.structs.replace(example.target, **{field: example.target.arn.replace(*change)})
+    client = local_client(example.target.service.client)
+    outcome = deliver(target, OneClient(client))
     client.close()
     assert (outcome.state, outcome.permanent) == (State.FAILED, True)
     assert words in (outcome.error or "")
 
 
+@pytest.mark.parametrize("example", [one for one in EXAMPLES.values() if isinstance(one.target, TextTarget)])
 @pytest.mark.parametrize("payload", ["", "a\x00"])
-def test_what_sns_cannot_carry_is_a_permanent_failure_and_not_sent(payload: str) -> None:
-    outcome = SnsTransport(OneClient(None), WallClock()).deliver(
-        delivery_to(SnsTarget(TOPIC), Payload(payload.encode(), is_text=True))
-    )
+def test_what_is_no_text_is_a_permanent_failure_and_not_sent(example: Example, payload: str) -> None:
+    outcome = deliver(example.target, OneClient(None), Payload(payload.encode(), is_text=True))
     assert (outcome.state, outcome.permanent) == (State.FAILED, True)
-    assert "SNS does not accept" in (outcome.error or "")
+    assert f"{example.target.service.name} does not accept" in (outcome.error or "")
 
 
 def test_of_a_call_that_is_made_late_only_those_are_sent_whose_time_is_not_over() -> None:
@@ -297,7 +279,7 @@ def test_of_a_call_that_is_made_late_only_those_are_sent_whose_time_is_not_over(
     client = local_client("sns")
     client.publish = lambda **asked: published.append(asked)
     late, in_time = delivery_to(SnsTarget(TOPIC), seconds=-60, attempt=1), delivery_to(SnsTarget(TOPIC), attempt=2)
-    transport = SnsTransport(OneClient(client), WallClock())
+    transport = ServiceTransport(SnsTarget, OneClient(client), WallClock())
     states = [[outcome.state for outcome in transport.deliver_all([one])] for one in (late, in_time)]
     client.close()
     assert states == [[State.TIMED_OUT], [State.SUCCEEDED]]
@@ -305,18 +287,18 @@ def test_of_a_call_that_is_made_late_only_those_are_sent_whose_time_is_not_over(
 
 
 def test_a_mixed_call_answers_each_attempt_for_itself() -> None:
-    client = local_client("sqs")
-    sent: list[int] = []
+    sent: list[str] = []
 
-    class Sends(SqsTransport):
-        def send(self, deliveries: Sequence[Delivery], target: SqsTarget) -> Mapping[int, Exception]:
-            sent.extend(one.attempt for one in deliveries)
-            return {1: Refused("AccessDenied", "no")}
+    class Queue:
+        meta = SimpleNamespace(region_name="us-east-1", endpoint_url="https://sqs")
+
+        def send_message_batch(self, QueueUrl: str, Entries: list[dict[str, Any]]) -> Any:  # noqa: N803 - of botocore
+            sent.extend(one["MessageAttributes"]["attempt"]["StringValue"] for one in Entries)
+            return {"Successful": [{"Id": "0"}, {"Id": "2"}], "Failed": [{"Id": "1", "Code": "AccessDenied"}]}
 
     target = SqsTarget("arn:aws:sqs:us-east-1:123456789012:jobs")
     calls = [delivery_to(target, attempt=n, seconds=-1 if n in (1, 3) else 10) for n in range(1, 6)]
-    outcomes = Sends(OneClient(client), WallClock()).deliver_all(calls)
-    client.close()
-    assert sent == [2, 4, 5]
+    outcomes = ServiceTransport(SqsTarget, OneClient(Queue()), WallClock()).deliver_all(calls)
+    assert sent == ["2", "4", "5"]
     expected = [State.TIMED_OUT, State.SUCCEEDED, State.TIMED_OUT, State.FAILED, State.SUCCEEDED]
     assert [outcome.state for outcome in outcomes] == expected

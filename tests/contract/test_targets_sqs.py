@@ -12,11 +12,12 @@ from botocore.exceptions import BotoCoreError, ConnectTimeoutError, EndpointConn
 from botocore.stub import ANY, Stubber
 from moto import mock_aws
 
-from clockwork.aws.targets.sqs import SqsTransport
+from clockwork.aws.targets.service_attempts import ServiceTransport
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.instants import to_text
-from clockwork.domain.jobs import Payload, SqsTarget
 from clockwork.domain.releases import Delivery
+from clockwork.targets.message import Payload
+from clockwork.targets.sqs import SqsTarget
 from tests.contract.one_client import OneClient
 from tests.contract.receiver import WallClock, delivery_to
 
@@ -64,7 +65,7 @@ def test_the_payload_is_the_message_and_the_facts_are_its_attributes(client: Any
     url, arn = make_queue(client, "jobs")
     delivery = delivery_to(SqsTarget(arn), Payload('{"name":"grüße 🎉"}'.encode()), attempt=2)
     before = WallClock().now()
-    outcome = SqsTransport(OneClient(client), WallClock()).deliver(delivery)
+    outcome = ServiceTransport(SqsTarget, OneClient(client), WallClock()).deliver(delivery)
     assert outcome == Outcome(State.SUCCEEDED, outcome.started_at, outcome.ended_at)
     assert before <= outcome.started_at <= outcome.ended_at
     (message,) = received(client, url)
@@ -82,7 +83,7 @@ def test_on_a_fifo_queue_the_group_is_the_job_and_all_attempts_are_one_message(c
     url, arn = make_queue(client, "jobs.fifo", FifoQueue="true")
     first = delivery_to(SqsTarget(arn))
     again = Delivery(first.execution_id, first.job_id, 2, first.occurrence, first.deadline_at)
-    transport = SqsTransport(OneClient(client), WallClock())
+    transport = ServiceTransport(SqsTarget, OneClient(client), WallClock())
     assert [transport.deliver(attempt).state for attempt in (first, again)] == [State.SUCCEEDED] * 2
     (message,) = received(client, url)
     assert message["Attributes"]["MessageGroupId"] == "ajob"
@@ -91,7 +92,7 @@ def test_on_a_fifo_queue_the_group_is_the_job_and_all_attempts_are_one_message(c
 
 def test_on_a_fifo_queue_the_group_may_be_chosen_and_a_long_one_is_shortened_to_a_digest(client: Any) -> None:
     url, arn = make_queue(client, "jobs.fifo", FifoQueue="true")
-    transport = SqsTransport(OneClient(client), WallClock())
+    transport = ServiceTransport(SqsTarget, OneClient(client), WallClock())
     long_job = "a" * 129
     chosen = delivery_to(SqsTarget(arn, message_group_id="orders"))
     shortened = delivery_to(SqsTarget(arn))
@@ -104,7 +105,9 @@ def test_on_a_fifo_queue_the_group_may_be_chosen_and_a_long_one_is_shortened_to_
 
 def test_a_queue_that_does_not_exist_is_a_transient_failure_that_says_so(client: Any) -> None:
     _, arn = make_queue(client, "jobs")
-    outcome = SqsTransport(OneClient(client), WallClock()).deliver(delivery_to(SqsTarget(f"{arn}-not-yet")))
+    outcome = ServiceTransport(SqsTarget, OneClient(client), WallClock()).deliver(
+        delivery_to(SqsTarget(f"{arn}-not-yet"))
+    )
     assert (outcome.state, outcome.permanent) == (State.FAILED, False)
     assert outcome.error == f"{arn}-not-yet does not exist"
 
@@ -135,7 +138,7 @@ def stubbed() -> Iterator[Stubber]:
 )
 def test_only_a_fault_of_the_message_is_permanent(stubbed: Stubber, code: str, permanent: bool, words: str) -> None:
     stubbed.add_client_error("send_message", code, "because")
-    outcome = SqsTransport(OneClient(stubbed.client), WallClock()).deliver(delivery_to(SqsTarget(QUEUE)))
+    outcome = ServiceTransport(SqsTarget, OneClient(stubbed.client), WallClock()).deliver(delivery_to(SqsTarget(QUEUE)))
     assert (outcome.state, outcome.permanent) == (State.FAILED, permanent)
     assert (outcome.error or "").startswith(f"{QUEUE} {words}")
 
@@ -168,7 +171,7 @@ def test_a_denial_names_the_action_and_the_option_that_opens_it(
     stubbed: Stubber, code: str, reason: str, needs: str, option: str
 ) -> None:
     stubbed.add_client_error("send_message", code, reason)
-    outcome = SqsTransport(OneClient(stubbed.client), WallClock()).deliver(delivery_to(SqsTarget(QUEUE)))
+    outcome = ServiceTransport(SqsTarget, OneClient(stubbed.client), WallClock()).deliver(delivery_to(SqsTarget(QUEUE)))
     assert needs in (outcome.error or "")
     assert f"by the option {option}" in (outcome.error or "")
 
@@ -181,7 +184,7 @@ def test_the_url_of_a_queue_is_its_endpoint_account_and_name(stubbed: Stubber) -
     }
     stubbed.add_response("send_message", {}, expected)
     assert (
-        SqsTransport(OneClient(stubbed.client), WallClock()).deliver(delivery_to(SqsTarget(QUEUE))).state
+        ServiceTransport(SqsTarget, OneClient(stubbed.client), WallClock()).deliver(delivery_to(SqsTarget(QUEUE))).state
         is State.SUCCEEDED
     )
 
@@ -205,7 +208,7 @@ def test_no_answer_is_a_transient_failure(error: BotoCoreError, state: State, wo
 
     client = local_client()
     client.meta.events.register("before-send.sqs", fail)
-    outcome = SqsTransport(OneClient(client), WallClock()).deliver(delivery_to(SqsTarget(QUEUE)))
+    outcome = ServiceTransport(SqsTarget, OneClient(client), WallClock()).deliver(delivery_to(SqsTarget(QUEUE)))
     client.close()
     assert (outcome.state, outcome.permanent, outcome.error) == (state, False, words)
 
@@ -221,7 +224,7 @@ def test_no_answer_is_a_transient_failure(error: BotoCoreError, state: State, wo
 )
 def test_what_sqs_cannot_carry_is_a_permanent_failure_and_not_sent(stubbed: Stubber, payload: str, words: str) -> None:
     delivery = delivery_to(SqsTarget(QUEUE), Payload(payload.encode(), is_text=True))
-    outcome = SqsTransport(OneClient(stubbed.client), WallClock()).deliver(delivery)
+    outcome = ServiceTransport(SqsTarget, OneClient(stubbed.client), WallClock()).deliver(delivery)
     assert (outcome.state, outcome.permanent, outcome.error) == (State.FAILED, True, words)
 
 
@@ -229,7 +232,7 @@ def test_what_sqs_cannot_carry_is_a_permanent_failure_and_not_sent(stubbed: Stub
 def test_every_character_that_sqs_carries_is_sent(client: Any, payload: str) -> None:
     url, arn = make_queue(client, "jobs")
     delivery = delivery_to(SqsTarget(arn), Payload(payload.encode(), is_text=True))
-    assert SqsTransport(OneClient(client), WallClock()).deliver(delivery).state is State.SUCCEEDED
+    assert ServiceTransport(SqsTarget, OneClient(client), WallClock()).deliver(delivery).state is State.SUCCEEDED
     assert [message["Body"] for message in received(client, url)] == [payload]
 
 
@@ -244,5 +247,5 @@ def test_every_character_that_sqs_carries_is_sent(client: Any, payload: str) -> 
 def test_a_queue_that_cannot_be_reached_from_here_is_a_permanent_failure(
     stubbed: Stubber, arn: str, words: str
 ) -> None:
-    outcome = SqsTransport(OneClient(stubbed.client), WallClock()).deliver(delivery_to(SqsTarget(arn)))
+    outcome = ServiceTransport(SqsTarget, OneClient(stubbed.client), WallClock()).deliver(delivery_to(SqsTarget(arn)))
     assert (outcome.state, outcome.permanent, outcome.error) == (State.FAILED, True, f"{arn} {words}")

@@ -13,9 +13,10 @@ import pytest
 from clockwork.aws.targets.http import HttpTransport
 from clockwork.aws.targets.threads import ThreadedTargets
 from clockwork.domain.executions import Outcome, State
-from clockwork.domain.jobs import HttpTarget, SqsTarget
 from clockwork.domain.releases import Delivery
 from clockwork.ports import Targets
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.sqs import SqsTarget
 from tests.contract.receiver import Receiver, WallClock, answer, answering, delivery_to
 from tests.support.promptness import promptly
 

@@ -12,14 +12,15 @@ import pytest
 from botocore.config import Config
 from moto import mock_aws
 
-from clockwork.aws.targets.messages import attributes_of, ordering_of
-from clockwork.aws.targets.sqs import SqsTransport
+from clockwork.aws.targets.service_attempts import ServiceTransport
 from clockwork.domain.executions import State
-from clockwork.domain.jobs import HttpTarget, KafkaTarget, SqsTarget
 from clockwork.domain.releases import Delivery
-from clockwork.domain.targets.envelopes import envelope_of
-from clockwork.domain.targets.webhooks import headers_for
-from clockwork.kafka.targets import _send
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.kafka.target import KafkaTarget
+from clockwork.targets.kafka.targets import _send
+from clockwork.targets.message import envelope_of
+from clockwork.targets.sqs import SqsTarget
+from clockwork.targets.webhooks import headers_for
 from tests.contract.one_client import OneClient
 from tests.contract.receiver import WallClock, delivery_to
 
@@ -42,20 +43,21 @@ def sqs() -> Iterator[Any]:
 
 def test_a_webhook_has_it_in_a_header() -> None:
     delivery = delivery_to(HttpTarget("https://example.com/"))
-    assert headers_for(under_token(delivery), 0, [])["clockwork-token"] == TOKEN
-    assert "clockwork-token" not in headers_for(delivery, 0, [])
+    assert headers_for(under_token(delivery).message, 0, [])["clockwork-token"] == TOKEN
+    assert "clockwork-token" not in headers_for(delivery.message, 0, [])
 
 
 def test_an_envelope_has_it_as_a_field() -> None:
     delivery = delivery_to(HttpTarget("https://example.com/"))
-    assert json.loads(envelope_of(under_token(delivery)))["token"] == TOKEN
-    assert "token" not in json.loads(envelope_of(delivery))
+    assert json.loads(envelope_of(under_token(delivery).message))["token"] == TOKEN
+    assert "token" not in json.loads(envelope_of(delivery.message))
 
 
 def test_messages_have_it_as_an_attribute() -> None:
-    delivery = delivery_to(SqsTarget("arn:aws:sqs:us-east-1:123456789012:jobs"))
-    assert attributes_of(under_token(delivery))["token"] == {"DataType": "String", "StringValue": TOKEN}
-    assert "token" not in attributes_of(delivery)
+    target = SqsTarget("arn:aws:sqs:us-east-1:123456789012:jobs")
+    with_it, without = under_token(delivery_to(target)).message, delivery_to(target).message
+    assert target.around(with_it)["MessageAttributes"]["token"] == {"DataType": "String", "StringValue": TOKEN}
+    assert "token" not in target.around(without)["MessageAttributes"]
 
 
 def test_a_message_of_kafka_has_it_in_a_header() -> None:
@@ -76,7 +78,7 @@ def test_on_a_fifo_queue_the_next_attempt_is_no_repeat_since_it_brings_another_t
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
     first = under_token(delivery_to(SqsTarget(arn)))
     again = msgspec.structs.replace(first, attempt=2, token=TOKEN.replace(".1.", ".2."))
-    transport = SqsTransport(OneClient(sqs), WallClock())
+    transport = ServiceTransport(SqsTarget, OneClient(sqs), WallClock())
     assert [transport.deliver(one).state for one in (first, again, again)] == [State.SUCCEEDED] * 3
     numbers = []
     for _ in range(3):
@@ -88,7 +90,12 @@ def test_on_a_fifo_queue_the_next_attempt_is_no_repeat_since_it_brings_another_t
 
 
 def test_without_a_token_all_attempts_are_one_message() -> None:
-    first = delivery_to(SqsTarget("arn:aws:sqs:us-east-1:123456789012:jobs.fifo"))
+    target = SqsTarget("arn:aws:sqs:us-east-1:123456789012:jobs.fifo")
+    first = delivery_to(target)
     again = msgspec.structs.replace(first, attempt=2)
-    assert ordering_of(None, first) == ordering_of(None, again)
-    assert ordering_of(None, under_token(first)) != ordering_of(None, under_token(again))
+
+    def deduplicated_by(delivery: Delivery) -> str:
+        return str(target.around(delivery.message)["MessageDeduplicationId"])
+
+    assert deduplicated_by(first) == deduplicated_by(again)
+    assert deduplicated_by(under_token(first)) != deduplicated_by(under_token(again))

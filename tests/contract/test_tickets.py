@@ -9,7 +9,6 @@ import pytest
 
 from clockwork.aws.stores.ticket_keys import CachedTicketKeys
 from clockwork.domain.errors import Unavailable
-from clockwork.domain.jobs import PoolTarget, SqsTarget
 from clockwork.domain.keys import BEGINNING, END
 from clockwork.domain.messages.tickets import opened
 from clockwork.domain.releases import Release
@@ -20,6 +19,8 @@ from clockwork.memory.clients import MemoryTicketKeys
 from clockwork.memory.clock import MemoryClock
 from clockwork.ports import PoolMessage
 from clockwork.ports.routing import Routed, by_pool
+from clockwork.targets.pool import PoolTarget
+from clockwork.targets.sqs import SqsTarget
 from tests.contract.worlds import World
 from tests.support.examples import NOW, occurrence, release
 

@@ -11,9 +11,11 @@ from typing import Any
 from clockwork.domain import keys
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.instants import from_text, to_text
-from clockwork.domain.jobs import HttpTarget, Occurrence, Payload
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.storage.rows import row_of_job
 from clockwork.domain.timeline import Row
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 from local.api import Answer as ApiAnswer
 from local.receiver import Answer, Post, Receiver
 from tests.e2e.tenant import Tenant

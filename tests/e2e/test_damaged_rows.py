@@ -16,10 +16,12 @@ import pytest
 from urllib3.exceptions import HTTPError
 
 from clockwork.domain import keys
-from clockwork.domain.jobs import HttpTarget, Occurrence, Payload
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.storage.rows import row_of_job, row_of_many
 from clockwork.domain.timeline import Row
 from clockwork.flows.world import World
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 from tests.e2e.damage import Vandal
 from tests.e2e.deployment import Deployment
 from tests.e2e.quiet import HOUR_MS, Inbox, Quiet, now_ms

@@ -13,7 +13,7 @@ import pytest
 
 from clockwork.domain import keys
 from clockwork.domain.ids import AnonymousJob
-from clockwork.domain.jobs import HttpTarget, Occurrence, Payload
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.releases import Release
 from clockwork.domain.requests.create import CreateRequest, NewJob
@@ -25,6 +25,8 @@ from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.world import World
 from clockwork.memory.targets import MemoryInvoker
 from clockwork.ports import Refused, ReleaseQueue
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 from tests.e2e.deployment import Deployment
 from tests.e2e.hooks import Hook
 from tests.e2e.tenant import Tenant

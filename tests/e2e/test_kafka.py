@@ -11,9 +11,11 @@ from confluent_kafka import KafkaError
 from clockwork.domain import keys
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.instants import from_text
-from clockwork.domain.jobs import KafkaTarget, Occurrence, Payload
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import encode_release
+from clockwork.targets.kafka.target import KafkaTarget
+from clockwork.targets.message import Payload
 from tests.e2e.deployment import Deployment
 from tests.e2e.tenant import Tenant
 from tests.e2e.waiting import lateness_ms

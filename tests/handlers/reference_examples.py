@@ -11,9 +11,9 @@ from typing import Any
 
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.instants import from_text
-from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.releases import Delivery
 from clockwork.routes import ROUTES, Route
+from clockwork.targets.http import HttpTarget
 from tests.handlers.handlers import Answer, Api
 from tests.support.examples import ADMIN
 

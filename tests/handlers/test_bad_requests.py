@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clockwork.domain.jobs import HttpTarget
+from clockwork.targets.http import HttpTarget
 from tests.handlers.faults import HTTP, refused, retry, schedule
 from tests.handlers.handlers import Api, job_body
 from tests.support.events import encoded

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from clockwork.domain.executions import Outcome, State
-from clockwork.domain.jobs import HttpTarget
+from clockwork.targets.http import HttpTarget
 from tests.handlers.faults import EVENTBRIDGE, FIELDS, FIFO, HTTP, LAMBDA, LISTED_ARNS, QUEUE, SNS, Fault, refused
 from tests.handlers.handlers import Api, job_body
 from tests.support.examples import ACME

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from clockwork.domain.executions import State
-from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.named_jobs import NamedJob
+from clockwork.targets.http import HttpTarget
 from tests.handlers.handlers import Answer, Api, job_body
 from tests.handlers.test_named_api import EVERY, create, job_id, run
 from tests.support.examples import failure, success

@@ -12,7 +12,6 @@ from clockwork.domain import instants
 from clockwork.domain.clients import DELETED
 from clockwork.domain.errors import Undecodable
 from clockwork.domain.executions import Attempt, Outcome, State
-from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.lifecycle.attempts import plan_death
 from clockwork.domain.lifecycle.ownership import is_of_client_since
 from clockwork.domain.lifecycle.parking import Parked
@@ -21,6 +20,7 @@ from clockwork.flows.deaths import call_back
 from clockwork.flows.sweep.deletion import end_client
 from clockwork.flows.sweep.unpark import unpark
 from clockwork.flows.timeline.shards import ensure_shards
+from clockwork.targets.http import HttpTarget
 from tests.handlers.faults import refused
 from tests.handlers.handlers import Answer, Api, job_body, make_handler, recorded
 from tests.handlers.test_trail import Died, Strikes, fragile

@@ -16,8 +16,8 @@ from schemathesis.checks import CHECKS
 from clockwork.domain.executions import Awaited, Execution, State
 from clockwork.domain.ids import only_execution
 from clockwork.domain.instants import from_text
-from clockwork.domain.jobs import Completion
 from clockwork.domain.lifecycle.tokens import Token, decode_token
+from clockwork.domain.policies import Completion
 from clockwork.edge.description import openapi
 from clockwork.edge.description.contract import OPERATIONS
 from clockwork.edge.description.examples import TOKEN

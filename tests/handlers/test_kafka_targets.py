@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from clockwork.domain.jobs import KafkaTarget
+from clockwork.targets.kafka.target import KafkaTarget
 from tests.handlers.handlers import Api
 from tests.support.examples import ACME, ADMIN, release_in
 

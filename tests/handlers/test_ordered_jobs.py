@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from clockwork.domain.jobs import KafkaTarget, SnsTarget, SqsTarget
 from clockwork.domain.keys import is_ordered
-from clockwork.domain.ordering import in_order
+from clockwork.targets.kafka.target import KafkaTarget
+from clockwork.targets.sns import SnsTarget
+from clockwork.targets.sqs import SqsTarget
 from tests.handlers.handlers import Api, job_body
 
 QUEUE = "arn:aws:sqs:us-east-1:123456789012:orders"
@@ -97,11 +98,10 @@ def test_a_named_job_that_gets_an_ordering_key_moves_to_its_shard_and_fires_once
 
 
 def test_a_target_with_an_order_of_its_own_is_told_the_key() -> None:
-    assert in_order(KafkaTarget("orders"), "k") == KafkaTarget("orders", key="k")
-    assert in_order(KafkaTarget("orders", key="mine"), "k") == KafkaTarget("orders", key="mine")
-    first, again, other = (in_order(SqsTarget(f"{QUEUE}.fifo"), key) for key in ("k", "k", "l"))
+    assert KafkaTarget("orders").in_order("k") == KafkaTarget("orders", key="k")
+    assert KafkaTarget("orders", key="mine").in_order("k") == KafkaTarget("orders", key="mine")
+    first, again, other = (SqsTarget(f"{QUEUE}.fifo").in_order(key) for key in ("k", "k", "l"))
     assert first == again != other
-    assert in_order(SqsTarget(QUEUE), "k") == SqsTarget(QUEUE)
+    assert SqsTarget(QUEUE).in_order("k") == SqsTarget(QUEUE)
     topic = SnsTarget("arn:aws:sns:us-east-1:123456789012:orders.fifo")
-    assert in_order(topic, "k") != topic
-    assert in_order(topic, None) == topic
+    assert topic.in_order("k") != topic

@@ -183,5 +183,5 @@ def test_a_client_says_which_pools_it_uses(api: Api) -> None:
     assert bad.pointers == ["/allowedPools/0"]
     stored = api.clockwork.clients.get("acme")
     assert stored is not None
-    assert (stored.allows_pool("batch-etl"), stored.allows_pool("batch")) == (True, False)
-    assert not msgspec.structs.replace(ACME).allows_pool("batch-etl")
+    assert (stored.allows("allowed_pools", "batch-etl"), stored.allows("allowed_pools", "batch")) == (True, False)
+    assert not msgspec.structs.replace(ACME).allows("allowed_pools", "batch-etl")

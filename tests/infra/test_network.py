@@ -53,10 +53,10 @@ def test_only_its_deliverer_is_in_the_network(network: Template) -> None:
 
 def test_the_queues_have_the_names_from_which_the_lambdas_derive_their_addresses(network: Template) -> None:
     first = "https://sqs.us-east-1.amazonaws.com/123456789012/first"
-    settings = Settings.for_account().with_(release_queue_url=first)
+    settings = Settings.for_account().with_(release_queue_url=first, has_network=True)
     for name, like, url in (
-        ("PrivateRelease", "Release", settings.private_release_queue_url),
-        ("PrivateOrderedRelease", "OrderedRelease", settings.private_ordered_release_queue_url),
+        ("PrivateRelease", "Release", settings.lanes["private"][0]),
+        ("PrivateOrderedRelease", "OrderedRelease", settings.lanes["private"][1]),
     ):
         ours, theirs = (queue_of(network, one)["Properties"] for one in (name, like))
         assert ours == {**theirs, "QueueName": url.rpartition("/")[2]}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from clockwork.domain.targets.webhooks import headers_for
+from clockwork.targets.webhooks import headers_for
 from clockwork_client import Clockwork, __version__
 from clockwork_client.cli.app import GROUPS, clockwork
 from infra import ROOT
@@ -53,7 +53,7 @@ def test_the_programs_run_and_do_what_the_text_says(place: dict[str, Any]) -> No
 def test_the_receiver_of_the_guide_tells_real_from_false(place: dict[str, Any]) -> None:
     delivery, _ = delivered(b"1", [])
     secret = "whsec_" + base64.b64encode(b"secret of the client").decode()
-    headers = headers_for(delivery, int(time.time() * 1000), [secret])
+    headers = headers_for(delivery.message, int(time.time() * 1000), [secret])
     assert place["receive"](headers, b"1")[0] == 200
     assert place["receive"](headers, b"2")[0] == 401
 

@@ -146,7 +146,7 @@ def test_the_page_of_workers_does_what_it_says(capsys: pytest.CaptureFixture[str
     assert set(stored.handlers) == set(found["pool"].handlers)
     billing = api.clockwork.clients.get("billing")
     assert billing is not None
-    assert billing.allows_pool("batch-etl")
+    assert billing.allows("allowed_pools", "batch-etl")
 
 
 def test_what_a_handler_is_told_inline_it_is_told_as_in_earnest() -> None:

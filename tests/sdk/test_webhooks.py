@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from standardwebhooks import Webhook
 
-from clockwork.domain.jobs import Payload
 from clockwork.domain.releases import Delivery
-from clockwork.domain.targets.webhooks import headers_for
+from clockwork.targets.message import Payload
+from clockwork.targets.webhooks import headers_for
 from clockwork_client import InvalidWebhook, ScheduledContext, scheduled_context, verify_webhook
 from clockwork_client.transport import Request
 from infra import ROOT
@@ -33,7 +33,7 @@ def delivered(body: bytes, secrets: list[str]) -> tuple[Delivery, dict[str, str]
     """A delivery and the headers that the deliverer sends with it."""
     sending = release(occurrence=occurrence(payload=Payload(body)))
     delivery = Delivery(sending.execution_id, sending.job_id, 3, sending.occurrence, SENT_AT + 15_000)
-    return delivery, headers_for(delivery, SENT_AT, secrets)
+    return delivery, headers_for(delivery.message, SENT_AT, secrets)
 
 
 @given(body=st.binary(max_size=200), secrets=st.permutations([SECRET, OTHER]))
@@ -56,7 +56,7 @@ def test_no_token_reaches_a_log_with_what_has_it() -> None:
     delivery, _ = delivered(b"body of the job", [SECRET])
     token = f"{delivery.execution_id}.3.{'s' * 22}"
     delivery = msgspec.structs.replace(delivery, token=token)
-    context = scheduled_context(headers_for(delivery, SENT_AT, [SECRET]))
+    context = scheduled_context(headers_for(delivery.message, SENT_AT, [SECRET]))
     assert context.token == token
     request = Request("POST", "https://api.example.com/v1", {"authorization": "AWS4 s"}, token.encode(), 1)
     for shown in (f"{context}", f"{context!r}", repr([context]), repr(delivery), str(delivery), repr(request)):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.messages.alignment import FINER, SECOND_MS, Aligned
 from clockwork.domain.releases import Release
 from clockwork.settings import Settings
+from clockwork.targets.http import HttpTarget
 
 
 def objection(releases: Sequence[Release], now: int, aligned: Aligned | None, settings: Settings) -> str | None:

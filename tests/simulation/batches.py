@@ -7,12 +7,16 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from clockwork.domain.errors import NameTaken
-from clockwork.domain.jobs import HttpTarget, KafkaTarget, Payload, RetryPolicy, SqsTarget
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.requests.create import CreateRequest, NewJob
 from clockwork.flows import access
 from clockwork.flows.named import write
 from clockwork.flows.requests import create
 from clockwork.flows.world import World
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.kafka.target import KafkaTarget
+from clockwork.targets.message import Payload
+from clockwork.targets.sqs import SqsTarget
 from tests.simulation.clients import Visit, accept, ask_again, create_asked, create_keyed, create_once, request_of
 from tests.simulation.named_clients import KEYS, answered, definition
 from tests.simulation.requests import (

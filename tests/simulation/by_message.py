@@ -7,11 +7,11 @@ from collections.abc import Callable
 import msgspec
 
 from clockwork.domain.ids import digest_of
-from clockwork.domain.jobs import Payload
 from clockwork.domain.requests.create import CreateRequest
 from clockwork.flows.access import Caller
 from clockwork.flows.named.write import NamedRequest, Written
 from clockwork.flows.requests.ingest import Cancel, Command, Message
+from clockwork.targets.message import Payload
 from tests.simulation.clients import Visit, request_of
 from tests.simulation.named_clients import KEYS, ORDERING_KEYS, answered, definition, known
 from tests.simulation.requested import Wish

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import AnonymousJob, only_execution
-from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.keys import instant_of
 from clockwork.domain.lifecycle.callbacks import callback_row, is_called_back
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Release
 from tests.simulation.watcher import Promise, Watcher
 

@@ -14,8 +14,8 @@ import msgspec
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import ClockworkError, Unavailable
 from clockwork.domain.ids import only_execution
-from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.lifecycle.cancels import Verdict
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.requests.create import CreateRequest, occurrence_of
 from clockwork.domain.requests.quotas import Admit
 from clockwork.flows import access

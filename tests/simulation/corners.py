@@ -11,13 +11,15 @@ from clockwork.domain.clients import Client
 from clockwork.domain.errors import ExecutionNotFound
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import NamedJobId
-from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
 from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT, Parked, parking_of
 from clockwork.domain.named import changes
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.requests.create import CreateRequest, NewJob
 from clockwork.flows.requests import redrive, reporting
 from clockwork.flows.requests.reporting import Reported
 from clockwork.flows.world import World
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 from tests.simulation.administering import hurried, pools_written
 from tests.simulation.clients import Visit, ask_again, cancel_one
 from tests.simulation.departing import look_at

@@ -12,12 +12,12 @@ from clockwork.domain.clients import Client
 from clockwork.domain.errors import ClientDeleting
 from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.ids import is_named
-from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
 from clockwork.domain.lifecycle.holding import Holding
 from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT
 from clockwork.domain.named import changes
 from clockwork.domain.named.changes import has_cancelled_waiting
 from clockwork.domain.named_jobs import Definition
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.requests.trail import Entry, Note
 from clockwork.flows import access
 from clockwork.flows.named import write
@@ -26,6 +26,8 @@ from clockwork.flows.requests.holding import what_holds
 from clockwork.flows.requests.upcoming import Position, list_upcoming
 from clockwork.flows.trail import noting
 from clockwork.flows.world import World
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 from tests.simulation.batches import with_jobs
 from tests.simulation.clients import Visit, ask_again, cancel_one, create_once, request_of
 from tests.simulation.named_clients import NAMED_OPERATIONS, answered, change

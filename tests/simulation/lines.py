@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from clockwork.domain.executions import Execution
-from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.releases import Release
+from clockwork.targets.pool import PoolTarget
 from tests.simulation.scheduler import Actor
 
 #: How far ahead a slot may lie (ms), on clocks that differ by the second.

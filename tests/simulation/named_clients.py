@@ -9,10 +9,10 @@ import msgspec
 
 from clockwork.domain.errors import JobNotFound
 from clockwork.domain.ids import NamedJobId, decode_job, is_named
-from clockwork.domain.jobs import HttpTarget, KafkaTarget, Payload, PoolTarget, RetryPolicy, Target
 from clockwork.domain.named import changes
 from clockwork.domain.named.changes import has_cancelled_waiting
 from clockwork.domain.named_jobs import CatchUp, Definition, JobState, NamedJob, Overlap
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.domain.releases import LONGEST_DELAY_SECONDS
 from clockwork.flows.access import get_named
@@ -21,6 +21,11 @@ from clockwork.flows.named.repair import check_chain
 from clockwork.flows.requests import read
 from clockwork.flows.requests.read import list_jobs
 from clockwork.flows.world import World
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.kafka.target import KafkaTarget
+from clockwork.targets.message import Payload
+from clockwork.targets.pool import PoolTarget
+from clockwork.targets.registry import Target
 from tests.simulation.clients import Visit
 from tests.simulation.named_history import CANCELLING
 from tests.simulation.named_watcher import Life

@@ -8,7 +8,6 @@ import msgspec
 
 from clockwork.domain.errors import JobNotFound, NotScheduled
 from clockwork.domain.ids import is_named
-from clockwork.domain.jobs import HttpTarget, Payload
 from clockwork.domain.keys import plain_partitions
 from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.named import changes
@@ -18,6 +17,8 @@ from clockwork.flows.named import trigger, write
 from clockwork.flows.requests import cancel
 from clockwork.flows.requests.read import JobPage, list_jobs
 from clockwork.flows.world import World
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 from tests.simulation.clients import Flow, Step, Visit
 from tests.simulation.named_clients import KEYS, ORDERING_KEYS, answered, create, definition, known, life_of, living
 from tests.simulation.requests import HOARDER

@@ -8,14 +8,15 @@ from functools import partial
 import msgspec
 
 from clockwork.domain.clients import Client
-from clockwork.domain.jobs import HttpTarget, RetryPolicy
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.domain.named import changes
 from clockwork.domain.named_jobs import Definition, JobState, NamedJob
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.flows.named import write
 from clockwork.flows.requests import clients, redrive
 from clockwork.flows.world import World
+from clockwork.targets.http import HttpTarget
 from tests.simulation.batches import create_down
 from tests.simulation.clients import Step, Visit, create_once
 from tests.simulation.named_clients import KEYS, NAMED_OPERATIONS, answered, change, definition, in_state, known, living

@@ -6,8 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from clockwork.domain.jobs import KafkaTarget, Occurrence, Target
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.ordering import IN_TIME_MS
+from clockwork.targets.kafka.target import KafkaTarget
+from clockwork.targets.registry import Target
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from clockwork.domain.executions import Execution
-from clockwork.domain.jobs import KafkaTarget, Occurrence
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.quarantine import quarantine_of
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
+from clockwork.targets.kafka.target import KafkaTarget
 from tests.simulation.faults import Profile
 
 #: The client that has the place.

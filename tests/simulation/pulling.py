@@ -9,13 +9,15 @@ import msgspec
 from clockwork.domain.errors import UnknownToken
 from clockwork.domain.executions import State
 from clockwork.domain.ids import only_execution
-from clockwork.domain.jobs import Payload, PoolTarget, Target
 from clockwork.domain.lifecycle.tokens import Token
 from clockwork.domain.named import changes
 from clockwork.domain.requests.create import NewJob
 from clockwork.flows.requests import unsigned
 from clockwork.flows.requests.reporting import Reported
 from clockwork.flows.world import World
+from clockwork.targets.message import Payload
+from clockwork.targets.pool import PoolTarget
+from clockwork.targets.registry import Target
 from tests.simulation.clients import Visit, ask_again
 from tests.simulation.fleet import HANDLERS
 from tests.simulation.receivers import SAYS, Manner

@@ -8,20 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from clockwork.domain.clients import Client
-from clockwork.domain.jobs import (
-    Completion,
-    HttpTarget,
-    KafkaTarget,
-    Payload,
-    PoolTarget,
-    Priority,
-    RecordLevel,
-    RetryPolicy,
-    SqsTarget,
-    Target,
-)
+from clockwork.domain.policies import Completion, RecordLevel, RetryPolicy
 from clockwork.domain.requests.create import CreateRequest, NewJob
 from clockwork.settings import Settings
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.kafka.target import KafkaTarget
+from clockwork.targets.message import Payload
+from clockwork.targets.pool import PoolTarget, Priority
+from clockwork.targets.registry import Target
+from clockwork.targets.sqs import SqsTarget
 from tests.simulation.faults import Adversary, Fault
 from tests.simulation.stores import NEVER_SENDABLE, POISON
 from tests.simulation.targets import DOWN_HOST, REJECTING_HOST

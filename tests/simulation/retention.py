@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.ids import AnonymousJob, only_execution
-from clockwork.domain.jobs import Occurrence, RetryPolicy
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.parking import parking_of
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.domain.timeline import Row

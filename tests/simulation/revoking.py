@@ -13,8 +13,12 @@ import msgspec
 
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.jobs import HttpTarget, KafkaTarget, PoolTarget, SqsTarget, Target
 from clockwork.domain.releases import Delivery
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.kafka.target import KafkaTarget
+from clockwork.targets.pool import PoolTarget
+from clockwork.targets.registry import Target
+from clockwork.targets.sqs import SqsTarget
 
 #: How the reason of a refused execution ends.
 REFUSED = "allowed"

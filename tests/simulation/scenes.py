@@ -10,15 +10,18 @@ import msgspec
 
 from clockwork.domain.clients import Client
 from clockwork.domain.ids import NamedJobId
-from clockwork.domain.jobs import Completion, HttpTarget, Payload, PoolTarget, RecordLevel, RetryPolicy
 from clockwork.domain.named import changes
 from clockwork.domain.named_jobs import Definition
+from clockwork.domain.policies import Completion, RecordLevel, RetryPolicy
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.domain.requests.create import CreateRequest, NewJob
 from clockwork.flows import access
 from clockwork.flows.access import get_named
 from clockwork.flows.named import write
 from clockwork.flows.world import World
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
+from clockwork.targets.pool import PoolTarget
 from tests.simulation.clients import Visit, ask_again, cancel_one, create_asked, get_one
 from tests.simulation.fleet import HANDS_BACK
 from tests.simulation.named_clients import answered

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clockwork.domain.executions import Outcome, State
-from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.releases import Delivery
 from clockwork.ports import Clock
+from clockwork.targets.http import HttpTarget
 from tests.simulation.faults import Adversary, Fault
 from tests.simulation.gate import Gate
 from tests.simulation.receivers import FAULTLESS, SOON, Manner, Receivers

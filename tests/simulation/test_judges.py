@@ -14,7 +14,6 @@ import pytest
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import State
 from clockwork.domain.ids import AnonymousJob, NamedJobId
-from clockwork.domain.jobs import HttpTarget, KafkaTarget, PoolTarget
 from clockwork.domain.keys import row_key
 from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.lifecycle.retries import backoff_seconds
@@ -29,6 +28,9 @@ from clockwork.flows.poll import expand
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.timeline import MemoryTimeline
 from clockwork.memory.world import MemoryClockwork
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.kafka.target import KafkaTarget
+from clockwork.targets.pool import PoolTarget
 from tests.simulation.caps import BURST_SECONDS, WINDOW_MS, Caps
 from tests.simulation.decisions import decisions, raising
 from tests.simulation.defects import DEFECTIVE, Defect, Defects, Meets

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from clockwork.domain.executions import Attempt, Execution, State
-from clockwork.domain.jobs import HttpTarget, KafkaTarget, SqsTarget, Target
 from clockwork.domain.releases import Delivery
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.kafka.target import KafkaTarget
+from clockwork.targets.registry import Target
+from clockwork.targets.sqs import SqsTarget
 from tests.simulation.requests import QUEUE_ARN, REVOCABLE, TOPIC
 from tests.simulation.revoking import Grants, without_some
 from tests.support.examples import NOW, execution, occurrence, release

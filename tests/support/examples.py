@@ -10,12 +10,15 @@ import msgspec
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.ids import AnonymousJob
-from clockwork.domain.jobs import HttpTarget, Occurrence, Payload, RetryPolicy
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.keys import row_key
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Release
 from clockwork.domain.requests.create import CreateRequest, NewJob
 from clockwork.domain.requests.packing import Outline
 from clockwork.domain.storage.codec import decode_message
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 
 NOW = 1_700_000_000_000
 ALICE = "arn:aws:iam::111111111111:user/alice"

@@ -10,13 +10,15 @@ import msgspec
 import pytest
 
 from clockwork.domain.executions import Execution, Outcome, State
-from clockwork.domain.jobs import HttpTarget, RetryPolicy, SqsTarget
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.storage.rows import releases_of
 from clockwork.domain.timeline import Row
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.sqs import SqsTarget
 from tests.support.examples import ACME, NOW, execution, failure, new_job, request, success
 
 QUEUE = SqsTarget("arn:aws:sqs:us-east-1:123456789012:orders")

@@ -8,13 +8,13 @@ from typing import Any
 
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import ExecutionId
-from clockwork.domain.jobs import Payload
 from clockwork.domain.named_jobs import Definition, NamedJob
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.flows.access import Caller, get_named
 from clockwork.flows.named.write import NamedRequest, Written, change, create_named
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
+from clockwork.targets.message import Payload
 from tests.support.examples import ACME, ALICE, TARGET
 
 MINE = Caller(ALICE, client_ids=frozenset({"acme"}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from clockwork.domain.jobs import RecordLevel
+from clockwork.domain.policies import RecordLevel
 from clockwork.domain.timeline import ShardStatus
 from clockwork.flows.requests.create import CreatedJob, create_jobs
 from clockwork.flows.sweep.shards import Retirements, retire_shards

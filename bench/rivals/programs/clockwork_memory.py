@@ -16,7 +16,6 @@ from clockwork.aws.repeats import batches
 from clockwork.aws.targets.http import HttpTransport
 from clockwork.aws.targets.threads import ThreadedTargets
 from clockwork.domain.clients import Client
-from clockwork.domain.jobs import HttpTarget, Payload
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.releases import Release
 from clockwork.domain.requests.create import CreateRequest, NewJob
@@ -32,6 +31,8 @@ from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Refused
 from clockwork.settings import Settings
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 
 CLIENT = Client(client_id="bench", allowed_private_targets=("127.0.0.1:*",))
 LARGEST_REQUEST = 500

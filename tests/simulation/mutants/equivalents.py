@@ -18,10 +18,10 @@ EQUIVALENT: dict[str, str] = {
         "of the slots that an environment remembers nobody asks how many there were"
     ),
     "domain/lifecycle/awaiting.py: lease_until = running.claim_until or 0: 0 -> 1": "either is long over",
-    "domain/retention.py: return max(record.next_attempt_at or 0, record.claim_until or 0): 0 -> 1": (
+    "domain/storage/retention.py: return max(record.next_attempt_at or 0, record.claim_until or 0): 0 -> 1": (
         "either is long over"
     ),
-    "domain/retention.py: return max(record.next_attempt_at or 0, record.claim_until or 0): 0 -> 1 (no. 2)": (
+    "domain/storage/retention.py: return max(record.next_attempt_at or 0, record.claim_until or 0): 0 -> 1 (no. 2)": (
         "either is long over"
     ),
     "flows/requests/permits.py: if until <= (before.claim_until or 0):: 0 -> 1": "either is long over",

@@ -14,7 +14,7 @@ from bench.arrivals.shared import Began
 from bench.isolating import scenes, stack
 from bench.isolating.poisons import ODD, POISONS, URL, Poison
 from bench.isolating.scenes import Seen, capacity_used
-from clockwork.domain.jobs import HttpTarget, Occurrence, Payload
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle import attempts
 from clockwork.domain.lifecycle.attempts import Plan
 from clockwork.domain.limits.sharing import Company
@@ -22,6 +22,8 @@ from clockwork.domain.releases import Delivery, Release
 from clockwork.flows.deliver import concurrency, outcome
 from clockwork.flows.deliver.batch import Batch
 from clockwork.settings import Settings
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 from local.emulator import Credentials, Emulator, emulator
 
 #: Jobs of each client in a second. Those of five clients still fill batches of ten.

@@ -91,16 +91,21 @@ def test_a_client_reaches_only_what_is_listed_by_its_name_or_a_prefix() -> None:
     client = msgspec.structs.replace(
         ACME, allowed_queue_arns=("q",), allowed_topics=("orders", "audit.*"), allowed_target_arns=("arn:a", "arn:b:*")
     )
-    assert [client.allows_queue(one) for one in ("q", "q2", "")] == [True, False, False]
-    assert [client.allows_topic(one) for one in ("orders", "orders2", "audit.", "audit.x", "audit")] == [
+    assert [client.allows("allowed_queue_arns", one) for one in ("q", "q2", "")] == [True, False, False]
+    assert [client.allows("allowed_topics", one) for one in ("orders", "orders2", "audit.", "audit.x", "audit")] == [
         True,
         False,
         True,
         True,
         False,
     ]
-    assert [client.may_target(one) for one in ("arn:a", "arn:ab", "arn:b:x", "arn:b")] == [True, False, True, False]
-    assert not ACME.may_target("")
+    assert [client.allows("allowed_target_arns", one) for one in ("arn:a", "arn:ab", "arn:b:x", "arn:b")] == [
+        True,
+        False,
+        True,
+        False,
+    ]
+    assert not ACME.allows("allowed_target_arns", "")
 
 
 def test_a_session_of_a_role_counts_as_the_role_and_a_user_as_itself() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from clockwork.domain import keys
 from clockwork.domain.executions import State
-from clockwork.domain.jobs import KafkaTarget, RetryPolicy, SnsTarget, SqsTarget
 from clockwork.domain.keys import edge_key
 from clockwork.domain.ordering import (
     HANDED_OUT_MS,
@@ -19,7 +18,6 @@ from clockwork.domain.ordering import (
     behind_others,
     dedup_of,
     group_of,
-    in_order,
     is_for_its_poller,
     is_noted,
     paced_execution,
@@ -29,8 +27,12 @@ from clockwork.domain.ordering import (
     resumed,
     row_id_of,
 )
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Release
 from clockwork.domain.waits import Held, Line, Waited
+from clockwork.targets.kafka.target import KafkaTarget
+from clockwork.targets.sns import SnsTarget
+from clockwork.targets.sqs import SqsTarget
 from tests.support.examples import NOW, execution, occurrence, release
 
 QUEUE = "arn:aws:sqs:us-east-1:123456789012:orders"
@@ -83,20 +85,19 @@ def test_so_many_receives_as_a_queue_allows_outlast_its_retention() -> None:
 
 def test_a_target_that_keeps_an_order_gets_the_ordering_key_unless_its_client_chose_one() -> None:
     topic = KafkaTarget("orders")
-    assert in_order(topic, "k") == msgspec.structs.replace(topic, key="k")
+    assert topic.in_order("k") == msgspec.structs.replace(topic, key="k")
     own = msgspec.structs.replace(topic, key="own")
-    assert in_order(own, "k") is own
-    assert in_order(topic, None) is topic
+    assert own.in_order("k") is own
     for fifo, plain in (
         (SqsTarget(f"{QUEUE}.fifo"), SqsTarget(QUEUE)),
         (SnsTarget(f"{TOPIC}.fifo"), SnsTarget(TOPIC)),
     ):
-        kept = in_order(fifo, "k")
+        kept = fifo.in_order("k")
         assert isinstance(kept, SqsTarget | SnsTarget)
         assert kept.message_group_id
         chosen = msgspec.structs.replace(fifo, message_group_id="own")
-        assert in_order(chosen, "k") is chosen
-        assert in_order(plain, "k") is plain
+        assert chosen.in_order("k") is chosen
+        assert plain.in_order("k") is plain
 
 
 @pytest.mark.parametrize(

@@ -17,15 +17,19 @@ from clockwork.domain.cron.zones import UnknownZone, zone_named
 from clockwork.domain.errors import InvalidRequest, NewerFormat, Undecodable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import AnonymousJob, ExecutionId, InvalidId, NamedJobId
-from clockwork.domain.jobs import HttpTarget, Occurrence, Payload, RetryPolicy, SqsTarget
+from clockwork.domain.jobs import Occurrence
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Release
 from clockwork.domain.storage import codec
-from clockwork.domain.targets.webhooks import InvalidSecret, key_of
 from clockwork.edge.http.body import SINGLE_BYTES, BodyTooLarge, NotJson, canonical, parse
 from clockwork.edge.http.pages import token_of
 from clockwork.edge.http.request import Request
 from clockwork.flows.access import Caller
 from clockwork.settings import InvalidSettings, Settings
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
+from clockwork.targets.sqs import SqsTarget
+from clockwork.targets.webhooks import InvalidSecret, key_of
 from tests.support.examples import execution, release
 
 quick = settings(max_examples=200, deadline=None)

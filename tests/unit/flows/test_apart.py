@@ -11,7 +11,6 @@ import pytest
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.fires.chains import release_of
-from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.keys import row_key
 from clockwork.domain.named_jobs import NamedJob, Pointer
 from clockwork.domain.recurrence import Fire
@@ -22,6 +21,7 @@ from clockwork.flows.named.write import NamedRequest, create_named
 from clockwork.flows.poll.shard import poll_shard
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
+from clockwork.targets.http import HttpTarget
 from tests.support.examples import ACME, NOW
 from tests.support.named import Named
 from tests.unit.flows.test_containment import release_of as release_in_row

@@ -11,11 +11,11 @@ import pytest
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import NamedJobId
 from clockwork.domain.instants import to_text
-from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy, Target
 from clockwork.domain.lifecycle.attempts import plan_death
 from clockwork.domain.lifecycle.callbacks import callback_row
 from clockwork.domain.named.changes import replaced
 from clockwork.domain.named_jobs import Definition
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.domain.storage import codec
 from clockwork.domain.storage.rows import releases_of
@@ -27,6 +27,9 @@ from clockwork.flows.named.write import NamedRequest, change, create_named
 from clockwork.flows.requests.redrive import redrive
 from clockwork.flows.sweep.unpark import unpark
 from clockwork.flows.timeline.shards import ensure_shards
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
+from clockwork.targets.registry import Target
 from tests.support.examples import ACME, NOW, TARGET, execution, failure, occurrence, release, release_in, success
 from tests.support.failing import BACK, DEAD, ONCE, QUEUE, Failing, facts
 

@@ -28,8 +28,8 @@ from clockwork.domain import keys
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import State
-from clockwork.domain.jobs import Payload, RetryPolicy
 from clockwork.domain.lifecycle.cancels import Verdict
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Release
 from clockwork.domain.storage import codec
 from clockwork.domain.storage.rows import releases_of
@@ -41,6 +41,7 @@ from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.sweep.dead_letters import sweep_dead_letters
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.ports import Refused
+from clockwork.targets.message import Payload
 from tests.support.examples import ALICE, NOW, new_job, occurrence, packed_request, release
 from tests.support.failing import BACK, DEAD, ONCE, QUEUE, Crash, Failing, breaking, facts, is_back
 

@@ -17,7 +17,6 @@ from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import State
 from clockwork.domain.ids import AnonymousJob, decode_job
-from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.keys import row_key
 from clockwork.domain.lifecycle.parking import parked_row
 from clockwork.domain.limits.circuits import host_of
@@ -33,6 +32,7 @@ from clockwork.flows.sweep.shards import Retirements
 from clockwork.flows.sweep.sweep import repair_all
 from clockwork.flows.sweep.unpark import UnparkReport, unpark
 from clockwork.memory.world import MemoryClockwork
+from clockwork.targets.http import HttpTarget
 from tests.support.examples import ALICE, NOW, occurrence
 from tests.support.named import Named
 

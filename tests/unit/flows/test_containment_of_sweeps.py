@@ -12,7 +12,6 @@ import pytest
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import State
 from clockwork.domain.ids import AnonymousJob, decode_job
-from clockwork.domain.jobs import HttpTarget, Payload, SqsTarget
 from clockwork.domain.keys import BEGINNING, END, edge_key, row_key
 from clockwork.domain.lifecycle.parking import Parked, parked_row
 from clockwork.domain.named_jobs import Definition
@@ -28,6 +27,9 @@ from clockwork.flows.requests.quotas import Intake
 from clockwork.flows.sweep.audit import audit_chains
 from clockwork.flows.sweep.sweep import Repairs, repair_all
 from clockwork.memory.world import MemoryClockwork
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
+from clockwork.targets.sqs import SqsTarget
 from tests.support.examples import ALICE, NOW, TARGET, new_job
 from tests.unit.flows.test_containment import ODD, OTHERS, SECRET, release_of
 

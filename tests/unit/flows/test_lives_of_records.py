@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from clockwork.domain.executions import DAY_MS, Execution, State
-from clockwork.domain.jobs import RetryPolicy
-from clockwork.domain.retention import SPARE_MS
+from clockwork.domain.policies import RetryPolicy
+from clockwork.domain.storage.retention import SPARE_MS
 from clockwork.flows.access import Caller
 from clockwork.flows.requests.cancel import cancel_execution, cancel_job
 from clockwork.flows.requests.create import create_jobs

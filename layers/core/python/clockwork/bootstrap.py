@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any, NoReturn
 
 from clockwork import ports, telemetry
-from clockwork.domain.jobs import EventBridgeTarget, HttpTarget, KafkaTarget, LambdaTarget, SnsTarget, SqsTarget
 from clockwork.flows.hardening import hardened
 from clockwork.flows.world import Environment, World
 from clockwork.settings import LIVE, OWN_METRICS, Settings
@@ -176,7 +175,7 @@ def _invoker(aws: Any, settings: Settings) -> ports.Invoker:
 def _releases(aws: Any, settings: Settings) -> ports.ReleaseQueue:
     from clockwork.aws.queues.ordered_queue import AwsOrderedQueue
     from clockwork.aws.queues.release_queue import AwsReleaseQueue
-    from clockwork.ports.routing import Routed, by_network, by_order, by_shard, by_target
+    from clockwork.ports.routing import Routed, by_lane, by_order, by_shard
 
     def plain(url: str) -> AwsReleaseQueue:
         return AwsReleaseQueue(aws, url, fair=settings.fair_queue, late_tolerance_ms=settings.late_tolerance_ms)
@@ -184,22 +183,16 @@ def _releases(aws: Any, settings: Settings) -> ports.ReleaseQueue:
     queues = [plain(url) for url in settings.release_queue_urls]
     releases: ports.ReleaseQueue = Routed(by_shard(queues)) if len(queues) > 1 else queues[0]
     ordered: ports.ReleaseQueue = AwsOrderedQueue(aws, settings.ordered_release_queue_url)
-    if settings.has_kafka:
-        releases = Routed(by_target(releases, {KafkaTarget: plain(settings.kafka_release_queue_url)}))
-        kafka_ordered = AwsOrderedQueue(aws, settings.kafka_ordered_release_queue_url)
-        ordered = Routed(by_target(ordered, {KafkaTarget: kafka_ordered}))
-    if settings.has_network:
-        releases = Routed(by_network(releases, plain(settings.private_release_queue_url)))
-        ordered = Routed(by_network(ordered, AwsOrderedQueue(aws, settings.private_ordered_release_queue_url)))
+    if lanes := settings.lanes:
+        releases = Routed(by_lane(releases, {lane: plain(url) for lane, (url, _) in lanes.items()}))
+        ordered = Routed(by_lane(ordered, {lane: AwsOrderedQueue(aws, url) for lane, (_, url) in lanes.items()}))
     return Routed(by_order(releases, ordered))
 
 
 def _backlog(aws: Any, settings: Settings) -> ports.Backlog:
     from clockwork.aws.queues.backlog import AwsBacklog
 
-    kafka = [settings.kafka_release_queue_url] if settings.has_kafka else []
-    private = [settings.private_release_queue_url] if settings.has_network else []
-    return AwsBacklog(aws, [*settings.release_queue_urls, *kafka, *private])
+    return AwsBacklog(aws, [*settings.release_queue_urls, *(plain for plain, _ in settings.lanes.values())])
 
 
 def _dead_letters(aws: Any, settings: Settings) -> ports.DeadLetters:
@@ -215,10 +208,8 @@ def _in_hand(aws: Any, settings: Settings) -> ports.InHand:
     from clockwork.aws.queues.ordered_queue import AwsInHand
 
     # Who delivers to Kafka, or in the network, takes from queues of its own.
-    if settings.kafka_bootstrap_servers:
-        return AwsInHand(aws, settings.kafka_ordered_release_queue_url)
-    private = settings.in_network
-    return AwsInHand(aws, settings.private_ordered_release_queue_url if private else settings.ordered_release_queue_url)
+    lane = "kafka" if settings.kafka_bootstrap_servers else "private" if settings.in_network else ""
+    return AwsInHand(aws, settings.lanes[lane][1] if lane else settings.ordered_release_queue_url)
 
 
 def _targets(aws: Any, settings: Settings, clock: ports.Clock) -> ports.Targets:
@@ -228,37 +219,31 @@ def _targets(aws: Any, settings: Settings, clock: ports.Clock) -> ports.Targets:
 
 
 def _kafka_targets(aws: Any, settings: Settings, clock: ports.Clock) -> ports.Targets:
-    from clockwork.kafka.producer import make_producer
-    from clockwork.kafka.targets import KafkaTargets
+    from clockwork.targets.kafka.producer import make_producer
+    from clockwork.targets.kafka.targets import KafkaTargets
 
     secrets = aws.client("secretsmanager")
     return KafkaTargets(lambda: make_producer(settings, secrets, secrets.meta.region_name), clock)
 
 
 def _aws_targets(aws: Any, settings: Settings, clock: Any) -> ports.Targets:
-    from clockwork.aws.targets.eventbridge import EventBridgeTransport
     from clockwork.aws.targets.gathering import Gathering
     from clockwork.aws.targets.http import HttpTransport
-    from clockwork.aws.targets.lambda_function import LambdaTransport
-    from clockwork.aws.targets.no_kafka import NoKafka
     from clockwork.aws.targets.roles import RoleClients
     from clockwork.aws.targets.secrets import Secrets
-    from clockwork.aws.targets.sns import SnsTransport
-    from clockwork.aws.targets.sqs import SqsTransport
+    from clockwork.aws.targets.service_attempts import ServiceTransport
     from clockwork.aws.targets.threads import ThreadedTargets, Transport
-    from clockwork.domain.targets.addresses import check_own
+    from clockwork.targets.addresses import check_own
+    from clockwork.targets.http import HttpTarget
+    from clockwork.targets.registry import SERVICE_TARGETS
 
     stores = aws.client_later("secretsmanager"), aws.client_later("ssm")
     secrets = Secrets(*stores, clock, prefix=settings.secret_prefix)
     refuses = None if settings.stage == "local" else partial(check_own, runtime=settings.runtime_api)
     http = HttpTransport(clock, secrets, reaches_private=settings.reaches_private, refuses=refuses)
     clients = RoleClients(aws, clock)
-    transports: dict[type, Transport] = {
-        HttpTarget: http,
-        SqsTarget: Gathering(SqsTransport(clients, clock)),
-        LambdaTarget: LambdaTransport(clients, clock),
-        EventBridgeTarget: Gathering(EventBridgeTransport(clients, clock)),
-        SnsTarget: SnsTransport(clients, clock),
-        KafkaTarget: NoKafka(clock),
-    }
+    transports: dict[type, Transport] = {HttpTarget: http}
+    for kind in SERVICE_TARGETS:
+        transport = ServiceTransport(kind, clients, clock)
+        transports[kind] = Gathering(transport) if kind.most_in_call > 1 else transport
     return ThreadedTargets(transports, clock)

@@ -161,19 +161,19 @@ class Settings:
         return self.kafka_release_queue_url != ""
 
     @property
+    def lanes(self) -> Mapping[str, tuple[str, str]]:
+        """The plain and the ordered release queue of each deliverer that has its own: to Kafka, to private targets."""
+        urls = {"kafka": (self.kafka_release_queue_url, self.kafka_ordered_release_queue_url)} if self.has_kafka else {}
+        if self.has_network:
+            names = (private_queue_name(self.stack_name, ordered=is_ordered) for is_ordered in (False, True))
+            plain, ordered = map(self._beside, names)
+            urls["private"] = plain, ordered
+        return urls
+
+    @property
     def reaches_private(self) -> bool:
         """Whether this Lambda, as a deliverer, may connect to private addresses. On one's own machine it always may."""
         return self.in_network or self.stage == "local"
-
-    @property
-    def private_release_queue_url(self) -> str:
-        """The queue of plain deliveries to private targets, derived as those of the further release queues are."""
-        return self._beside(private_queue_name(self.stack_name))
-
-    @property
-    def private_ordered_release_queue_url(self) -> str:
-        """The queue of ordered deliveries to private targets."""
-        return self._beside(private_queue_name(self.stack_name, ordered=True))
 
     @property
     def release_queue_urls(self) -> list[str]:

@@ -12,10 +12,10 @@ import msgspec
 
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.ids import NamedJobId, decode_job
-from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.releases import Delivery as Attempt
-from clockwork.domain.targets import webhooks
-from clockwork.domain.targets.urls import parse
+from clockwork.targets import webhooks
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.urls import parse
 from clockwork_client.answers import Target, target_of
 
 #: The most characters of an answer's body that a record keeps.
@@ -126,5 +126,5 @@ def _headers(attempt: Attempt, now: int, secrets: Mapping[str, str]) -> dict[str
         "user-agent": "Clockwork",
     }
     theirs = {name.lower(): value for name, value in occurrence.target.headers.items()}
-    ours = webhooks.headers_for(attempt, now, [secrets[name] for name in occurrence.signing_secrets])
+    ours = webhooks.headers_for(attempt.message, now, [secrets[name] for name in occurrence.signing_secrets])
     return defaults | theirs | ours | {"host": parse(occurrence.target.url).host_header}

@@ -88,7 +88,7 @@ CONTAINING = (
     ),
     Mutant(
         "a target may be the machine itself",
-        "domain/targets/addresses.py",
+        "targets/addresses.py",
         (
             (
                 "    if any(any(form in network for network in _OWN_V4 + _OWN_V6) for form in forms):\n",
@@ -100,14 +100,14 @@ CONTAINING = (
     ),
     Mutant(
         "an address within another one is not looked at",
-        "domain/targets/addresses.py",
+        "targets/addresses.py",
         (("    forms = [address, *_embedded(address)]\n", "    forms = [address]\n"),),
         "I9",
         tests="tests/contract/test_targets_http.py",
     ),
     Mutant(
         "the address of the runtime is one as any",
-        "domain/targets/addresses.py",
+        "targets/addresses.py",
         (("if own and own in map(str, forms) else None", "if False else None"),),
         "I9",
         tests="tests/contract/test_targets_http.py",

@@ -7,7 +7,7 @@ from tests.simulation.mutants.mutant import Mutant
 LASTING = (
     Mutant(
         "a record does not wait for the retry that it tells of",
-        "domain/retention.py",
+        "domain/storage/retention.py",
         (
             (
                 "after.due_at, *(_last_instants(one) for one in (before, after) if one is not None))",
@@ -18,7 +18,7 @@ LASTING = (
     ),
     Mutant(
         "the record of what is parked expires",
-        "domain/retention.py",
+        "domain/storage/retention.py",
         (("last_at = max(last_at, now + PARKED_MS)", "last_at = now"),),
         "I5",
     ),

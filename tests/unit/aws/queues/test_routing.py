@@ -13,7 +13,6 @@ import pytest
 from clockwork import bootstrap
 from clockwork.domain import keys
 from clockwork.domain.ids import AnonymousJob
-from clockwork.domain.jobs import HttpTarget, KafkaTarget
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.releases import Release, queue_of
 from clockwork.flows.deliver.bundles import Message
@@ -21,8 +20,10 @@ from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Refused, ReleaseQueue
-from clockwork.ports.routing import Pick, Routed, by_network, by_order, by_shard, by_target
+from clockwork.ports.routing import Pick, Routed, by_lane, by_order, by_shard
 from clockwork.settings import Settings
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.kafka.target import KafkaTarget
 from tests.support.examples import NOW, occurrence, release
 
 
@@ -70,11 +71,11 @@ def order(*queues: ReleaseQueue) -> Pick:
 
 
 def target(*queues: ReleaseQueue) -> Pick:
-    return by_target(queues[0], {KafkaTarget: queues[1]})
+    return by_lane(queues[0], {"kafka": queues[1]})
 
 
 def network(*queues: ReleaseQueue) -> Pick:
-    return by_network(queues[0], queues[1])
+    return by_lane(queues[0], {"private": queues[1]})
 
 
 def shard(*queues: ReleaseQueue) -> Pick:

@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from clockwork.domain.executions import ATTEMPTS_KEPT, EXCERPTS_KEPT, FINAL, WAITING, State
-from clockwork.domain.jobs import Payload, RetryPolicy
 from clockwork.domain.lifecycle.attempts import (
     Action,
     Claim,
@@ -17,8 +16,10 @@ from clockwork.domain.lifecycle.attempts import (
     plan_unclaimed_outcome,
 )
 from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.storage.codec import encode
 from clockwork.domain.waits import Waited
+from clockwork.targets.message import Payload
 from tests.support.examples import NOW, execution, failure, occurrence, release, success
 
 CLAIM = Claim("me", NOW + 20_000, NOW, NOW + 99)

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clockwork.domain.executions import State
-from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.keys import BEGINNING, edge_key, row_key
 from clockwork.domain.lifecycle.cancels import Verdict, cancel_record, plan_cancel, plan_unrecorded_cancel
 from clockwork.domain.lifecycle.retries import backoff_seconds, plan_retry
+from clockwork.domain.policies import RetryPolicy
 from tests.support.examples import NOW, execution, failure, occurrence
 
 CANCELLED = cancel_record("j", "e", "acme", NOW, NOW + 9, NOW)

@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from clockwork.domain.executions import State
-from clockwork.domain.jobs import HttpTarget, SqsTarget
 from clockwork.domain.limits.circuits import (
     LONGEST_COOLDOWN_MS,
     WINDOW,
@@ -17,6 +16,8 @@ from clockwork.domain.limits.circuits import (
     plan_passage,
     unprobed,
 )
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.sqs import SqsTarget
 from tests.support.examples import NOW, failure, success
 
 OPEN = Circuit("acme", "example.com", NOW - 60_000, NOW, 60_000, revision=3)

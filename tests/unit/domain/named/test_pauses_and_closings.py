@@ -12,7 +12,6 @@ from clockwork.domain.closings import EVER, MOST_CLOSINGS, NEVER_ENDS, Closing, 
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.fires.chains import release_at, run_of
 from clockwork.domain.ids import ExecutionId, NamedJobId
-from clockwork.domain.jobs import Payload
 from clockwork.domain.named.changes import (
     Change,
     begins_chain,
@@ -31,6 +30,7 @@ from clockwork.domain.named.held_back import is_unwanted_after, pause_over
 from clockwork.domain.named.look import objection_of_schedule, objection_to, was_started
 from clockwork.domain.named_jobs import Definition, JobState, NamedJob
 from clockwork.domain.recurrence import Every, Recurrence
+from clockwork.targets.message import Payload
 from tests.support.examples import NOW, TARGET, execution
 
 SECOND = 1_000

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from clockwork.domain import ids, keys
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import NewerFormat, Undecodable
-from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.requests.create import NewJob, occurrence_of
 from clockwork.domain.requests.packing import (
     LARGEST_ROW,
@@ -28,6 +28,8 @@ from clockwork.domain.storage.rows import releases_of, row_of_many
 from clockwork.domain.timeline import Row
 from clockwork.edge.requests.jobs import payload_of
 from clockwork.edge.requests.outlines import outlines_of
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 from tests.support.examples import NOW, occurrence
 
 OUTLINES = st.lists(

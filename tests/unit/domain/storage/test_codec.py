@@ -8,10 +8,12 @@ import msgspec
 import pytest
 
 from clockwork.domain.errors import NewerFormat, Undecodable
-from clockwork.domain.jobs import HttpTarget, Occurrence, SqsTarget
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.releases import Release
 from clockwork.domain.storage import codec
 from clockwork.domain.storage.rows import releases_of, row_of
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.sqs import SqsTarget
 from tests.support.examples import NOW, occurrence, release, release_in
 
 

@@ -12,13 +12,14 @@ from clockwork.domain.cron.exclude_parser import parse_exclude
 from clockwork.domain.cron.parser import compile_cron
 from clockwork.domain.errors import Undecodable
 from clockwork.domain.executions import LONGEST_ERROR, Awaited, Execution, State
-from clockwork.domain.jobs import Completion, Payload
 from clockwork.domain.named_jobs import Definition, JobState, NamedJob
+from clockwork.domain.policies import Completion
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.domain.storage import codec
 from clockwork.domain.storage.packed import PackedJob, pack, unpack
 from clockwork.domain.storage.rows import LARGEST_RAW, row_of, row_of_retry, undecodable_execution
 from clockwork.domain.waits import Held, Line
+from clockwork.targets.message import Payload
 from tests.support.examples import ACME, NOW, TARGET, execution, occurrence, release
 
 

@@ -12,14 +12,19 @@ from hypothesis import strategies as st
 
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.ids import AnonymousJob
-from clockwork.domain.jobs import EventBridgeTarget, HttpTarget, Payload, RecordLevel, SqsTarget, Target
 from clockwork.domain.keys import row_key
 from clockwork.domain.messages.bundles import LARGEST_BUNDLE, MOST_IN_BUNDLE, plan_bundles
+from clockwork.domain.policies import RecordLevel
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.storage.codec import decode_message, encode_message
 from clockwork.flows.sweep.dead_letters import sweep_dead_letters
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import DeadLetter, Refused, Saved
+from clockwork.targets.eventbridge import EventBridgeTarget
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
+from clockwork.targets.registry import Target
+from clockwork.targets.sqs import SqsTarget
 from tests.support.examples import ACME, NOW, occurrence, release
 
 QUEUE = SqsTarget("arn:aws:sqs:us-east-1:111111111111:orders")

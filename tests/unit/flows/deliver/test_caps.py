@@ -12,7 +12,6 @@ import pytest
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Outcome, State
-from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.limits.concurrency import (
     BLOCK,
     LONGEST_NO_PERMIT_MS,
@@ -26,6 +25,7 @@ from clockwork.domain.limits.concurrency import (
     wait_ms,
 )
 from clockwork.domain.limits.slots import Reserved
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.storage.codec import encode_release
 from clockwork.flows.access import Caller
 from clockwork.flows.deliver.concurrency import SENT_WITHIN_MS

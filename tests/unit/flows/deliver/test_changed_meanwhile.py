@@ -12,14 +12,18 @@ import pytest
 from clockwork.aws.stores.clients import CachedClients
 from clockwork.domain.executions import DAY_MS, Execution, State
 from clockwork.domain.fires.chains import release_of
-from clockwork.domain.jobs import Completion, HttpTarget, KafkaTarget, SqsTarget, Target
 from clockwork.domain.named.changes import replaced
+from clockwork.domain.policies import Completion
 from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Release
 from clockwork.domain.storage import codec
 from clockwork.domain.waits import Waited
 from clockwork.flows.requests.clients import pause_client, resume_client
 from clockwork.ports import Refused, Saved
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.kafka.target import KafkaTarget
+from clockwork.targets.registry import Target
+from clockwork.targets.sqs import SqsTarget
 from tests.support.examples import ACME
 from tests.support.named import Named
 

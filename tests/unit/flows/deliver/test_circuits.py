@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from clockwork.domain.executions import State
-from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
 from clockwork.domain.limits.circuits import WINDOW, Ratio
+from clockwork.domain.policies import RetryPolicy
 from clockwork.flows.deliver import circuits
 from clockwork.settings import Settings
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 from tests.support.examples import failure, success
 from tests.support.regulated import Regulated
 

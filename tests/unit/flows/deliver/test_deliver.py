@@ -9,17 +9,21 @@ import pytest
 
 from clockwork.domain import ids
 from clockwork.domain.executions import Execution, Outcome, State
-from clockwork.domain.jobs import HttpTarget, RetryPolicy, SqsTarget, Target
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Delivery
 from clockwork.domain.storage.codec import encode_message
 from clockwork.domain.timeline import Row
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS
 from clockwork.flows.deliver.bundles import Message
-from clockwork.flows.deliver.deliver import AWS_TIMEOUT_SECONDS, RECORD_MARGIN_MS, deliver_batch
+from clockwork.flows.deliver.deliver import RECORD_MARGIN_MS, deliver_batch
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Saved
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.registry import Target
+from clockwork.targets.sqs import SqsTarget
+from clockwork.targets.target import SERVICE_SECONDS
 from tests.support.examples import ACME, NOW, failure, new_job, occurrence, release, request, success
 
 PATIENT = RetryPolicy(max_attempts=3, initial_seconds=2_000, max_seconds=86_400, jitter="none", max_age_seconds=200_000)
@@ -279,7 +283,7 @@ def test_an_environment_holds_an_occurrence_no_longer_than_two_seconds(ahead_ms:
     [
         (HttpTarget("https://example.com/", timeout_seconds=2), 2_000),
         (HttpTarget("https://example.com/", timeout_seconds=2.5), 2_500),
-        (SqsTarget("arn:aws:sqs:us-east-1:123456789012:orders"), int(AWS_TIMEOUT_SECONDS * 1000)),
+        (SqsTarget("arn:aws:sqs:us-east-1:123456789012:orders"), int(SERVICE_SECONDS * 1000)),
     ],
     ids=["http", "with fractions", "sqs"],
 )

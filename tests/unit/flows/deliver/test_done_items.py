@@ -8,15 +8,16 @@ import msgspec
 import pytest
 
 from clockwork.domain.executions import Execution, Outcome, State
-from clockwork.domain.jobs import HttpTarget, RetryPolicy
 from clockwork.domain.lifecycle.attempts import Action, Plan
 from clockwork.domain.limits.circuits import Circuit, host_of
 from clockwork.domain.limits.slots import Reserved
+from clockwork.domain.policies import RetryPolicy
 from clockwork.flows.deliver import circuits, outcome
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import end_unclaimed
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.deliver.waiting import Resent
+from clockwork.targets.http import HttpTarget
 from tests.support.examples import NOW, execution, occurrence, release
 from tests.support.regulated import Regulated
 

@@ -9,9 +9,9 @@ import pytest
 
 from clockwork.domain import ids
 from clockwork.domain.executions import DAY_MS, Execution, Outcome, State
-from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.lifecycle.attempts import Action, Claim, plan_claim, plan_outcome, plan_unclaimed_outcome
 from clockwork.domain.lifecycle.expiry import is_expired
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Delivery
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.inform import unexpired

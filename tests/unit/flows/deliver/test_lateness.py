@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.lifecycle.redrives import plan_redrive
 from clockwork.domain.limits.circuits import Circuit
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.storage.codec import decode_message, encode_message
 from clockwork.domain.waits import Held, Waited
 from clockwork.flows.deliver.items import DeliverReport

@@ -11,7 +11,6 @@ import msgspec
 import pytest
 
 from clockwork.domain.executions import State
-from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.named.look import Objection
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.inform import redirected, wait_for_others
@@ -19,6 +18,7 @@ from clockwork.flows.deliver.items import Item
 from clockwork.flows.deliver.start import _drop
 from clockwork.flows.deliver.waiting import Resent
 from clockwork.memory.world import MemoryClockwork
+from clockwork.targets.http import HttpTarget
 from tests.support.examples import NOW, execution, release
 from tests.support.named import Named
 

@@ -15,8 +15,9 @@ from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.ids import derive
-from clockwork.domain.jobs import KafkaTarget, Occurrence, Payload, RetryPolicy, SqsTarget, Target
-from clockwork.domain.ordering import group_of, in_order, partition_of, policy_of
+from clockwork.domain.jobs import Occurrence
+from clockwork.domain.ordering import group_of, partition_of, policy_of
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Delivery, Refused, Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.domain.storage.rows import releases_of
@@ -28,6 +29,10 @@ from clockwork.flows.requests.redrive import DeadFilter, redrive_dead
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
+from clockwork.targets.kafka.target import KafkaTarget
+from clockwork.targets.message import Payload
+from clockwork.targets.registry import Target
+from clockwork.targets.sqs import SqsTarget
 from tests.support.examples import ACME, NOW, STEADY, failure, new_job, request, success
 
 KEY = "order-17"
@@ -350,8 +355,7 @@ def test_a_job_is_never_retried_for_longer_than_its_queue_can_hide_it() -> None:
     ],
 )
 def test_a_target_with_an_order_of_its_own_is_told_the_key_where_there_is_one(target: Target, told: Target) -> None:
-    assert in_order(target, KEY) == told
-    assert in_order(target, None) == target
+    assert target.in_order(KEY) == told
 
 
 def test_keys_of_two_clients_never_meet() -> None:

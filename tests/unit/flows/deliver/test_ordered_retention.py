@@ -7,12 +7,13 @@ from typing import Any
 import msgspec
 
 from clockwork.domain.executions import DAY_MS, Execution, State
-from clockwork.domain.jobs import HttpTarget, Payload
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.requests.redrive import DeadFilter, redrive_dead
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Saved
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 from tests.support.examples import ACME, new_job, request
 
 PAUSED = msgspec.structs.replace(ACME, paused=True)

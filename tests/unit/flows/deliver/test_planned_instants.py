@@ -11,7 +11,6 @@ import msgspec
 
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.fires.chains import release_of
-from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.named.changes import replaced
@@ -24,6 +23,7 @@ from clockwork.flows.deliver.inform import wait_for_others
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.deliver.waiting import Resent
 from clockwork.memory.world import MemoryClockwork
+from clockwork.targets.http import HttpTarget
 from tests.support.examples import release_in
 from tests.support.named import Named
 

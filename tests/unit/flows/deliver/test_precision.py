@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from clockwork.domain.jobs import SqsTarget
 from clockwork.domain.messages.bundles import SECOND_LATER_MS, plan_bundles
 from clockwork.domain.storage.rows import row_of_job
 from clockwork.flows.poll.shard import poll_shard
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
+from clockwork.targets.sqs import SqsTarget
 from tests.support.examples import ACME, NOW, occurrence, release
 
 P = "p000"

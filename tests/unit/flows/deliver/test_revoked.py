@@ -9,17 +9,14 @@ import pytest
 
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import State
-from clockwork.domain.jobs import (
-    EventBridgeTarget,
-    HttpTarget,
-    KafkaTarget,
-    LambdaTarget,
-    SnsTarget,
-    SqsTarget,
-    Target,
-)
 from clockwork.domain.limits.circuits import Circuit
-from clockwork.domain.targets.permissions import against
+from clockwork.targets.eventbridge import EventBridgeTarget
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.kafka.target import KafkaTarget
+from clockwork.targets.lambda_function import LambdaTarget
+from clockwork.targets.registry import Target
+from clockwork.targets.sns import SnsTarget
+from clockwork.targets.sqs import SqsTarget
 from tests.support.examples import ACME
 from tests.support.regulated import Regulated
 
@@ -77,10 +74,10 @@ def test_an_attempt_at_a_revoked_target_fails_for_good_and_is_seen(
 def test_a_client_that_is_gone_may_name_no_listed_target(
     target: Target, lists: dict[str, tuple[str, ...]], named: str
 ) -> None:
-    assert against(target, msgspec.structs.replace(ACME, **lists)) is None
-    assert named in str(against(target, msgspec.structs.replace(ACME, **narrowed(lists))))
+    assert target.against(msgspec.structs.replace(ACME, **lists)) is None
+    assert named in str(target.against(msgspec.structs.replace(ACME, **narrowed(lists))))
     is_public = isinstance(target, HttpTarget) and not target.private
-    assert (against(target, None) is None) is is_public
+    assert (target.against(None) is None) is is_public
 
 
 def test_a_revoked_head_does_not_block_its_followers() -> None:

@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from clockwork.domain.executions import State
-from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.lifecycle.attempts import Claim, plan_claim, plan_unclaimed_outcome
 from clockwork.domain.limits.slots import (
     AFTER_TURN_MS,
@@ -22,6 +21,7 @@ from clockwork.domain.limits.slots import (
     WAITED_MS,
     back_at,
 )
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Release
 from clockwork.domain.waits import Line
 from clockwork.flows.access import Caller

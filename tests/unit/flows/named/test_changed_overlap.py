@@ -7,9 +7,9 @@ from collections import deque
 import pytest
 
 from clockwork.domain.executions import Execution, Outcome, State
-from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.named.changes import replaced
 from clockwork.domain.named.overlaps import WAITS
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.named import trigger

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.named.changes import paused, replaced, resumed
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.flows.deliver.items import DeliverReport
 from clockwork.flows.named import trigger

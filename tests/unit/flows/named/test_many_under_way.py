@@ -11,7 +11,6 @@ import pytest
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.fires.chains import release_of
-from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT, FIRST_RATE, parked_record, parked_row, ramp
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.named.changes import cancelled, replaced
@@ -20,6 +19,7 @@ from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.named.write import unchanged
 from clockwork.ports import Saved
+from clockwork.targets.http import HttpTarget
 from tests.support.named import Named, execution_of
 
 OLD, NEW = (HttpTarget(f"https://{host}.example.com/hook") for host in ("old", "new"))

@@ -9,11 +9,11 @@ from clockwork.domain.errors import JobNotFound, NotNamed, RevisionConflict
 from clockwork.domain.executions import DAY_MS, State
 from clockwork.domain.fires.chains import first_pointer, release_of
 from clockwork.domain.ids import AnonymousJob, NamedJobId
-from clockwork.domain.jobs import Payload, RetryPolicy
 from clockwork.domain.keys import row_key
 from clockwork.domain.named.changes import cancelled, has_cancelled_waiting, paused, replaced, resumed
 from clockwork.domain.named.look import objection_to
 from clockwork.domain.named_jobs import JobState
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.recurrence import Every, Fire, Recurrence
 from clockwork.domain.storage.codec import decode_message, encode_message
 from clockwork.flows.access import Caller, get_named
@@ -21,6 +21,7 @@ from clockwork.flows.named.write import change
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
+from clockwork.targets.message import Payload
 from tests.support.examples import failure, new_job, request
 from tests.support.named import MINE, Named, execution_of
 

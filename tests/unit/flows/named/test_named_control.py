@@ -11,13 +11,13 @@ from clockwork.domain.errors import KeyReused
 from clockwork.domain.fires.backfills import fires_of_range, plan_backfill
 from clockwork.domain.fires.chains import expand
 from clockwork.domain.ids import decode_execution
-from clockwork.domain.jobs import Payload
 from clockwork.domain.keys import BEGINNING, END, edge_key
 from clockwork.domain.named.changes import cancelled, paused, replaced
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.flows.named import trigger
 from clockwork.flows.named.trigger import run_now
 from clockwork.flows.poll.expand import Silence, visit_rows
+from clockwork.targets.message import Payload
 from tests.support.named import Named
 
 #: Of a client without caps.

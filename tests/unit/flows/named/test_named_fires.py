@@ -16,11 +16,11 @@ from clockwork.domain.fires import chains
 from clockwork.domain.fires.chains import expand, first_pointer, ordinal_at
 from clockwork.domain.fires.missed import is_missed
 from clockwork.domain.ids import ExecutionId
-from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.keys import END, edge_key
 from clockwork.domain.named.changes import paused, resumed
 from clockwork.domain.named.overlaps import turned
 from clockwork.domain.named_jobs import JobState, Pointer, occurrence_of
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.recurrence import Fire, Recurrence
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.storage.codec import decode_message

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from clockwork.domain.executions import State
-from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.named.overlaps import WAITS
+from clockwork.domain.policies import RetryPolicy
 from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.flows.named import trigger

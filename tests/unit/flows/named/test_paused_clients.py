@@ -12,7 +12,6 @@ from clockwork.domain.closings import NEVER_ENDS, Closing
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.fires.chains import release_of
-from clockwork.domain.jobs import Payload
 from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.named.changes import paused, replaced, resumed
 from clockwork.domain.recurrence import Fire
@@ -23,6 +22,7 @@ from clockwork.flows.named import trigger
 from clockwork.flows.requests.clients import pause_client, resume_client
 from clockwork.flows.requests.redrive import redrive
 from clockwork.flows.sweep.unpark import unpark
+from clockwork.targets.message import Payload
 from tests.support.examples import ACME, failure
 from tests.support.named import Named
 

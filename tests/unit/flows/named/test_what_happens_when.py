@@ -15,15 +15,17 @@ from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.fires.chains import release_of
-from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.named.changes import Change, cancelled, paused, replaced, resumed
 from clockwork.domain.named_jobs import JobState
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Delivery
 from clockwork.flows.named import write
 from clockwork.flows.named.write import Written
 from clockwork.flows.sweep.unpark import unpark
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 from tests.support.examples import ACME, failure, success
 from tests.support.named import Named
 

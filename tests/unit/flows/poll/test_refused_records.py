@@ -13,13 +13,13 @@ import pytest
 from clockwork.domain.errors import Unavailable, Undecodable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import AnonymousJob, only_execution
-from clockwork.domain.jobs import HttpTarget, Occurrence
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.keys import row_key
 from clockwork.domain.named_jobs import Pointer
 from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Refused, Release
-from clockwork.domain.retention import Retention
 from clockwork.domain.storage import codec
+from clockwork.domain.storage.retention import Retention
 from clockwork.domain.storage.rows import release_of, releases_of, row_of, row_of_job, row_of_many
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import Faults
@@ -29,6 +29,7 @@ from clockwork.flows.poll.visit import PollReport
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Saved
+from clockwork.targets.http import HttpTarget
 from tests.support.examples import NOW, occurrence, release
 
 P, ROWS, ODD = "p000", 9, 4

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import pytest
 
 from clockwork.domain.errors import Unavailable
-from clockwork.domain.jobs import SqsTarget
 from clockwork.domain.messages.alignment import FINER, Aligned
 from clockwork.domain.releases import Refused, Release
 from clockwork.domain.storage.rows import row_of_job
@@ -18,6 +17,7 @@ from clockwork.flows.poll.pool import MOST_POOLED, Waits
 from clockwork.flows.poll.visit import PollReport
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
+from clockwork.targets.sqs import SqsTarget
 from tests.support.examples import NOW, occurrence, release_in
 
 P, OTHER = "p000", "p001"

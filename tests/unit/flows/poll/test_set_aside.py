@@ -13,7 +13,6 @@ import pytest
 from clockwork.domain import keys
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.jobs import KafkaTarget
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.releases import Release
 from clockwork.domain.storage import codec
@@ -24,6 +23,7 @@ from clockwork.flows.poll.shard import poll_shard
 from clockwork.flows.poll.visit import PollReport, begin_visit
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Lease, Refused, Saved
+from clockwork.targets.kafka.target import KafkaTarget
 from tests.support.examples import NOW, occurrence
 from tests.support.failing import BACK
 

@@ -9,7 +9,6 @@ import msgspec
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import State
-from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.releases import Release
 from clockwork.flows.pools.claim import Asked, Claimed, claim_for
@@ -17,6 +16,7 @@ from clockwork.flows.pools.reports import Beat, Taken, beat_all
 from clockwork.flows.requests.reporting import Reported
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
+from clockwork.targets.pool import PoolTarget
 from tests.support.examples import ACME, occurrence, release
 
 POOL = Pool(name="etl", revision=1, principals=("w",), handlers=("work",), lease_seconds=60)

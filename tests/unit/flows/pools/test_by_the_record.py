@@ -11,7 +11,6 @@ import pytest
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.messages.tickets import Ticket, opened, sealed
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.releases import Release
@@ -20,6 +19,7 @@ from clockwork.flows.pools.claim import Asked, Claimed, claim_for
 from clockwork.flows.pools.presence import in_hand, note_claims
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
+from clockwork.targets.pool import PoolTarget
 from tests.support.examples import ACME, occurrence, release
 
 KEY = "k" * 22

@@ -11,7 +11,6 @@ import pytest
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Undecodable, Unreadable, readable
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.jobs import Payload, PoolTarget
 from clockwork.domain.keys import BEGINNING, END
 from clockwork.domain.lifecycle.awaited import BEHIND_MS
 from clockwork.domain.lifecycle.parking import parking_of
@@ -25,6 +24,8 @@ from clockwork.flows.requests.upcoming import Position, list_upcoming
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Refused
 from clockwork.settings import Settings
+from clockwork.targets.message import Payload
+from clockwork.targets.pool import PoolTarget
 from tests.support.examples import ACME, occurrence, release
 
 DAY_MS = 86_400_000

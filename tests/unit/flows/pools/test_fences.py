@@ -9,7 +9,6 @@ import msgspec
 import pytest
 
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
@@ -18,6 +17,7 @@ from clockwork.flows.pools.claim import Asked, claim_for
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Refused, Saved
 from clockwork.settings import Settings
+from clockwork.targets.pool import PoolTarget
 from tests.support.examples import ACME, occurrence, release
 
 POOL = Pool(name="etl", revision=1, principals=("w",), handlers=("work",), lease_seconds=60)

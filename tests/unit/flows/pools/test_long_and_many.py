@@ -7,7 +7,6 @@ import pytest
 
 from clockwork.domain.executions import State
 from clockwork.domain.ids import AnonymousJob
-from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.keys import row_key
 from clockwork.domain.pools.pool import Pool
 from clockwork.flows.pools.claim import Asked, Start, claim_for
@@ -15,6 +14,7 @@ from clockwork.flows.pools.reports import Beat, Ended, beat_all, report_all
 from clockwork.flows.requests.reporting import Reported
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
+from clockwork.targets.pool import PoolTarget
 from tests.support.examples import ACME, occurrence, release
 
 POOL = Pool(name="etl", revision=1, principals=("w",), handlers=("work",), lease_seconds=60)

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from clockwork.domain.errors import Unavailable
-from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.pools.pool import Pool
 from clockwork.flows.pools.claim import Asked, Claimed, claim_for
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
+from clockwork.targets.pool import PoolTarget
 from tests.support.examples import ACME, occurrence, release
 
 POOL = Pool(name="etl", revision=1, principals=("w",), handlers=("work", "toil"), lease_seconds=60)

@@ -6,13 +6,13 @@ import msgspec
 import pytest
 
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.pools.pool import Pool
 from clockwork.flows.pools.claim import Asked, claim_for
 from clockwork.flows.pools.reports import Beat, Ended, beat_all, report_all
 from clockwork.flows.requests.reporting import Reported
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
+from clockwork.targets.pool import PoolTarget
 from tests.support.examples import ACME, occurrence, release
 
 POOL = Pool(name="etl", revision=1, principals=("w",), handlers=("work",), lease_seconds=60)

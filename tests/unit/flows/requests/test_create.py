@@ -9,7 +9,6 @@ import pytest
 from clockwork.domain import ids, keys
 from clockwork.domain.errors import KeyReused, RefusedForGood, Unavailable
 from clockwork.domain.ids import AnonymousJob
-from clockwork.domain.jobs import Payload
 from clockwork.domain.keys import edge_key, row_key
 from clockwork.domain.releases import Release
 from clockwork.domain.requests.create import NewJob
@@ -20,6 +19,7 @@ from clockwork.flows.timeline.put import release_now
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Refused
+from clockwork.targets.message import Payload
 from tests.support.examples import NOW, new_job, occurrence, release, release_in, request
 
 

@@ -9,7 +9,6 @@ import pytest
 from clockwork.domain import ids, keys
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import Outcome, State
-from clockwork.domain.jobs import Payload
 from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.releases import Delivery
 from clockwork.domain.requests.create import CreateRequest, NewJob
@@ -20,6 +19,7 @@ from clockwork.flows.requests.create import CreatedJob, create_jobs
 from clockwork.flows.requests.read import list_executions, view_job
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
+from clockwork.targets.message import Payload
 from tests.support.examples import ACME, ALICE, new_job, packed_request
 
 CALLER = Caller(ALICE, client_ids=frozenset({ACME.client_id}))

@@ -13,10 +13,10 @@ from clockwork.domain.errors import ExecutionNotFound, NotDead, Unavailable, Und
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.fires.chains import release_of
 from clockwork.domain.fires.hints import completed
-from clockwork.domain.jobs import Payload, RetryPolicy, SqsTarget
 from clockwork.domain.lifecycle.attempts import Claim, plan_claim, plan_death, plan_outcome
 from clockwork.domain.lifecycle.redrives import discarded, plan_redrive
 from clockwork.domain.named.changes import cancelled, replaced
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Delivery
 from clockwork.domain.timeline import Row
@@ -30,6 +30,8 @@ from clockwork.flows.requests.redrive import DeadFilter, discard_dead, list_dead
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Saved
+from clockwork.targets.message import Payload
+from clockwork.targets.sqs import SqsTarget
 from tests.support.examples import ACME, ALICE, NOW, TARGET, execution, failure, new_job, occurrence, request
 from tests.support.named import Named
 

@@ -10,8 +10,8 @@ import pytest
 from clockwork.domain.errors import ExecutionNotFound, StaleToken, Unavailable
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.ids import only_execution
-from clockwork.domain.jobs import Completion, HttpTarget, RetryPolicy
 from clockwork.domain.lifecycle.reports import Heartbeat
+from clockwork.domain.policies import Completion, RetryPolicy
 from clockwork.flows.access import Caller
 from clockwork.flows.requests.cancel import cancel_execution
 from clockwork.flows.requests.create import create_jobs
@@ -19,6 +19,7 @@ from clockwork.flows.requests.reporting import Reported, beat, report
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Refused
+from clockwork.targets.http import HttpTarget
 from tests.support.examples import failure, new_job, request, success
 
 CALLER = Caller("arn:aws:iam::123456789012:role/Billing", client_ids=frozenset({"acme"}))

@@ -9,7 +9,6 @@ import pytest
 
 from clockwork.domain import keys
 from clockwork.domain.ids import AnonymousJob
-from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.lifecycle.parking import Parked, parked_row, parking_of
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.releases import Release
@@ -18,6 +17,7 @@ from clockwork.domain.storage.codec import decode_message
 from clockwork.domain.timeline import Page
 from clockwork.flows.sweep.unpark import MOST_TRIES, unpark
 from clockwork.memory.world import MemoryClockwork
+from clockwork.targets.http import HttpTarget
 from tests.support.examples import ACME, NOW, new_job
 from tests.support.regulated import Regulated
 

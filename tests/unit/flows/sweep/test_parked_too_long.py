@@ -10,10 +10,9 @@ import pytest
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import DAY_MS, Execution, State
 from clockwork.domain.ids import AnonymousJob
-from clockwork.domain.jobs import HttpTarget, Payload
 from clockwork.domain.keys import row_key
 from clockwork.domain.lifecycle.parking import TOO_LONG, host_prefix, parked_row, parking_of, plan_burial
-from clockwork.domain.retention import PARKED_MS
+from clockwork.domain.storage.retention import PARKED_MS
 from clockwork.domain.storage.rows import releases_of
 from clockwork.domain.timeline import Row
 from clockwork.domain.waits import Held
@@ -21,6 +20,8 @@ from clockwork.flows.access import Caller
 from clockwork.flows.requests.cancel import cancel_execution
 from clockwork.flows.requests.redrive import redrive
 from clockwork.flows.sweep.too_long import HOSTS, TooLong, end_too_long
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
 from tests.support.examples import ALICE, execution, occurrence, release
 from tests.support.regulated import Regulated, put_parked
 

@@ -9,9 +9,9 @@ import pytest
 
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import only_execution
-from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.lifecycle.retries import FORGIVEN_LOST_WORKERS
+from clockwork.domain.policies import RetryPolicy
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.sweep.unpark import unpark
 from clockwork.flows.timeline.shards import ensure_shards

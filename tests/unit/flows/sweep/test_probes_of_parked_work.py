@@ -10,7 +10,6 @@ import pytest
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.ids import AnonymousJob
-from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.keys import row_key
 from clockwork.domain.lifecycle.parking import FIRST_RATE
 from clockwork.domain.limits.circuits import Circuit, Passage, host_of, plan_passage, unprobed
@@ -24,6 +23,7 @@ from clockwork.flows.deliver.items import Item
 from clockwork.flows.requests.cancel import cancel_job
 from clockwork.flows.sweep.unpark import MOST_TRIES, unpark
 from clockwork.memory.world import MemoryClockwork
+from clockwork.targets.http import HttpTarget
 from tests.support.examples import ACME, ALICE, NOW, failure, new_job, release
 from tests.support.regulated import Regulated, put_parked
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from clockwork.domain.errors import Unavailable
-from clockwork.domain.jobs import RecordLevel
 from clockwork.domain.keys import ordered_partitions, plain_partitions
 from clockwork.domain.named.changes import replaced
 from clockwork.domain.named_jobs import Definition
+from clockwork.domain.policies import RecordLevel
 from clockwork.domain.timeline import ShardStatus
 from clockwork.flows.access import identify, require_known
 from clockwork.flows.named.trigger import run_now

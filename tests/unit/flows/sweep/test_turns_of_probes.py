@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from clockwork.domain.executions import Outcome, State
-from clockwork.domain.jobs import RecordLevel, RetryPolicy
 from clockwork.domain.lifecycle.parking import MOST_TOLD, host_prefix, parked_row
 from clockwork.domain.limits.circuits import Circuit, host_of
+from clockwork.domain.policies import RecordLevel, RetryPolicy
 from clockwork.domain.releases import Delivery
 from tests.support.examples import new_job, occurrence, release
 from tests.support.regulated import Regulated

@@ -6,9 +6,11 @@ import time
 import pytest
 import urllib3
 
-from clockwork.domain.jobs import HttpTarget, Occurrence, Payload
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.releases import Delivery
-from clockwork.domain.targets.webhooks import headers_for
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
+from clockwork.targets.webhooks import headers_for
 from local.demo.arrivals import Arrivals
 from local.demo.webhooks import FLAKY_PATH, STEADY_PATH, TOLERANCE_SECONDS, Webhooks, fault_of, status_for
 
@@ -22,7 +24,7 @@ def _headers(*, at: float = NOW, secrets: tuple[str, ...] = (SECRET,)) -> dict[s
     """The webhook headers that the product sends."""
     sent_at = int(at * 1000)
     occurrence = Occurrence("demo", sent_at, sent_at, HttpTarget("http://127.0.0.1:1/"), Payload(BODY))
-    return headers_for(Delivery("a1.1.0", "a1", 1, occurrence, sent_at + 10_000), sent_at, secrets)
+    return headers_for(Delivery("a1.1.0", "a1", 1, occurrence, sent_at + 10_000).message, sent_at, secrets)
 
 
 def test_what_the_product_signed_is_genuine() -> None:

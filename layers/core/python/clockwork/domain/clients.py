@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from clockwork.domain.errors import Unreadable
-from clockwork.domain.jobs import Precision, RecordLevel, RetryPolicy
+from clockwork.domain.policies import Precision, RecordLevel, RetryPolicy
 
 #: The form of a clientId. No client ever had another.
 CLIENT_ID = re.compile(r"[a-z][a-z0-9-]{0,63}")
@@ -38,7 +38,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     record: RecordLevel = "full"
     signing_secrets: tuple[str, ...] = ()
     allowed_queue_arns: tuple[str, ...] = ()
-    #: Kafka topics, or prefixes of their names followed by `*`.
+    #: Topics of the deployment's cluster, or prefixes of their names followed by `*`.
     allowed_topics: tuple[str, ...] = ()
     allowed_private_targets: tuple[str, ...] = ()
     #: If not empty, webhooks may go to these hosts only: names, or `*.` and a domain.
@@ -80,21 +80,12 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     #: it.
     since_at: int = 0
 
-    def may_target(self, arn: str) -> bool:
-        """Whether its `allowed_target_arns` list this ARN. An ARN that they do not list is not allowed."""
-        return _is_listed(arn, self.allowed_target_arns)
+    def allows(self, listed: str, name: str) -> bool:
+        """Whether one of its lists, such as `allowed_pools`, has this name, or a prefix of it followed by `*`.
 
-    def allows_queue(self, queue_arn: str) -> bool:
-        """Whether its `allowed_queue_arns` list this queue. A queue that they do not list is not allowed."""
-        return queue_arn in self.allowed_queue_arns
-
-    def allows_topic(self, topic: str) -> bool:
-        """Whether its `allowed_topics` list this Kafka topic. A topic that they do not list is not allowed."""
-        return _is_listed(topic, self.allowed_topics)
-
-    def allows_pool(self, name: str) -> bool:
-        """Whether its `allowed_pools` list this pool. A pool that they do not list is not allowed."""
-        return name in self.allowed_pools
+        A name that the list does not have is not allowed.
+        """
+        return any(name.startswith(one[:-1]) if one.endswith("*") else name == one for one in getattr(self, listed))
 
 
 class ClientUnreadable(Unreadable):
@@ -174,11 +165,6 @@ def without_pause(client: Client, now: int) -> Client:
     ended = () if client.paused_at is None else (Pause(client.paused_at, max(now, client.paused_at)),)
     pauses = (*client.pauses, *ended)[-MOST_PAUSES:]
     return msgspec.structs.replace(client, paused=False, pause_reason=None, paused_at=None, pauses=pauses)
-
-
-def _is_listed(name: str, allowed: tuple[str, ...]) -> bool:
-    """Whether one of `allowed` is this name, or a prefix of it followed by `*`."""
-    return any(name.startswith(one[:-1]) if one.endswith("*") else name == one for one in allowed)
 
 
 def principal_of(caller_arn: str) -> str:

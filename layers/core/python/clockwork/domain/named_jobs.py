@@ -9,9 +9,12 @@ import msgspec
 
 from clockwork.domain import ids, keys
 from clockwork.domain.closings import Closing
-from clockwork.domain.jobs import Completion, Occurrence, Payload, Precision, RetryPolicy, Target
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.ordering import row_id_of
+from clockwork.domain.policies import Completion, Precision, RetryPolicy
 from clockwork.domain.recurrence import Fire, Recurrence
+from clockwork.targets.message import Payload
+from clockwork.targets.registry import Target
 
 CatchUp = Literal["all", "latest", "none"]
 Overlap = Literal["allow", "skip"]

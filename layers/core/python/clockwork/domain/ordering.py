@@ -11,7 +11,8 @@ import msgspec
 
 from clockwork.domain import ids, keys
 from clockwork.domain.executions import WAITING, Execution, State
-from clockwork.domain.jobs import KafkaTarget, Occurrence, RetryPolicy, SnsTarget, SqsTarget, Target
+from clockwork.domain.jobs import Occurrence
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Release
 from clockwork.domain.waits import Waited, together
 
@@ -54,25 +55,6 @@ def patience(receive_count: int) -> int:
     days, which is longer than SQS keeps the message.
     """
     return 1 + (receive_count - 1) // RECEIVES_PER_STEP
-
-
-def in_order(target: Target, ordering_key: str | None) -> Target:
-    """The target of a job. A target that keeps an order by itself gets a key or message group of the ordering key.
-
-    Such targets are a Kafka topic, a FIFO queue and a FIFO topic. A key or group that the client chose stays.
-    """
-    if ordering_key is None:
-        return target
-    if isinstance(target, KafkaTarget) and target.key is None:
-        return msgspec.structs.replace(target, key=ordering_key)
-    if isinstance(target, SqsTarget | SnsTarget) and target.message_group_id is None and _is_fifo(target):
-        # An ordering key may be longer than a message group, and may hold other characters.
-        return msgspec.structs.replace(target, message_group_id=ids.derive("group", ordering_key))
-    return target
-
-
-def _is_fifo(target: SqsTarget | SnsTarget) -> bool:
-    return (target.queue_arn if isinstance(target, SqsTarget) else target.topic_arn).endswith(".fifo")
 
 
 def is_for_its_poller(release: Release, cursor: str) -> bool:

@@ -13,6 +13,7 @@ from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.ids import ONLY_RUN, AnonymousJob, ExecutionId, decode_job, derive, is_named
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.waits import Cause, Held, Line, Waited
+from clockwork.targets.message import Message
 
 #: The longest delay of one SQS message (s). A release that is further away travels in hops of this length.
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html
@@ -183,6 +184,12 @@ class Delivery(msgspec.Struct, frozen=True):
     def __repr__(self) -> str:
         """Without the token, and without the payload: neither must reach a log."""
         return f"Delivery({self.execution_id!r}, attempt={self.attempt}, deadline_at={self.deadline_at})"
+
+    @property
+    def message(self) -> Message:
+        """The content that the receiver gets."""
+        due_at, payload = self.occurrence.due_at, self.occurrence.payload
+        return Message(self.execution_id, self.job_id, self.attempt, due_at, payload, self.token)
 
     def too_late(self, now: int) -> Outcome | None:
         """The outcome of an attempt that is not started any more at `now` (ms), since its time is over; None before."""

@@ -19,9 +19,9 @@ import msgspec
 
 from clockwork.domain.errors import ClockworkError, Unavailable, Unreadable
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.lifecycle.attempts import plan_death
 from clockwork.domain.lifecycle.callbacks import callback_row, is_called_back
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Refused, Release
 from clockwork.domain.storage.rows import releases_of
 from clockwork.domain.timeline import Row

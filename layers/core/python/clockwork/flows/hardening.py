@@ -17,7 +17,7 @@ from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
-from clockwork.domain.retention import Retention
+from clockwork.domain.storage.retention import Retention
 from clockwork.flows.containment import Faults, for_each, why
 from clockwork.flows.sealing import Checks, Tickets
 from clockwork.flows.world import World

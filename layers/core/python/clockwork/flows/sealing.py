@@ -20,7 +20,6 @@ from collections.abc import Sequence
 import msgspec
 
 from clockwork.domain.errors import Unavailable
-from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.messages.tickets import Ticket, sealed
 from clockwork.domain.releases import Refused, Release
@@ -28,6 +27,7 @@ from clockwork.domain.storage.checks import GRAINS_OF_WAIT, check_rows
 from clockwork.domain.storage.codec import encode_release
 from clockwork.ports import PoolMessage, PoolQueues, Shards, TicketKeys, Timeline
 from clockwork.ports.registry import polled
+from clockwork.targets.pool import PoolTarget
 
 
 class Checks:

@@ -15,7 +15,7 @@ from clockwork.domain.limits.sharing import Company
 from clockwork.domain.limits.slots import Reserved
 from clockwork.domain.pools.presence import Remembered
 from clockwork.domain.requests.reading import Meter
-from clockwork.domain.retention import Retention
+from clockwork.domain.storage.retention import Retention
 from clockwork.flows.containment import Faults
 from clockwork.settings import Settings
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clockwork.domain.jobs import KafkaTarget, Occurrence
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.messages.turns import send_in_turns
 from clockwork.domain.ordering import dedup_of, group_of
@@ -81,4 +81,4 @@ class MemoryOrderedQueue(MemoryQueue):
 
 def _group_of(occurrence: Occurrence) -> str:
     group = group_of(occurrence)
-    return f"kafka {group}" if isinstance(occurrence.target, KafkaTarget) else group
+    return f"kafka {group}" if occurrence.target.lane == "kafka" else group

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from clockwork.domain.jobs import HttpTarget, PoolTarget
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.releases import Refused, Release, queue_of
 from clockwork.ports.queues import ReleaseQueue
@@ -45,27 +44,17 @@ def by_order(others: ReleaseQueue, ordered: ReleaseQueue) -> Pick:
     return lambda release: others if release.occurrence.ordering_key is None else ordered
 
 
-def by_target(others: ReleaseQueue, queues: Mapping[type, ReleaseQueue]) -> Pick:
-    """Pick the queue that `queues` has for the type of the target; `others` if it has none."""
-    return lambda release: queues.get(type(release.occurrence.target), others)
+def by_lane(others: ReleaseQueue, lanes: Mapping[str, ReleaseQueue]) -> Pick:
+    """Pick the queue of the deliverer that the target has to itself; `others` if the deployment has none."""
+    return lambda release: lanes.get(release.occurrence.target.lane, others)
 
 
 def by_pool(others: ReleaseQueue, tickets: ReleaseQueue) -> Pick:
     """Pick `tickets` for releases that workers of a pool start. Watches and checks go to our own deliverers."""
 
     def pick(release: Release) -> ReleaseQueue:
-        is_for_workers = isinstance(release.occurrence.target, PoolTarget)
+        is_for_workers = release.occurrence.target.is_reported
         return tickets if is_for_workers and not release.watches and not release.checks else others
-
-    return pick
-
-
-def by_network(others: ReleaseQueue, private: ReleaseQueue) -> Pick:
-    """Pick `private` for deliveries to private targets, whose deliverer is in a network; `others` for all others."""
-
-    def pick(release: Release) -> ReleaseQueue:
-        target = release.occurrence.target
-        return private if isinstance(target, HttpTarget) and target.private else others
 
     return pick
 

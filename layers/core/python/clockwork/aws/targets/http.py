@@ -27,12 +27,13 @@ from clockwork.aws.targets.wire.lookups import LOOKUP_SECONDS, Lookups, Resolver
 from clockwork.aws.targets.wire.pool import Connections
 from clockwork.aws.targets.wire.sockets import seconds_left
 from clockwork.domain.executions import Outcome, State
-from clockwork.domain.jobs import HttpTarget, RetryPolicy
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Delivery
-from clockwork.domain.targets import webhooks
-from clockwork.domain.targets.addresses import check_address
-from clockwork.domain.targets.urls import Endpoint, parse
 from clockwork.ports import Clock
+from clockwork.targets import webhooks
+from clockwork.targets.addresses import check_address
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.urls import Endpoint, parse
 
 #: The most bytes that are read of an answer, headers included.
 LONGEST_ANSWER = 65_536
@@ -112,7 +113,7 @@ class HttpTransport:
             addresses = self._addresses(endpoint, target, began + seconds)
             seconds_left(began + seconds)
             started_at = self._clock.now()
-            headers = _headers(delivery, target, endpoint, webhooks.headers_for(delivery, started_at, secrets))
+            headers = _headers(delivery, target, endpoint, webhooks.headers_for(delivery.message, started_at, secrets))
             request = Request(target.method, endpoint.path, headers, delivery.occurrence.payload.body)
             answer = self._exchange(request, endpoint, addresses, began + seconds, delivery.deadline_at)
         except FAULTS as fault:

@@ -13,8 +13,8 @@ from clockwork.aws.targets.wire.connection import HeadCutShort
 from clockwork.aws.targets.wire.lookups import LookupTooSlow
 from clockwork.aws.targets.wire.sockets import AnswerTooLong
 from clockwork.domain.executions import Outcome, State
-from clockwork.domain.targets.urls import InvalidUrl, parse
-from clockwork.domain.targets.webhooks import InvalidSecret
+from clockwork.targets.urls import InvalidUrl, parse
+from clockwork.targets.webhooks import InvalidSecret
 
 
 class Forbidden(Exception):

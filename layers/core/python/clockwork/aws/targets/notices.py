@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from clockwork.aws import botocore_errors
 from clockwork.aws.session import Aws
-from clockwork.aws.targets.service_attempts import Undeliverable
-from clockwork.aws.targets.sqs import url_of
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution
 from clockwork.domain.ids import derive
 from clockwork.domain.lifecycle.callbacks import facts_of
+from clockwork.targets.service import Undeliverable
+from clockwork.targets.sqs import url_of
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, Generic, Protocol, TypeVar
-
-import msgspec
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Protocol
 
 from clockwork.aws import botocore_errors
 from clockwork.aws.deadlines import OutOfTime, calls_until
+from clockwork.aws.repeats import batches_within
 from clockwork.domain.executions import Outcome, State
-from clockwork.domain.jobs import EventBridgeTarget, LambdaTarget, SnsTarget, SqsTarget
 from clockwork.domain.releases import Delivery
 from clockwork.ports import Clock
+from clockwork.targets.service import LARGEST_CALL, Entry, Refused, Service, ServiceTarget, Undeliverable
 
-T = TypeVar("T", bound=EventBridgeTarget | LambdaTarget | SnsTarget | SqsTarget)
 Faults = Mapping[int, Exception]
 
 #: Error codes that say that the service denies access.
@@ -46,19 +43,6 @@ _MISSING = frozenset(
 _DENIED_ACTION = re.compile(r"not authorized to perform: ([a-z0-9-]+:[A-Za-z]+)")
 
 
-class Undeliverable(Exception):
-    """No retry can deliver this occurrence; the message says why."""
-
-
-class Refused(Exception):
-    """The service answered that it did not take the message; `code` and `reason` are its own words."""
-
-    def __init__(self, code: str, reason: str) -> None:
-        super().__init__(f"{code}: {reason}")
-        self.code = code
-        self.reason = reason
-
-
 class NoRole(Exception):
     """The deliverer could not assume the role that the target names; the message says why."""
 
@@ -67,27 +51,6 @@ def expected() -> tuple[type[Exception], ...]:
     """The faults that an attempt is expected to meet. Any other exception is a defect of ours and raised as one."""
     of_botocore = botocore_errors.ClientError, botocore_errors.BotoCoreError, botocore_errors.ResponseParserError
     return Undeliverable, NoRole, OutOfTime, Refused, *of_botocore
-
-
-class Service(msgspec.Struct, frozen=True):
-    """One service: its name in botocore, the ARNs of its resources, the words of error texts, and codes.
-
-    `arn_field` is the field of a target with its ARN. `arn` has a group `region`. `action` is the attempt's name in
-    IAM, and `option` the deployment's option that allows the action to the deliverer's role. `permanent` are the codes
-    for a fault of the message itself. Every other cause (permissions, keys, a missing resource) can be mended by an
-    operator.
-    """
-
-    name: str
-    client: str
-    arn_field: str
-    arn: re.Pattern[str]
-    resource: str
-    resources: str
-    action: str
-    option: str
-    takes: str
-    permanent: frozenset[str]
 
 
 class ServiceClients(Protocol):
@@ -103,26 +66,23 @@ class ServiceClients(Protocol):
         """
 
 
-class ServiceTransport(ABC, Generic[T]):
-    """Delivers to targets of one service, `kind`, in Clockwork's own region; safe for many threads.
+class ServiceTransport:
+    """Delivers to targets of one type, in Clockwork's own region; safe for many threads.
 
     Each call is one try of a client whose timeouts fit into the rest of the time. The client checks the deadline again
     before it sends. Nothing is therefore sent after the deadline, when the attempt may have been reported as over.
     """
 
-    service: Service
-    kind: type[T]
-
-    def __init__(self, clients: ServiceClients, clock: Clock) -> None:
+    def __init__(self, kind: type[ServiceTarget], clients: ServiceClients, clock: Clock) -> None:
+        self._kind = kind
+        self._service = kind.service
         self._clients = clients
         self._clock = clock
 
-    @abstractmethod
-    def send(self, deliveries: Sequence[Delivery], target: T) -> Faults:
-        """Send a message for each delivery. Returns the faults by index of the delivery, or raises an `expected` fault.
-
-        `target` is the first delivery's target.
-        """
+    def fellows(self, delivery: Delivery) -> Hashable:
+        """The key of attempts that may share one call: resource, role and client."""
+        target = self._target_of(delivery)
+        return target.arn, target.role, delivery.occurrence.client_id
 
     def deliver(self, delivery: Delivery) -> Outcome:
         """Make the attempt; a fault becomes its outcome."""
@@ -140,46 +100,59 @@ class ServiceTransport(ABC, Generic[T]):
         return [outcome or next(sent) for outcome in late]
 
     def _send_all(self, deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
-        target = self.target_of(deliveries[0])
-        arn = getattr(target, self.service.arn_field)
+        arn = self._target_of(deliveries[0]).arn
         started_at = self._clock.now()
-        try:
-            with calls_until(self._clock, min(delivery.deadline_at for delivery in deliveries)):
-                faults = self.send(deliveries, target)
-        except expected() as fault:
-            faults = dict.fromkeys(range(len(deliveries)), fault)
+        with calls_until(self._clock, min(delivery.deadline_at for delivery in deliveries)):
+            faults = self._faults_of(deliveries)
         ended_at = self._clock.now()
-        return [_outcome_of(faults.get(n), self.service, arn, started_at, ended_at) for n in range(len(deliveries))]
+        return [_outcome_of(faults.get(n), self._service, arn, started_at, ended_at) for n in range(len(deliveries))]
 
-    def target_of(self, delivery: Delivery) -> T:
-        """The delivery's target; raises TypeError if it is of another service."""
+    def _faults_of(self, deliveries: Sequence[Delivery]) -> Faults:
+        """Send a message for each delivery, in as many calls as they need; the faults by index of the delivery."""
+        faults: dict[int, Exception] = {}
+        entries: list[tuple[int, Entry]] = []
+        for number, delivery in enumerate(deliveries):
+            try:
+                entries.append((number, self._target_of(delivery).entry(delivery.message)))
+            except Undeliverable as fault:
+                faults[number] = fault
+        for call in batches_within(
+            entries, self._kind.most_in_call, LARGEST_CALL, lambda one: self._kind.bytes_of(one[1])
+        ):
+            faults |= self._call(deliveries[0], dict(call))
+        return faults
+
+    def _call(self, first: Delivery, entries: Mapping[int, Entry]) -> Faults:
+        """Send entries in one call; the faults, by the number of the entry."""
+        try:
+            told = self._target_of(first).send(self._client_for(first), list(entries.values()))
+        except botocore_errors.ClientError as fault:
+            if len(entries) > 1 and fault.response["Error"].get("Code") in self._service.permanent:
+                # The service refused the call for one of its entries and does not say which. Each is sent again alone,
+                # so that the others do not fail with it.
+                alone = [self._call(first, {number: entry}) for number, entry in entries.items()]
+                return {number: told for faults in alone for number, told in faults.items()}
+            return dict.fromkeys(entries, fault)
+        except expected() as fault:
+            return dict.fromkeys(entries, fault)
+        silent = Refused("NoAnswer", f"{self._service.name} did not say whether it took it")
+        refused = {number: told.get(index, silent) for index, number in enumerate(entries)}
+        return {number: fault for number, fault in refused.items() if fault is not None}
+
+    def _target_of(self, delivery: Delivery) -> ServiceTarget:
+        """The delivery's target; raises TypeError if it is of another type."""
         target = delivery.occurrence.target
-        if not isinstance(target, self.kind):
-            raise TypeError(f"{self.service.name} is not the service of a {type(target).__name__}")
+        if not isinstance(target, self._kind):
+            raise TypeError(f"{self._service.name} is not the service of a {type(target).__name__}")
         return target
 
-    def client_for(self, delivery: Delivery) -> Any:
-        """A client for one call for the delivery's target; raises NoRole, OutOfTime and Undeliverable."""
-        target = self.target_of(delivery)
-        arn = getattr(target, self.service.arn_field)
-        match = self.service.arn.fullmatch(arn)
-        if match is None:
-            raise Undeliverable(f"{arn} is not the ARN of {self.service.resource}")
-        client = self.client_in_time(delivery, target.role_arn)
-        check_region(arn, match["region"], client, self.service.resources)
-        return client
-
-    def client_in_time(self, delivery: Delivery, role_arn: str | None) -> Any:
-        """A client for one call within the delivery's deadline; raises NoRole and OutOfTime."""
+    def _client_for(self, delivery: Delivery) -> Any:
+        """A client for one call within the deadline; raises NoRole, OutOfTime and Undeliverable."""
+        target = self._target_of(delivery)
         client_id = delivery.occurrence.client_id
-        return self._clients.client(self.service.client, role_arn, client_id, delivery.deadline_at)
-
-
-def check_region(arn: str, region: str, client: Any, things: str) -> None:
-    """Raise Undeliverable for an ARN of another region than the client's."""
-    ours = client.meta.region_name
-    if region != ours:
-        raise Undeliverable(f"{arn} is in {region}, Clockwork delivers to {things} in {ours} only")
+        client = self._clients.client(self._service.client, target.role, client_id, delivery.deadline_at)
+        self._service.check(target.arn, client)
+        return client
 
 
 def _outcome_of(fault: Exception | None, service: Service, arn: str, started_at: int, ended_at: int) -> Outcome:

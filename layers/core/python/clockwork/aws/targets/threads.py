@@ -96,8 +96,15 @@ class ThreadedTargets:
 
     def _deliver(self, delivery: Delivery) -> Outcome:
         # An environment that stood still may be thawed with attempts that no thread had taken up yet.
-        too_late = delivery.too_late(self._clock.now())
-        return too_late or self._transports[type(delivery.occurrence.target)].deliver(delivery)
+        now = self._clock.now()
+        if (too_late := delivery.too_late(now)) is not None:
+            return too_late
+        target = delivery.occurrence.target
+        if (transport := self._transports.get(type(target))) is not None:
+            return transport.deliver(delivery)
+        # A job from a time when the deployment had it. Retries find it if it is deployed again.
+        kind = target.__struct_config__.tag
+        return Outcome(State.FAILED, now, now, error=f"{kind} targets are not supported by this deployment any more")
 
     def _wait(self) -> list[int]:
         """The slots whose attempts have ended; none if none has ended before the first is overdue."""

@@ -5,12 +5,11 @@ The job's row has the rest, and is read last.
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 import msgspec
 
-from clockwork.domain.jobs import HttpTarget, Occurrence, Payload, Target
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.named_jobs import NamedJob, occurrence_of
+from clockwork.targets.message import Payload
 
 _NO_PAYLOAD = Payload(b"")
 
@@ -22,7 +21,7 @@ def hint_of(occurrence: Occurrence) -> Occurrence:
     """
     if occurrence.is_hint:
         return occurrence
-    return msgspec.structs.replace(occurrence, payload=_NO_PAYLOAD, target=_shadow(occurrence.target), is_hint=True)
+    return msgspec.structs.replace(occurrence, payload=_NO_PAYLOAD, target=occurrence.target.hint(), is_hint=True)
 
 
 def completed(hint: Occurrence, job: NamedJob) -> Occurrence:
@@ -34,14 +33,3 @@ def completed(hint: Occurrence, job: NamedJob) -> Occurrence:
     ordering_key = hint.ordering_key if not whole.is_reported else None
     kept = {"sequence": hint.sequence, "record": hint.record, "held_from": hint.held_from}
     return msgspec.structs.replace(whole, ordering_key=ordering_key, **kept)
-
-
-def _shadow(target: Target) -> Target:
-    if not isinstance(target, HttpTarget):
-        return target
-    try:
-        parts = urlsplit(target.url)
-    except ValueError:
-        return target  # No attempt at it begins, and its circuit is told by the whole URL.
-    host = parts.netloc.rpartition("@")[2]
-    return HttpTarget(f"{parts.scheme}://{host}/", timeout_seconds=target.timeout_seconds, private=target.private)

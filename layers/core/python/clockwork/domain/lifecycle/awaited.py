@@ -12,8 +12,8 @@ import msgspec
 
 from clockwork.domain.executions import FINAL, WAITING, Execution, State
 from clockwork.domain.fires.hints import hint_of
-from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Release
+from clockwork.targets.pool import PoolTarget
 
 #: The time (ms) after an attempt's own check at which checks of earlier attempts look at that attempt. The time exceeds
 #: the longest delay of a queue, so that all of these checks wait in one row.

@@ -11,9 +11,9 @@ import msgspec
 
 from clockwork.domain import ids
 from clockwork.domain.executions import LONGEST_ERROR, Awaited, Execution, Outcome, Report, State
-from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.lifecycle.retries import backoff_seconds
 from clockwork.domain.releases import Release
+from clockwork.targets.pool import PoolTarget
 
 #: Clocks differ, by up to 3 s: a claim counts as ended only this long after its end (ms).
 CLAIM_GRACE_MS = 4_000

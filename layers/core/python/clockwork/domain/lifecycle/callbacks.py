@@ -14,10 +14,12 @@ from clockwork.domain import ids, keys
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import NamedJobId
 from clockwork.domain.instants import to_text
-from clockwork.domain.jobs import HttpTarget, Occurrence, Payload, RetryPolicy
+from clockwork.domain.jobs import Occurrence
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import row_of_job
 from clockwork.domain.timeline import Row
+from clockwork.targets.message import Payload
 
 
 def is_called_back(release: Release, stored: Execution) -> bool:
@@ -45,7 +47,7 @@ def callback_row(release: Release, dead: Execution, policy: RetryPolicy, expires
         target=target,
         payload=Payload(json.dumps(facts_of(dead, cause.tags), separators=(",", ":")).encode()),
         retry_policy=policy,
-        signing_secrets=cause.signing_secrets if isinstance(target, HttpTarget) else (),
+        signing_secrets=cause.signing_secrets if target.is_signed else (),
         tags=cause.tags,
         retention_days=cause.retention_days,
     )

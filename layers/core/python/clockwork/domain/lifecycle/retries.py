@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain.executions import Outcome, State
-from clockwork.domain.jobs import Occurrence, RetryPolicy
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.expiry import is_expired, reason_of
+from clockwork.domain.policies import RetryPolicy
 
 #: The first so many lost deliverers of an execution are Clockwork's own fault, and do not count against `maxAttempts`.
 #: Later ones count, so that the attempts end.

@@ -11,9 +11,8 @@ from enum import Enum, auto
 import msgspec
 
 from clockwork.domain.executions import Outcome, State
-from clockwork.domain.jobs import HttpTarget, Target
 from clockwork.domain.releases import Release
-from clockwork.domain.targets.urls import InvalidUrl, parse
+from clockwork.targets.registry import Target
 
 #: The failure ratio covers this many of the last outcomes.
 WINDOW = 50
@@ -50,16 +49,8 @@ class Passage(Enum):
 
 
 def host_of(target: Target) -> str | None:
-    """The host that a circuit is about, as the Host header names it; None for a target that has no circuit.
-
-    A stored URL that `parse` refuses has no circuit: its attempt fails permanently, so the host is not to blame.
-    """
-    if not isinstance(target, HttpTarget):
-        return None
-    try:
-        return parse(target.url).host_header
-    except InvalidUrl:
-        return None
+    """The host that a circuit is about, as the Host header names it; None for a target that has no circuit."""
+    return target.host
 
 
 def has_turn(release: Release) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from clockwork.domain.jobs import EventBridgeTarget, KafkaTarget, SqsTarget, Target
 from clockwork.domain.releases import Release
 
 MOST_IN_BUNDLE = 16
@@ -63,7 +62,7 @@ def _bundle(some: Sequence[tuple[int, Release]]) -> Bundle:
 
 def _bundle_key(release: Release, now: int) -> tuple[str, str, bool, int] | None:
     """The key that releases have in common which may share a message; None for a release that must go alone."""
-    destination = _destination(release.occurrence.target)
+    destination = release.occurrence.target.destination
     if destination is None or release.alone or release.attempt > 1 or release.sweeps:
         return None
     if release.occurrence.is_reported:
@@ -72,12 +71,3 @@ def _bundle_key(release: Release, now: int) -> tuple[str, str, bool, int] | None
         return None  # each waits for the one ahead, in a message group of its own
     occurrence = release.occurrence
     return occurrence.client_id, destination, occurrence.may_come_later, max(release.run_at, now) // 1000
-
-
-def _destination(target: Target) -> str | None:
-    """The destination of a target that takes many messages at once; None for other targets."""
-    if isinstance(target, SqsTarget):
-        return target.queue_arn
-    if isinstance(target, EventBridgeTarget):
-        return target.bus_arn
-    return f"topic {target.topic}" if isinstance(target, KafkaTarget) else None

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from clockwork.domain.jobs import Priority
+from clockwork.targets.pool import Priority
 
 #: The version of the form of a ticket.
 VERSION = 1

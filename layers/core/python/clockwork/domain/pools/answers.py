@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from clockwork.domain.jobs import Payload
+from clockwork.targets.message import Payload
 
 #: Bytes of all starts of one answer, as a Lambda answers them.
 LARGEST_ANSWER = 5 * 1024 * 1024

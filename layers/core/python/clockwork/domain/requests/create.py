@@ -8,18 +8,12 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain.clients import Client
-from clockwork.domain.jobs import (
-    Completion,
-    Occurrence,
-    Payload,
-    Precision,
-    RecordLevel,
-    RetryPolicy,
-    Target,
-    is_signed,
-)
+from clockwork.domain.jobs import Occurrence, is_signed
 from clockwork.domain.ordering import policy_of
+from clockwork.domain.policies import Completion, Precision, RecordLevel, RetryPolicy
 from clockwork.domain.requests.packing import Outline
+from clockwork.targets.message import Payload
+from clockwork.targets.registry import Target
 
 #: An `at` may lie this far in the past (ms), and is then delivered at once.
 LATEST_PAST_MS = 86_400_000

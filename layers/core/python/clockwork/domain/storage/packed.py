@@ -9,7 +9,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from clockwork.domain.jobs import Occurrence, Payload
+from clockwork.domain.jobs import Occurrence
+from clockwork.targets.message import Payload
 
 _NOTHING = Payload(b"")
 _encoder = msgspec.msgpack.Encoder()

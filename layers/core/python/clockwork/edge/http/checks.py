@@ -36,9 +36,9 @@ class Checks:
     #: The most work of all schedules of a request together.
     work: Work = field(default_factory=lambda: Work(REQUEST_WORK))
 
-    def report(self, pointer: str, detail: str) -> None:
-        """Add a fault of the request."""
-        self.problems.append(Problem(pointer, detail))
+    def report(self, pointer: str, detail: str, name: str = "") -> None:
+        """Add a fault of the request, at a pointer or at the member `name` below it."""
+        self.problems.append(Problem(pointer + (pointer_part(name) if name else ""), detail))
 
     @contextmanager
     def relocated(self, pointer: str, other: str) -> Iterator[None]:

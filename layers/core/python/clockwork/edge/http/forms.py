@@ -62,12 +62,3 @@ class Form(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=T
 
     def _earlier(self, name: str) -> Any:
         return getattr(self, name, None)
-
-
-class TargetForm(Form, tag_field="type"):
-    """A target of one type: its tag."""
-
-    @property
-    def type(self) -> str:
-        """Its type, as requests name it."""
-        return str(self.__struct_config__.tag)

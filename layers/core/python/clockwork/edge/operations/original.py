@@ -25,9 +25,8 @@ from clockwork.edge.http.request import Request
 from clockwork.edge.http.validation import validate
 from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.requests.changes import ClientId, JobKey
-from clockwork.edge.requests.http_target import HttpTargetBody
 from clockwork.edge.requests.jobs import JOB_KEY, LARGEST_PAYLOAD, DefinitionBody, as_sent
-from clockwork.edge.requests.kafka_target import KafkaTargetBody
+from clockwork.edge.requests.targets import FORMS
 from clockwork.flows import access
 from clockwork.flows.access import get_by_key
 from clockwork.flows.named import write
@@ -46,9 +45,8 @@ class DeliveryBody(EdgeModel):
             raise ValueError("must have just one of topic and url")
         checks = checks_of(info)
         # It is validated as the target of a job, whose faults have other pointers.
-        kind = KafkaTargetBody if self.url is None else HttpTargetBody
         try:
-            validate(kind, self.sent, Checks(checks.now, checks.settings, checks.client))
+            validate(FORMS[self.sent["type"]], self.sent, Checks(checks.now, checks.settings, checks.client))
         except InvalidRequest as invalid:
             for fault in invalid.problems:
                 checks.report("/delivery/topic" if self.url is None else "/delivery/url", fault.detail)

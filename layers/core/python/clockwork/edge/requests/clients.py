@@ -7,14 +7,15 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from clockwork.domain.clients import Client, principal_of
-from clockwork.domain.jobs import Precision
+from clockwork.domain.policies import Precision
 from clockwork.domain.pools.pool import POOL_NAME
-from clockwork.domain.targets.urls import parse, why_not_public, why_own
 from clockwork.edge.http.fields import kept
 from clockwork.edge.http.models import AsForm, EdgeModel, bounded, checks_of
-from clockwork.edge.requests.own_resources import not_own, not_own_topic
+from clockwork.edge.requests.own_resources import not_own
 from clockwork.edge.requests.policies import RELEVANCY_WINDOW, RetryPolicyBody
 from clockwork.edge.requests.schedules import LONGEST_YEAR_SECONDS
+from clockwork.targets.registry import LISTED_ARNS, LISTED_TYPES
+from clockwork.targets.urls import parse, why_not_public, why_own
 
 _SESSION = "is a session of a role, and its name changes with each session: list the role itself, "
 
@@ -27,10 +28,6 @@ def _no_session(principal: object) -> object:
 
 def _not_own(arn: str, info: ValidationInfo) -> str:
     return not_own(arn, checks_of(info))
-
-
-def _not_own_topic(topic: str, info: ValidationInfo) -> str:
-    return not_own_topic(topic, checks_of(info))
 
 
 #: The ARN of an IAM user has its path. STS drops the path of a role, so a role is named without one.
@@ -49,9 +46,7 @@ QueueArn = Annotated[
     Field(pattern=r"^arn:aws[a-z-]*:sqs:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,75}(\.fifo)?$"),
     AfterValidator(_not_own),
 ]
-Topics = Annotated[
-    str, Field(max_length=249, pattern=r"^[A-Za-z0-9._-]*[A-Za-z0-9._*-]$"), AfterValidator(_not_own_topic)
-]
+Topics = Annotated[str, Field(max_length=249, pattern=r"^[A-Za-z0-9._-]*[A-Za-z0-9._*-]$"), AfterValidator(_not_own)]
 
 
 def _secret_of_stack(name: str, info: ValidationInfo) -> str:
@@ -96,7 +91,7 @@ PrivateTarget = Annotated[str, Field(max_length=300), AfterValidator(_host_and_p
 TargetHost = Annotated[str, Field(max_length=255, pattern=r"^(\*\.)?[a-z0-9_.:\[\]-]+$"), AfterValidator(_host)]
 TargetArn = Annotated[
     str,
-    Field(max_length=600, pattern=r"^arn:aws[a-z-]*:(lambda|events|sns|iam):[A-Za-z0-9_+=,.@:/-]+\*?$"),
+    Field(max_length=600, pattern=rf"^arn:aws[a-z-]*:({'|'.join(LISTED_ARNS)}):[A-Za-z0-9_+=,.@:/-]+\*?$"),
     AfterValidator(_not_own),
 ]
 
@@ -120,7 +115,7 @@ class ClientBody(EdgeModel):
         [], max_length=100, description="if not empty, the only hosts of webhooks; `*.example.com` is all below it"
     )
     allowed_target_arns: list[TargetArn] = Field(
-        [], max_length=100, description="of lambda, eventbridge and sns targets and their roles; `*` may end one"
+        [], max_length=100, description=f"of {LISTED_TYPES} targets and their roles; `*` may end one"
     )
     allowed_pools: list[PoolName] = Field([], max_length=100, description="pools whose workers may get its jobs")
     retry_policy: Annotated[RetryPolicyBody, AsForm()] | None = Field(

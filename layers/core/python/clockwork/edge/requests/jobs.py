@@ -3,43 +3,34 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
 
-from clockwork.domain import ids, jobs
+from clockwork.domain import ids
 from clockwork.domain.clients import CLIENT_ID, Client
 from clockwork.domain.ids import digest_of
 from clockwork.domain.named_jobs import Definition
-from clockwork.domain.ordering import LARGEST_SEQUENCE, LONGEST_ORDERING_KEY, LONGEST_RETRYING_SECONDS, in_order
+from clockwork.domain.ordering import LARGEST_SEQUENCE, LONGEST_ORDERING_KEY, LONGEST_RETRYING_SECONDS
+from clockwork.domain.policies import Precision
 from clockwork.domain.requests.create import NewJob, occurrence_of
-from clockwork.domain.targets.envelopes import json_of
 from clockwork.edge.http.body import canonical
 from clockwork.edge.http.checks import Checks
 from clockwork.edge.http.fields import kept
 from clockwork.edge.http.forms import Earlier, FieldCheck, Form
-from clockwork.edge.requests.aws_targets import EventBridgeTargetBody, LambdaTargetBody, SnsTargetBody, SqsTargetBody
 from clockwork.edge.requests.policies import RELEVANCY_WINDOW, CompletionBody, RetryPolicyBody
-from clockwork.edge.requests.pool_target import PoolTargetBody
 from clockwork.edge.requests.schedules import ScheduleBody, instant_of
 from clockwork.edge.requests.targets import TargetBody, kept_target
+from clockwork.targets.message import Payload
+from clockwork.targets.pool import PoolTarget
 
 LARGEST_PAYLOAD = 256 * 1024
-#: These services take 256 KB, of which the envelope around a payload needs some; their quotas differ and change.
-LARGEST_ENVELOPED = 240 * 1024
-ENVELOPED = (LambdaTargetBody, EventBridgeTargetBody, SnsTargetBody)
 LARGEST_BATCH = 500
 #: The rule of `ids.is_job_key`, in words.
 JOB_KEY = f"1-{ids.LONGEST_JOB_KEY} bytes of UTF-8, of visible characters and plain spaces alone"
 #: Why a job with a `jobKey` cannot have the record level `none`.
 ALWAYS_RECORDED = "must be full, or left out: a job with a jobKey is always recorded"
-#: Characters that a message of SQS must not have:
-#: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
-_REFUSED_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
 #: Names of a request that are no part of a job's definition.
 NOT_DEFINITION = ("clientId", "jobKey")
 
@@ -69,16 +60,14 @@ def _named(character: str) -> str:
     return f"U+{ord(character):04X}"
 
 
-def _fits(value: Any, _: Checks, earlier: Earlier) -> jobs.Payload:
+def _fits(value: Any, _: Checks, earlier: Earlier) -> Payload:
     """Encode the payload as it will be sent, once for all that follows."""
     payload = payload_of(value)
     if len(payload.body) > LARGEST_PAYLOAD:
         raise ValueError(f"has {len(payload.body):,} bytes encoded, at most {LARGEST_PAYLOAD:,} are taken")
     target = earlier("target")
-    if isinstance(target, SqsTargetBody | SnsTargetBody) and _is_refused_by_sqs(payload):
-        raise ValueError(f"is empty or holds a control character, which {target.type.upper()} refuses")
-    if isinstance(target, ENVELOPED) and len(json_of(payload)) > LARGEST_ENVELOPED:
-        raise ValueError(f"is too large: {target.type} targets take {LARGEST_ENVELOPED:,} bytes of JSON")
+    if target is not None and (fault := target.kept_as.fault_of_payload(payload)) is not None:
+        raise ValueError(fault)
     return payload
 
 
@@ -104,7 +93,7 @@ class DefinitionBody(Form, kw_only=True):
         | None
     ) = None
     precision: Annotated[
-        jobs.Precision | None,
+        Precision | None,
         Meta(description="`second`: it starts up to a second late, and costs less; the client's unless given"),
     ] = None
     record: Annotated[
@@ -172,13 +161,13 @@ class DefinitionBody(Form, kw_only=True):
             checks.report("/orderingKey", "needs the record level full")
         if self.completion is not None and level != "full":
             checks.report("/completion", "needs the record level full")
-        if isinstance(self.target, PoolTargetBody) and level != "full":
+        if issubclass(self.target.kept_as, PoolTarget) and level != "full":
             checks.report("/target", "needs the record level full")
 
     def _is_in_order(self, sent_policy: dict[str, Any] | None, checks: Checks) -> None:
         if self.ordering_key is not None and self.completion is not None:
             checks.report("/orderingKey", "is not for jobs with completion: an attempt may take days")
-        if isinstance(self.target, PoolTargetBody):
+        if issubclass(self.target.kept_as, PoolTarget):
             self._is_for_workers(checks)
         if self.sequence is not None and self.ordering_key is None:
             checks.report("/sequence", "is for jobs with an orderingKey alone")
@@ -206,7 +195,7 @@ class DefinitionBody(Form, kw_only=True):
             NewJob,
             self,
             index=index,
-            target=in_order(kept_target(self.target, checks), self.ordering_key),
+            target=kept_target(self.target, checks, self.ordering_key),
             payload=self.payload or NO_PAYLOAD,
             at=instant_of(self.schedule.at),
             delay_ms=round((self.schedule.delay_seconds or 0) * 1000),
@@ -282,16 +271,12 @@ def as_sent(value: dict[str, Any]) -> bytes:
     return canonical(written)
 
 
-def payload_of(value: Any) -> jobs.Payload:
+def payload_of(value: Any) -> Payload:
     """The payload encoded: a string as it is, any other value as compact JSON."""
     if isinstance(value, str):
-        return jobs.Payload(value.encode(), is_text=True)
-    return jobs.Payload(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+        return Payload(value.encode(), is_text=True)
+    return Payload(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 #: The payload of a job whose request gives none.
 NO_PAYLOAD = payload_of(None)
-
-
-def _is_refused_by_sqs(payload: jobs.Payload) -> bool:
-    return payload.body == b"" or _REFUSED_BY_SQS.search(payload.body.decode()) is not None

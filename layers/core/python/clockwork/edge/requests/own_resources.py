@@ -17,38 +17,27 @@ OWN = "is Clockwork's own, which no job may target"
 _KINDS = ("function:", "event-bus/", "role/")
 
 
-def is_own(arn: str, settings: Settings) -> bool:
-    """Whether an ARN, or a pattern of ARNs that ends in `*`, names nothing but resources of this deployment."""
-    parts = arn.split(":", 5)
+def is_own(name: str, settings: Settings) -> bool:
+    """Whether an ARN, or a pattern of ARNs that ends in `*`, names nothing but resources of this deployment.
+
+    The topic of ingestion is one of them. No other name is of a resource.
+    """
+    if name == settings.ingestion_topic:
+        return name != ""
+    parts = name.split(":", 5)
     # Before a deployment has its queues, it owns nothing; so it is in tests of the edge alone.
     account = _path(settings.release_queue_url)[0]
     if len(parts) < 6 or not account or parts[4] != account:
         return False
-    name = _name_in(parts[5])
-    return _is_of_stack(name, settings) or name in _named(settings)
+    resource = _name_in(parts[5])
+    return resource.startswith(f"{settings.stack_name}-") or resource in _named(settings)
 
 
-def not_own(arn: str, checks: Checks) -> str:
-    """The ARN or pattern, unless it is this deployment's own. Raises ValueError."""
-    if is_own(arn, checks.settings):
+def not_own(name: str, checks: Checks) -> str:
+    """The ARN, pattern, topic or other name, unless it is this deployment's own. Raises ValueError."""
+    if is_own(name, checks.settings):
         raise ValueError(OWN)
-    return arn
-
-
-def not_own_topic(topic: str, checks: Checks) -> str:
-    """The topic, unless it is this deployment's own. Raises ValueError."""
-    if is_own_topic(topic, checks.settings):
-        raise ValueError(OWN)
-    return topic
-
-
-def is_own_topic(topic: str, settings: Settings) -> bool:
-    """Whether a Kafka topic is the topic of ingestion."""
-    return settings.ingestion_topic != "" and topic == settings.ingestion_topic
-
-
-def _is_of_stack(name: str, settings: Settings) -> bool:
-    return name.startswith(f"{settings.stack_name}-")
+    return name
 
 
 def _named(settings: Settings) -> set[str]:

@@ -7,11 +7,11 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
 
-from clockwork.domain import jobs
-from clockwork.domain.targets.webhooks import GONE
+from clockwork.domain.policies import Completion, RetryPolicy
 from clockwork.edge.http.checks import Checks
 from clockwork.edge.http.fields import kept
 from clockwork.edge.http.forms import Earlier, FieldCheck, Form
+from clockwork.targets.webhooks import GONE
 
 #: An attempt that ends by callback may take so long (s): a week.
 LONGEST_COMPLETION_SECONDS = 604_800
@@ -43,9 +43,9 @@ class RetryPolicyBody(Form):
 
     field_checks: ClassVar[Mapping[str, FieldCheck]] = {"retry_status_codes": _are_not_final}
 
-    def to_policy(self) -> jobs.RetryPolicy:
+    def to_policy(self) -> RetryPolicy:
         """The policy as it is kept."""
-        return kept(jobs.RetryPolicy, self)
+        return kept(RetryPolicy, self)
 
 
 class CompletionBody(Form):
@@ -74,6 +74,6 @@ class CompletionBody(Form):
         if self.heartbeat_seconds > self.timeout_seconds:
             raise ValueError("heartbeatSeconds must be at most timeoutSeconds")
 
-    def to_completion(self) -> jobs.Completion:
+    def to_completion(self) -> Completion:
         """The completion as it is kept."""
-        return kept(jobs.Completion, self)
+        return kept(Completion, self)

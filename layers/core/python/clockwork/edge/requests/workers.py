@@ -8,12 +8,12 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from clockwork.domain.executions import State
 from clockwork.domain.pools.pool import HANDLER
-from clockwork.domain.targets.webhooks import LONGEST_RETRY_AFTER_SECONDS
 from clockwork.edge.http.models import EdgeModel, checks_of
 from clockwork.edge.requests.reports import LARGEST_REPORT, TokenBody, encoded
 from clockwork.flows.pools.claim import Asked
 from clockwork.flows.pools.reports import Beat, Ended
 from clockwork.flows.requests.reporting import Reported
+from clockwork.targets.webhooks import LONGEST_RETRY_AFTER_SECONDS
 
 #: As many messages as SQS hands out at once.
 MOST_CLAIMS = 10

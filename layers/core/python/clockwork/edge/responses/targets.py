@@ -3,71 +3,49 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
-from msgspec import field
+import msgspec
 
-from clockwork.domain import jobs
-from clockwork.domain.jobs import Occurrence, Payload, Precision, Priority, RecordLevel, RetryPolicy, Target
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.named_jobs import Definition
-from clockwork.edge.http.answer import AnswerBody, as_shown, one_of
-from clockwork.edge.http.fields import like
+from clockwork.domain.policies import Precision, RecordLevel, RetryPolicy
+from clockwork.edge.http.answer import AnswerBody, one_of
+from clockwork.targets.message import Payload
+from clockwork.targets.registry import TARGETS, Target
+from clockwork.targets.target import AskedField, StoredTarget, fields_of
 
 Record = Annotated[str, one_of(get_args(RecordLevel))]
 ShownPrecision = Annotated[str, one_of(get_args(Precision))]
 
 
-class ShownHttpTarget(AnswerBody, tag="http", tag_field="type", kw_only=True):
-    """An HTTP endpoint."""
-
-    url: str
-    method: str
-    headers: dict[str, str] = field(default_factory=dict)
-    timeout_seconds: float
-
-
-# These targets are shown with all fields that are kept. An HTTP target is kept with a field that no client sends.
-
-
-class ShownSqsTarget(jobs.SqsTarget, frozen=True, forbid_unknown_fields=True):
-    """An SQS queue."""
-
-
-class ShownKafkaTarget(jobs.KafkaTarget, frozen=True, forbid_unknown_fields=True):
-    """A Kafka topic."""
+def _shape_of(target: type[StoredTarget]) -> type[AnswerBody]:
+    """The fields that requests name. A field without a default, or with one that says something, is always shown."""
+    fields = fields_of(target)
+    shape: Any = msgspec.defstruct(
+        f"Shown{target.__name__}",
+        [(one.name, _shown(one), one.default if one.may_be_left_out else msgspec.NODEFAULT) for one in fields],
+        bases=(AnswerBody,),
+        tag=target.__struct_config__.tag,
+        tag_field="type",
+        namespace={"__doc__": target.shown_as},
+        module=__name__,
+        kw_only=True,
+    )
+    return shape  # type: ignore[no-any-return]
 
 
-class ShownLambdaTarget(jobs.LambdaTarget, frozen=True, forbid_unknown_fields=True):
-    """A Lambda function."""
+def _shown(field: AskedField) -> Any:
+    if get_origin(field.kind) is Literal:
+        return Annotated[str, one_of(get_args(field.kind))]
+    return field.kind | None if field.default is None else field.kind
 
 
-class ShownEventBridgeTarget(jobs.EventBridgeTarget, frozen=True, forbid_unknown_fields=True):
-    """An EventBridge bus."""
-
-
-class ShownSnsTarget(jobs.SnsTarget, frozen=True, forbid_unknown_fields=True):
-    """An SNS topic."""
-
-
-class ShownPoolTarget(AnswerBody, tag="pool", tag_field="type", kw_only=True):
-    """A handler of a pool, whose workers pull."""
-
-    pool: str
-    handler: str
-    timeout_seconds: float
-    priority: Annotated[str, one_of(get_args(Priority))]
-
-
-ShownTarget = (
-    ShownHttpTarget
-    | ShownSqsTarget
-    | ShownKafkaTarget
-    | ShownLambdaTarget
-    | ShownEventBridgeTarget
-    | ShownSnsTarget
-    | ShownPoolTarget
-)
-_SHOWN: dict[str, type[ShownTarget]] = {kind.__struct_config__.tag: kind for kind in get_args(ShownTarget)}
+_SHOWN = {str(target.__struct_config__.tag): _shape_of(target) for target in TARGETS}
+if TYPE_CHECKING:
+    ShownTarget = AnswerBody
+else:
+    ShownTarget = Union[tuple(_SHOWN.values())]  # noqa: UP007 - of as many as there are
 
 
 class ShownRetryPolicy(AnswerBody):
@@ -92,7 +70,7 @@ class ShownCompletion(AnswerBody, kw_only=True):
 
 def shown_target(kept: Target) -> ShownTarget:
     """A target as its request named it."""
-    return like(_SHOWN[str(kept.__struct_config__.tag)], [kept], as_shown)
+    return _SHOWN[str(kept.__struct_config__.tag)].like(kept)
 
 
 def shown_payload(kept: Payload) -> Any:

@@ -16,7 +16,6 @@ from clockwork.domain.executions import State
 from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT
 from clockwork.domain.limits.circuits import Passage, has_turn, host_of, plan_passage
 from clockwork.domain.named.look import Objection
-from clockwork.domain.targets.permissions import against
 from clockwork.flows.containment import why
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.concurrency import note_company, within_concurrency
@@ -110,14 +109,14 @@ def _refused(batch: Batch, client: Client | None, items: list[Item]) -> tuple[li
 
     A refusal is permanent, and a cached client may be older than the job: so it is asked of the client as it is now.
     """
-    judged = batch.each(items, lambda item: against(item.release.occurrence.target, client))
+    judged = batch.each(items, lambda item: item.release.occurrence.target.against(client))
     allowed = [item for item, reason in judged if reason is None]
     suspects = [item for item, reason in judged if reason is not None]
     refused: list[Item] = []
     if suspects:
         with batch.failing(*suspects):
             now = batch.world.clients.get(_client_of(suspects[0]), fresh=True)
-            for item, reason in [(item, against(item.release.occurrence.target, now)) for item in suspects]:
+            for item, reason in [(item, item.release.occurrence.target.against(now)) for item in suspects]:
                 item.refusal = reason
                 (allowed if reason is None else refused).append(item)
     return refused, allowed

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from clockwork.domain.executions import Execution, Outcome, State
-from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.lifecycle.attempts import Action, Plan
 from clockwork.domain.lifecycle.awaiting import Worker
 from clockwork.domain.lifecycle.callbacks import is_called_back
@@ -19,6 +18,7 @@ from clockwork.flows.deliver.items import Item, LeasedBlock
 from clockwork.flows.deliver.waiting import Waiting
 from clockwork.flows.world import World
 from clockwork.ports import Saved
+from clockwork.targets.pool import PoolTarget
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,6 @@ from functools import partial
 import msgspec
 
 from clockwork.domain.executions import Outcome, State
-from clockwork.domain.jobs import HttpTarget, KafkaTarget
 from clockwork.domain.lifecycle.awaited import missed_at
 from clockwork.domain.lifecycle.tokens import Token
 from clockwork.domain.releases import Delivery, Release
@@ -35,8 +34,6 @@ from clockwork.flows.world import World
 
 #: This much time is kept at the end of an invocation to record the outcomes (ms).
 RECORD_MARGIN_MS = 1_500
-#: To hand an occurrence over to an AWS service may take this long at the most (s).
-AWS_TIMEOUT_SECONDS = 5.0
 
 
 def deliver_batch(world: World, messages: Sequence[Message], deadline_at: int) -> DeliverReport:
@@ -189,18 +186,8 @@ def _in_time(batch: Batch, items: Sequence[Item]) -> list[Item]:
 def _is_ready(batch: Batch, release: Release, now: int) -> bool:
     if not batch.takes(release):
         return False
-    end_at = max(now, release.run_at) + int(_timeout_seconds(batch.world, release) * 1000)
+    end_at = max(now, release.run_at) + int(release.occurrence.target.seconds(batch.world.settings) * 1000)
     return release.run_at - now < LONGEST_HOLD_MS and end_at <= batch.deadline_at - RECORD_MARGIN_MS
-
-
-def _timeout_seconds(world: World, release: Release) -> float:
-    target = release.occurrence.target
-    if isinstance(target, KafkaTarget):
-        return world.settings.kafka_timeout_seconds
-    if not isinstance(target, HttpTarget):
-        return AWS_TIMEOUT_SECONDS
-    # An attempt of a job made under longer bounds is cut at today's bound: otherwise it would be put off for ever.
-    return min(target.timeout_seconds, world.settings.target_timeout_seconds)
 
 
 def _delivery(item: Item, deadline_at: int) -> Delivery:

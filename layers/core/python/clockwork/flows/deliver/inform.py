@@ -22,7 +22,7 @@ from clockwork.domain.errors import readable
 from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.fires.hints import completed, hint_of
 from clockwork.domain.ids import NamedJobId, decode_job, is_named
-from clockwork.domain.jobs import HttpTarget, KafkaTarget, Occurrence, Target
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_let_go, plan_unstarted
 from clockwork.domain.lifecycle.awaited import caught_up, goes_on
 from clockwork.domain.lifecycle.expiry import ended_execution, is_expired
@@ -31,7 +31,6 @@ from clockwork.domain.named.look import objection_to, was_started
 from clockwork.domain.named.overlaps import WAITS, entrant_of, is_backfilled
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
-from clockwork.domain.targets.permissions import against
 from clockwork.flows.apart import jobs_apart
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import end_all, read_records, with_records
@@ -40,6 +39,7 @@ from clockwork.flows.deliver.park import park
 from clockwork.flows.overlaps import may_be_let_through
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
+from clockwork.targets.registry import Target
 
 #: Why an item comes back whose claim another deliverer took for lost. Its message takes care of what is still to do, as
 #: the retry of a lost worker.
@@ -224,14 +224,8 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
 
 def _is_anothers(world: World, before: Target, after: Target) -> bool:
     """Whether another deliverer, with a queue of its own, delivers to the one target than to the other."""
-    settings = world.settings
-    if settings.has_kafka and isinstance(before, KafkaTarget) != isinstance(after, KafkaTarget):
-        return True
-    return settings.has_network and _is_private(before) != _is_private(after)
-
-
-def _is_private(target: Target) -> bool:
-    return isinstance(target, HttpTarget) and target.private
+    lanes = world.settings.lanes
+    return before.lane != after.lane and not lanes.keys().isdisjoint((before.lane, after.lane))
 
 
 def _still_waits(world: World, item: Item, job: NamedJob) -> bool:
@@ -274,8 +268,8 @@ def _plan_wait(item: Item, planned_at: int, stored: Execution | None) -> Plan:
 
 def _refusal(world: World, whole: Occurrence) -> str | None:
     """Why the client may not send to the target. A cached client may be older than the job, so it is asked anew."""
-    reason = against(whole.target, world.clients.get(whole.client_id))
-    return reason and against(whole.target, world.clients.get(whole.client_id, fresh=True))
+    reason = whole.target.against(world.clients.get(whole.client_id))
+    return reason and whole.target.against(world.clients.get(whole.client_id, fresh=True))
 
 
 def _plan_let_go(item: Item, stored: Execution | None) -> Plan:

@@ -8,11 +8,12 @@ import msgspec
 
 from clockwork.domain.clients import Pause
 from clockwork.domain.executions import Execution
-from clockwork.domain.jobs import Occurrence, Target
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.named.look import Objection
 from clockwork.domain.releases import Release
 from clockwork.flows.records import replans
+from clockwork.targets.registry import Target
 
 
 class DeliverReport(msgspec.Struct):

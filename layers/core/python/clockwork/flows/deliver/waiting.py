@@ -16,7 +16,7 @@ from clockwork.domain.lifecycle.parking import LONGEST_PARKING_MS, NOTED_MS, par
 from clockwork.domain.limits.circuits import host_of
 from clockwork.domain.ordering import is_noted, paced_execution, patience
 from clockwork.domain.releases import Release
-from clockwork.domain.retention import PARKED_MS
+from clockwork.domain.storage.retention import PARKED_MS
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import why
 from clockwork.flows.deliver.items import DeliverReport, Item

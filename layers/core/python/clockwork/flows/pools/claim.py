@@ -21,7 +21,7 @@ import msgspec
 
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import NamedJobId, decode_job
-from clockwork.domain.jobs import Occurrence, PoolTarget
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.awaiting import Worker
 from clockwork.domain.lifecycle.tokens import Token
 from clockwork.domain.messages.tickets import InvalidTicket, Ticket, opened
@@ -45,6 +45,7 @@ from clockwork.flows.pools.putting_off import Handed, PutOff
 from clockwork.flows.records import Planned, replace
 from clockwork.flows.timeline.retries import send_retries
 from clockwork.flows.world import World
+from clockwork.targets.pool import PoolTarget
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,6 @@ from functools import partial
 import msgspec
 
 from clockwork.domain.executions import State
-from clockwork.domain.jobs import PoolTarget
 from clockwork.domain.lifecycle.awaited import is_used
 from clockwork.domain.lifecycle.retries import meets_again_ms
 from clockwork.domain.releases import Release
@@ -30,6 +29,7 @@ from clockwork.flows.deliver.inform import informed, unended, unexpired
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.pools.answers import claimed_within
 from clockwork.flows.world import World
+from clockwork.targets.pool import PoolTarget
 
 log = logging.getLogger(__name__)
 

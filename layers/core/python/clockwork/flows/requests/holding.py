@@ -8,13 +8,14 @@ from clockwork.domain import ids
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.ids import AnonymousJob
-from clockwork.domain.jobs import Occurrence, Target
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.holding import Holding, holding_of
 from clockwork.domain.limits.circuits import host_of
 from clockwork.domain.storage import codec
 from clockwork.flows.access import get_by_key
 from clockwork.flows.outages import tolerated
 from clockwork.flows.world import World
+from clockwork.targets.registry import Target
 
 log = logging.getLogger(__name__)
 

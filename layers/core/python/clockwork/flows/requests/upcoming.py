@@ -26,7 +26,7 @@ from clockwork.domain import instants, keys
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.fires.chains import first_due_after, pointer_to
 from clockwork.domain.ids import AnonymousJob
-from clockwork.domain.jobs import Occurrence, Target
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.named_jobs import JobState, NamedJob, Pointer
 from clockwork.domain.recurrence import Fire, TooMuchWork, Work
 from clockwork.domain.releases import Release
@@ -37,6 +37,7 @@ from clockwork.flows.access import Jobs, get_jobs
 from clockwork.flows.containment import contained
 from clockwork.flows.requests.read import list_jobs
 from clockwork.flows.world import World
+from clockwork.targets.registry import Target
 
 log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from clockwork.domain import keys
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import DAY_MS
 from clockwork.domain.lifecycle.parking import parked_since, parking_of
-from clockwork.domain.retention import PARKED_MS
+from clockwork.domain.storage.retention import PARKED_MS
 from clockwork.flows.outages import tolerated
 from clockwork.flows.sweep.discard import Parking, bury_parked
 from clockwork.flows.sweep.parked_rows import ParkedRows, Range

@@ -18,7 +18,7 @@ from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.lifecycle.parking import Parked, parked_since, parking_of
 from clockwork.domain.limits.circuits import KNOWN_WITHIN_MS, Circuit, Passage, host_of, plan_passage
 from clockwork.domain.releases import Release
-from clockwork.domain.retention import PARKED_MS
+from clockwork.domain.storage.retention import PARKED_MS
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import contained
 from clockwork.flows.outages import tolerated

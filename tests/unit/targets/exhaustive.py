@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from urllib3.util import parse_url
 
-from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.limits.circuits import host_of
-from clockwork.domain.targets.urls import check_url, parse
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.urls import check_url, parse
 
 
 def disagreements(characters: Iterable[str]) -> list[str]:

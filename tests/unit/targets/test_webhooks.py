@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from clockwork.domain.jobs import HttpTarget, Occurrence, Payload
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.releases import Delivery
-from clockwork.domain.targets.webhooks import InvalidSecret, headers_for, is_permanent, is_success, retry_after_seconds
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Payload
+from clockwork.targets.webhooks import InvalidSecret, headers_for, is_permanent, is_success, retry_after_seconds
 
 KEY = b"thirty-two bytes of test secret!"
 SECRET = "whsec_" + base64.b64encode(KEY).decode()
@@ -31,7 +33,7 @@ def now() -> int:
 
 
 def test_the_facts_travel_as_headers() -> None:
-    assert headers_for(delivery(), DUE_AT + 999, ()) == {
+    assert headers_for(delivery().message, DUE_AT + 999, ()) == {
         "webhook-id": "ajob.1777975200250.0",
         "webhook-timestamp": "1777975201",
         "clockwork-job-id": "ajob",
@@ -42,32 +44,32 @@ def test_the_facts_travel_as_headers() -> None:
 
 @pytest.mark.parametrize("body", [b'{"n":1}', '"grüße"'.encode(), b"null"])
 def test_a_receiver_verifies_the_signature(body: bytes) -> None:
-    assert Webhook(SECRET).verify(body, headers_for(delivery(body), now(), [SECRET])) is not False
+    assert Webhook(SECRET).verify(body, headers_for(delivery(body).message, now(), [SECRET])) is not False
 
 
 def test_the_known_vector_of_the_specification_is_reproduced() -> None:
     occurrence = Occurrence("acme", 0, 0, HttpTarget("https://example.com/"), Payload(b'{"test": 2432232314}'))
     vector = Delivery("msg_p5jXN8AQM9LWM0D4loKWxJek", "ajob", 1, occurrence, 0)
-    headers = headers_for(vector, 1_614_265_330_000, ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"])
+    headers = headers_for(vector.message, 1_614_265_330_000, ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"])
     assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
 def test_during_a_rotation_either_secret_verifies() -> None:
-    headers = headers_for(delivery(), now(), [SECRET, FORMER])
+    headers = headers_for(delivery().message, now(), [SECRET, FORMER])
     assert len(headers["webhook-signature"].split(" ")) == 2
     for secret in (SECRET, FORMER):
         assert Webhook(secret).verify(b'{"n":1}', headers) == {"n": 1}
 
 
 def test_a_secret_without_the_prefix_is_its_own_bytes() -> None:
-    headers = headers_for(delivery(), now(), [KEY.decode()])
+    headers = headers_for(delivery().message, now(), [KEY.decode()])
     assert Webhook(KEY).verify(b'{"n":1}', headers) == {"n": 1}
 
 
 @pytest.mark.parametrize("changed", ["webhook-id", "webhook-timestamp", "body", "secret"])
 def test_whatever_is_changed_on_the_way_breaks_the_signature(changed: str) -> None:
     sent_at = now()
-    headers = headers_for(delivery(), sent_at, [SECRET])
+    headers = headers_for(delivery().message, sent_at, [SECRET])
     body = b'{"n":2}' if changed == "body" else b'{"n":1}'
     if changed == "webhook-id":
         headers["webhook-id"] += "x"
@@ -80,7 +82,7 @@ def test_whatever_is_changed_on_the_way_breaks_the_signature(changed: str) -> No
 @pytest.mark.parametrize("secret", ["whsec_not base64!", "whsec_abc", "whsec_", ""])
 def test_a_secret_that_is_no_key_is_named_and_not_told(secret: str) -> None:
     with pytest.raises(InvalidSecret) as raised:
-        headers_for(delivery(), now(), [secret])
+        headers_for(delivery().message, now(), [secret])
     assert str(raised.value) in ("is not base64 after whsec_", "is empty")
 
 

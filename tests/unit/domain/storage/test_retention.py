@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clockwork.domain.executions import DAY_MS, FINAL, State
-from clockwork.domain.retention import PARKED_MS, SPARE_MS, Retention
+from clockwork.domain.storage.retention import PARKED_MS, SPARE_MS, Retention
 from tests.support.examples import NOW, execution
 
 KEPT = Retention(records_ms=30 * DAY_MS, rows_ms=3 * DAY_MS, messages_ms=14 * DAY_MS)

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from email.utils import parsedate_to_datetime
 
 from clockwork.domain.instants import EPOCH, MILLISECOND, to_text
-from clockwork.domain.releases import Delivery
+from clockwork.targets.message import Message
 
 #: The longest wait that a target may ask for.
 LONGEST_RETRY_AFTER_SECONDS = 86_400
@@ -29,7 +29,7 @@ class InvalidSecret(ValueError):
     """The signing secret holds no key. The message says why, and never holds the secret."""
 
 
-def headers_for(delivery: Delivery, sent_at: int, secrets: Sequence[str]) -> dict[str, str]:
+def headers_for(message: Message, sent_at: int, secrets: Sequence[str]) -> dict[str, str]:
     """The headers that identify a delivery, sent at `sent_at` (ms), to its receiver, and prove who sent it.
 
     The token of an attempt that ends by callback is one of them. There is one signature per secret, so that a receiver
@@ -37,16 +37,16 @@ def headers_for(delivery: Delivery, sent_at: int, secrets: Sequence[str]) -> dic
     """
     timestamp = str(sent_at // 1000)
     headers = {
-        "webhook-id": delivery.execution_id,
+        "webhook-id": message.execution_id,
         "webhook-timestamp": timestamp,
-        "clockwork-job-id": delivery.job_id,
-        "clockwork-attempt": str(delivery.attempt),
-        "clockwork-due-at": to_text(delivery.occurrence.due_at),
+        "clockwork-job-id": message.job_id,
+        "clockwork-attempt": str(message.attempt),
+        "clockwork-due-at": to_text(message.due_at),
     }
-    if delivery.token is not None:
-        headers["clockwork-token"] = delivery.token
+    if message.token is not None:
+        headers["clockwork-token"] = message.token
     if secrets:
-        signed = f"{delivery.execution_id}.{timestamp}.".encode() + delivery.occurrence.payload.body
+        signed = f"{message.execution_id}.{timestamp}.".encode() + message.payload.body
         headers["webhook-signature"] = " ".join(_signature(key_of(secret), signed) for secret in secrets)
     return headers
 

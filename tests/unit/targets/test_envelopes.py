@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from clockwork.domain.jobs import Payload
 from clockwork.domain.releases import Delivery
-from clockwork.domain.targets.envelopes import envelope_of
+from clockwork.targets.message import Payload, envelope_of
 from tests.support.examples import NOW, occurrence
 
 
@@ -22,7 +21,7 @@ from tests.support.examples import NOW, occurrence
 )
 def test_an_envelope_is_one_object_of_facts_and_payload(payload: Payload, received: object) -> None:
     delivery = Delivery("an execution", "a job", 2, occurrence(payload=payload, due_at=NOW), NOW + 1)
-    assert json.loads(envelope_of(delivery)) == {
+    assert json.loads(envelope_of(delivery.message)) == {
         "executionId": "an execution",
         "jobId": "a job",
         "attempt": 2,
@@ -34,4 +33,4 @@ def test_an_envelope_is_one_object_of_facts_and_payload(payload: Payload, receiv
 def test_a_payload_of_json_keeps_every_byte() -> None:
     sent = b'{ "a":1.10,\t"b" : [] }'
     delivery = Delivery("e", "j", 1, occurrence(payload=Payload(sent)), NOW + 1)
-    assert envelope_of(delivery).endswith(b'"payload":' + sent + b"}")
+    assert envelope_of(delivery.message).endswith(b'"payload":' + sent + b"}")

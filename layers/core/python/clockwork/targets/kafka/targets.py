@@ -13,11 +13,10 @@ from functools import partial
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from clockwork.domain.executions import Outcome, State
-from clockwork.domain.instants import to_text
-from clockwork.domain.jobs import KafkaTarget
 from clockwork.domain.releases import Delivery
-from clockwork.kafka.errors import failure_of
 from clockwork.ports import Clock
+from clockwork.targets.kafka.errors import failure_of
+from clockwork.targets.kafka.target import KafkaTarget
 
 Note = Callable[[KafkaError | None, Message], None]
 
@@ -137,13 +136,6 @@ class _Attempts:
 
 
 def _send(producer: Producer, delivery: Delivery, target: KafkaTarget, note: Note) -> None:
-    headers: list[tuple[str, str | bytes | None]] = [
-        ("executionId", delivery.execution_id),
-        ("jobId", delivery.job_id),
-        ("attempt", str(delivery.attempt)),
-        ("dueAt", to_text(delivery.occurrence.due_at)),
-    ]
-    if delivery.token is not None:
-        headers.append(("token", delivery.token))
+    headers: list[tuple[str, str | bytes | None]] = [(name, str(fact)) for name, fact in delivery.message.facts.items()]
     key = (target.key or delivery.occurrence.ordering_key or delivery.job_id).encode()
     producer.produce(target.topic, delivery.occurrence.payload.body, key, on_delivery=note, headers=headers)

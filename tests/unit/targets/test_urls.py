@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.limits.circuits import host_of
-from clockwork.domain.targets.urls import Endpoint, InvalidUrl, check_headers, check_url, is_listed, parse
+from clockwork.targets.http import HttpTarget
+from clockwork.targets.urls import Endpoint, InvalidUrl, check_headers, check_url, is_listed, parse
 from tests.support.examples import ACME
-from tests.unit.domain.targets import exhaustive
+from tests.unit.targets import exhaustive
 
 ACCEPTED = {
     "plain": ("https://example.com/hook", Endpoint("https", "example.com", 443, "/hook")),

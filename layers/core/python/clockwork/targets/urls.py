@@ -13,7 +13,7 @@ from ipaddress import ip_address
 import msgspec
 
 from clockwork.domain.clients import Client
-from clockwork.domain.targets.addresses import check_address, check_own
+from clockwork.targets.addresses import check_address, check_own
 
 LONGEST_URL = 2_048
 MOST_HEADERS = 20

@@ -1,0 +1,36 @@
+"""Policies: how a client asks for its jobs to be recorded, timed, retried and ended."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+RecordLevel = Literal["none", "full"]
+Precision = Literal["millisecond", "second"]
+Backoff = Literal["none", "fixed", "linear", "exponential"]
+Jitter = Literal["none", "full"]
+
+
+class RetryPolicy(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """When a failed attempt is tried again."""
+
+    max_attempts: int = 5
+    backoff: Backoff = "exponential"
+    initial_seconds: float = 5
+    max_seconds: float = 3_600
+    jitter: Jitter = "full"
+    max_age_seconds: float = 86_400
+    #: Status codes of webhooks after which an attempt is tried again, although they would be permanent failures.
+    retry_status_codes: tuple[int, ...] = ()
+
+
+class Completion(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The end of attempts that the target only accepts: a callback of the receiver, under the attempt's token.
+
+    The receiver reports every `heartbeat_seconds` at least, and the attempt ends `timeout_seconds` after its start.
+    """
+
+    mode: Literal["callback"] = "callback"
+    heartbeat_seconds: float = 300
+    timeout_seconds: float = 86_400

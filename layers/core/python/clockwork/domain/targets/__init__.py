@@ -1,1 +1,0 @@
-"""Targets: the checks of a target before it is called, and the contents of a call."""
