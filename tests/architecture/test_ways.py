@@ -15,7 +15,7 @@ BOUNDS = {
     "create": (31, 25),
     "poll": (95, 95),
     "deliver": (141, 210),
-    "deliver_named": (170, 255),
+    "deliver_named": (175, 255),
     "claim": (149, 165),
     "outcome": (45, 40),
 }

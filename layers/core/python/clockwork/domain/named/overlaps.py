@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from clockwork.domain.executions import Execution, State, number_of_last
+from clockwork.domain.executions import Execution, State
 from clockwork.domain.lifecycle.attempts import is_claimed
 from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS
 from clockwork.domain.named_jobs import NamedJob, Turnstile
@@ -56,7 +56,7 @@ def has_begun(stored: Execution) -> bool:
 
 
 def _was_tried(stored: Execution) -> bool:
-    return number_of_last(stored.attempts) > stored.budget_from
+    return any(attempt.number > stored.budget_from for attempt in stored.attempts[-1:])
 
 
 def is_under_way(other: Execution, now: int, *, is_ordered: bool) -> bool:

@@ -1,8 +1,8 @@
 """Record outcomes of attempts, each by one compare-and-set on the claim: a stale claimant's outcome is refused.
 
 A first attempt at record level `none` has no claim. If it fails, its retry is sent first, and the failure is recorded
-then (`record_first_failures`). The other order could lose the execution: a copy of the message that succeeds meanwhile
-is acknowledged without a look at any record, and with it goes the last message that would send the retry.
+then (`record_first_failures`). The other order could lose the execution. A copy of the message may succeed meanwhile,
+and is acknowledged without a look at any record. With that copy goes the last message that would send the retry.
 
 How it fails. The deliverer dies behind the retry: the retry finds no record, and its claim makes one, without the first
 attempt. The save has no answer: the same. Another copy was first, or a cancel: its record stands, and decides about the
