@@ -18,7 +18,7 @@ BENCHES ?= units idle besides cpu throughput backlog cold_start order herd caps 
 # `make test` is four runs at once. Three of them mostly wait: for a stack that is deployed, for servers, for threads and
 # pauses. The one that computes gives way to them, since somebody waits for an answer there.
 DEPLOYING := tests/infra tests/e2e
-SERVING := tests/handlers tests/dev tests/model
+SERVING := tests/handlers tests/model tests/dev
 WAITING := tests/sdk tests/contract
 COMPUTING := tests/unit tests/architecture tests/simulation tests/crash_points
 TYPES = types=nice $(MAKE) --no-print-directory types

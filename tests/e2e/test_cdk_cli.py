@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.commands import cdk
 
 
+@pytest.mark.nightly
 def test_the_app_is_synthesized_for_an_account_with_all_it_ships(tmp_path: Path) -> None:
     cdk("synth", "--quiet", "--output", str(tmp_path), "-c", "shards=5")
     template = json.loads((tmp_path / "Clockwork.template.json").read_text())

@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +14,8 @@ from clockwork.routes import ROUTES
 from tests.handlers.handlers import Api, job_body
 from tests.support.events import http_event
 from tests.support.examples import ADMIN, ALICE
+
+pytestmark = pytest.mark.long
 
 API = Api(pools=("batch-etl=normal",))
 NAMED = API.create(jobKey="k", schedule={"every": {"seconds": 3_600}}).body["jobId"]

@@ -6,6 +6,7 @@ import base64
 import json
 from typing import Any
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +22,8 @@ from tests.handlers.test_arbitrary_input import never_our_fault, values
 from tests.handlers.test_ingester import Ingester
 from tests.support.events import http_event
 from tests.support.examples import ACME, ALICE, release
+
+pytestmark = pytest.mark.long
 
 quick = settings(max_examples=120, deadline=None)
 INGESTER = Ingester()

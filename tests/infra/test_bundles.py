@@ -77,6 +77,7 @@ def test_a_lambda_starts_with_nothing_but_its_layers(moment: str) -> None:
     assert not [path for path in loaded if "site-packages" in path]
 
 
+@pytest.mark.nightly
 def test_all_that_is_imported_is_in_the_layers_for_the_account() -> None:
     wanted = {name for source in ("lambdas", "layers/core/python") for name in imported(ROOT / source)}
     third_party = wanted - sys.stdlib_module_names - {"clockwork", "handler"}
@@ -85,6 +86,7 @@ def test_all_that_is_imported_is_in_the_layers_for_the_account() -> None:
     assert third_party - shipped == set()
 
 
+@pytest.mark.nightly
 def test_everybody_may_read_all_that_an_account_is_given() -> None:
     folders = [*in_the_account(), core(local=False), *(handler(path.name) for path in (ROOT / "lambdas").iterdir())]
     files = [path for folder in folders for path in (folder, *folder.rglob("*"))]
@@ -111,6 +113,7 @@ def _running(node: ast.AST) -> Iterator[ast.AST]:
             yield from _running(child)
 
 
+@pytest.mark.nightly
 def test_native_code_for_the_account_is_for_its_processor_and_python() -> None:
     native = [library for layer in in_the_account() for library in layer.rglob("*.so")]
     assert native
@@ -119,13 +122,10 @@ def test_native_code_for_the_account_is_for_its_processor_and_python() -> None:
         assert "cpython-314-aarch64" in library.name or "abi3" in library.name, library
 
 
+@pytest.mark.parametrize("architecture", [None, pytest.param("arm64", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("layer", ["vendor", "edge", "kafka"])
-def test_a_layer_holds_the_versions_that_the_tests_run_with(layer: str) -> None:
-    for local in (True, False):
-        shipped = [
-            path.name
-            for path in (packages(layer, architecture=None if local else "arm64") / "python").glob("*.dist-info")
-        ]
-        assert shipped
-        for name, number in (one.removesuffix(".dist-info").rsplit("-", 1) for one in shipped):
-            assert version(name) == number
+def test_a_layer_holds_the_versions_that_the_tests_run_with(layer: str, architecture: str | None) -> None:
+    shipped = [path.name for path in (packages(layer, architecture=architecture) / "python").glob("*.dist-info")]
+    assert shipped
+    for name, number in (one.removesuffix(".dist-info").rsplit("-", 1) for one in shipped):
+        assert version(name) == number

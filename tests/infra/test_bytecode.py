@@ -105,6 +105,7 @@ def test_an_interpreter_of_another_version_compiles_nothing(
     assert list(tmp_path.rglob("*.pyc")) == []
 
 
+@pytest.mark.nightly
 def test_the_accounts_core_has_byte_code_unless_it_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = core(local=False)
     monkeypatch.setattr(bytecode, "PYODIDE", ROOT / "none")
@@ -116,6 +117,7 @@ def test_the_accounts_core_has_byte_code_unless_it_cannot_be_made(monkeypatch: p
     assert list(without.rglob("*.pyc")) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("layer", ["vendor", "edge", "kafka"])
 def test_every_module_of_the_accounts_packages_has_byte_code(layer: str) -> None:
     folder = packages(layer, architecture="arm64")

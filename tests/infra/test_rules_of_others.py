@@ -131,6 +131,7 @@ def test_cfn_lint_finds_nothing_in_what_the_emulator_is_given(tmp_path: Path) ->
     assert findings(body, tmp_path, regions="us-east-1") == set()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", OPTION_SETS)
 def test_cfn_lint_finds_nothing_in_any_region_and_with_any_options(name: str, tmp_path: Path) -> None:
     template = template_of(name)

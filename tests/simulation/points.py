@@ -30,8 +30,11 @@ POINTS: Mapping[str, Sequence[Fault]] = {
 }
 
 
-def violations_of(scene: str, faults: Sequence[Fault]) -> Iterator[str]:
-    """The violations of a scene without a fault, and with each fault at each call that it may strike."""
+def violations_of(scene: str, faults: Sequence[Fault], *, in_turn: bool = False) -> Iterator[str]:
+    """The violations of a scene without a fault, and with each fault at each call that it may strike.
+
+    With `in_turn` each call meets one of the faults that may strike it, and they take turns.
+    """
     calm = OnePoint()
     watcher = play(calm, scene).watcher
     yield from (f"{scene}: {violation}" for violation in watcher.violations)
@@ -41,10 +44,10 @@ def violations_of(scene: str, faults: Sequence[Fault]) -> Iterator[str]:
         yield f"{scene}: L1: it makes {len(calm.calls)} calls, where {MOST_CALLS} are many: something goes in circles"
         return
     for number, (call, kinds) in enumerate(zip(calm.calls, calm.kinds, strict=True)):
-        for fault in faults:
-            if fault in kinds:
-                stage = play(OnePoint(number, fault), scene)
-                yield from (f"{fault} at call {number} of {scene}, {call}: {v}" for v in stage.watcher.violations)
+        possible = [fault for fault in faults if fault in kinds]
+        for fault in possible[number % len(possible) :][:1] if in_turn and possible else possible:
+            stage = play(OnePoint(number, fault), scene)
+            yield from (f"{fault} at call {number} of {scene}, {call}: {v}" for v in stage.watcher.violations)
 
 
 def go_through(scene: str) -> tuple[list[str], Arcs]:

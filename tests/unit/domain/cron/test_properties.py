@@ -11,6 +11,8 @@ from clockwork.domain.cron.parser import compile_cron
 from tests.unit.domain.cron.expressions import EXPRESSIONS, INSTANTS, SIX_FIELDS, ZONES
 from tests.unit.domain.cron.oracle import changes_of_offset
 
+pytestmark = pytest.mark.long
+
 HOUR_MS = 3_600_000
 #: Zones with a gap, and the length of the gap (s).
 GAPS = [("America/New_York", 3600), ("Australia/Lord_Howe", 1800), ("Antarctica/Troll", 7200), ("Africa/Cairo", 3600)]
@@ -32,7 +34,6 @@ SCHEDULES = st.builds(
 )
 
 
-@pytest.mark.long
 @given(SCHEDULES, ZONES, INSTANTS)
 @settings(max_examples=300, deadline=None)
 def test_fires_are_strictly_later_whole_seconds_within_the_horizon(cron: CompiledCron, zone: str, at: int) -> None:
@@ -59,7 +60,6 @@ def test_nothing_is_skipped_between_an_instant_and_the_next_fire(
         assert next_fire(cron, zone, between) == fire
 
 
-@pytest.mark.long
 @given(SCHEDULES, st.sampled_from(GAPS), st.integers(0, 1), st.integers(1, 3 * HOUR_MS))
 @settings(max_examples=200, deadline=None)
 def test_every_start_near_a_shift_continues_the_same_sequence(

@@ -13,6 +13,8 @@ from bench.caps import CLIENT, Line
 from clockwork.flows.requests.cancel import cancel_job
 from tests.support.regulated import Regulated
 
+pytestmark = pytest.mark.long
+
 CAP, HERD = 1.0, 300
 #: Starts keep to the order in which jobs came, but for this share of what they wait.
 SHARE = 0.1

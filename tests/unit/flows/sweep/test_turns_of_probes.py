@@ -16,6 +16,8 @@ from clockwork.domain.releases import Delivery
 from tests.support.examples import new_job, occurrence, release
 from tests.support.regulated import Regulated
 
+pytestmark = pytest.mark.long
+
 PATIENT = RetryPolicy(max_attempts=100, backoff="fixed", initial_seconds=10, max_age_seconds=10**7)
 
 
