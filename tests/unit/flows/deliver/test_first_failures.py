@@ -9,8 +9,8 @@ import pytest
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, Outcome, State
-from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.lifecycle.cancels import Verdict
+from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Delivery, Refused, Release
 from clockwork.flows.access import Caller
 from clockwork.flows.requests.cancel import cancel_job

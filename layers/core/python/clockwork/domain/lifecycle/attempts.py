@@ -195,8 +195,9 @@ def plan_death(release: Release, stored: Execution | None, reason: str, now: int
     `stored` is its record, which is not final, or None. The DEAD record holds all that a redrive needs.
     """
     if stored is None:
-        waits = {"waited": release.waited_by(now), "parkings": release.parkings}
-        return _final(release, release.first_record(State.DEAD, expires_at, **waits), State.DEAD, reason, now)
+        waited, parkings = release.waited_by(now), release.parkings
+        first = release.first_record(State.DEAD, expires_at, waited=waited, parkings=parkings)
+        return _final(release, first, State.DEAD, reason, now)
     dead = plan_unstarted(release, stored, State.DEAD, reason, now)
     return msgspec.structs.replace(dead, expires_at=expires_at)
 
