@@ -31,7 +31,7 @@ from clockwork.domain.clients import Client
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.ids import only_execution
 from clockwork.domain.policies import RetryPolicy
-from clockwork.domain.releases import Delivery, Release
+from clockwork.domain.releases import Deliver, Delivery, Of, Release
 from clockwork.domain.requests.create import CreateRequest, NewJob
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.timeline.shards import ensure_shards
@@ -213,7 +213,7 @@ class Run:
         self.attempts += 1
         self._judge(delivery)
         if self._random.random() < SENT_AGAIN:
-            release = Release(delivery.job_id, delivery.occurrence, delivery.occurrence.due_at)
+            release = Deliver(Of(delivery.job_id), delivery.occurrence, delivery.occurrence.due_at)
             self._again.append((now + AGAIN_MS, release))
         if self._random.random() < FAILING:
             self.injected["failures"] += 1

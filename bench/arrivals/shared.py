@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from bench.arrivals.virtual import BATCH, HANDOVER_MS, TARGET_MS, Answering, VirtualClockwork
 from clockwork.domain.releases import Delivery
-from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.deliver.inbox import Message
 from clockwork.flows.world import World
 from clockwork.ports import Targets
 from clockwork.settings import Settings

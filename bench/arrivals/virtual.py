@@ -18,8 +18,8 @@ from greenlet import getcurrent, greenlet
 
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.releases import Delivery
-from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.deliver.inbox import Message
 from clockwork.flows.hardening import hardened_releases
 from clockwork.flows.poll.shard import poll_shard
 from clockwork.flows.timeline.shards import ensure_shards

@@ -23,7 +23,7 @@ from clockwork.domain.lifecycle import attempts
 from clockwork.domain.lifecycle.attempts import Plan
 from clockwork.domain.named_jobs import Pointer
 from clockwork.domain.recurrence import Fire
-from clockwork.domain.releases import Delivery, Release
+from clockwork.domain.releases import Deliver, Delivery
 from clockwork.domain.storage.codec import FORMAT
 from clockwork.domain.storage.rows import row_of
 from clockwork.domain.timeline import NEVER, Row
@@ -61,7 +61,7 @@ def raising_decision(_: World) -> Iterator[None]:
     """The decision about each claim raises for the odd client."""
     plan = attempts.plan_claim
 
-    def raising(release: Release, *more: Any) -> Plan:
+    def raising(release: Deliver, *more: Any) -> Plan:
         if release.occurrence.client_id == ODD:
             raise ValueError("a defect that nobody expected")
         return plan(release, *more)

@@ -19,8 +19,8 @@ from clockwork.aws.session import Aws
 from clockwork.bootstrap import aws_world
 from clockwork.domain.executions import State
 from clockwork.domain.storage.codec import decode_message
-from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.deliver.inbox import Message
 from clockwork.flows.poll.shard import poll_shard
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.flows.world import World

@@ -14,10 +14,10 @@ from clockwork.domain import keys
 from clockwork.domain.clients import Client
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver, Of
 from clockwork.domain.storage.codec import encode_release
-from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.deliver.inbox import Message
 from clockwork.memory.world import MemoryClockwork
 from clockwork.targets.http import HttpTarget
 from clockwork.targets.message import Payload
@@ -83,4 +83,4 @@ def _message(url: str, due_at: int, number: int) -> Message:
     job = AnonymousJob("p000", keys.row_key(due_at, f"calibration-{number}"), 0)
     target = HttpTarget(url=url, private=True)
     occurrence = Occurrence(client_id=CLIENT, due_at=due_at, created_at=due_at, target=target, payload=Payload(b"{}"))
-    return Message(str(number), encode_release(Release(job.job_id, occurrence, due_at)))
+    return Message(str(number), encode_release(Deliver(Of(job.job_id), occurrence, due_at)))

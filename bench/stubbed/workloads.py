@@ -12,8 +12,8 @@ from clockwork.domain.requests.create import CreateRequest, NewJob
 from clockwork.domain.requests.packing import Outline
 from clockwork.domain.storage.codec import encode_release
 from clockwork.domain.storage.rows import releases_of
-from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.deliver.inbox import Message
 from clockwork.flows.poll.shard import poll_shard
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.world import World

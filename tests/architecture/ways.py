@@ -29,8 +29,8 @@ import msgspec
 import clockwork
 from clockwork.domain.executions import State
 from clockwork.domain.pools.pool import Pool
-from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.deliver.inbox import Message
 from clockwork.flows.pools.claim import Asked, Claimed, claim_for
 from clockwork.flows.pools.reports import Ended, report_all
 from clockwork.flows.requests.create import create_jobs

@@ -6,7 +6,7 @@ from clockwork.domain import keys
 from clockwork.domain.executions import Attempt, Execution, State
 from clockwork.domain.ids import AnonymousJob, only_execution
 from clockwork.domain.jobs import Occurrence
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver, Of, Release
 from clockwork.domain.timeline import Row
 from clockwork.targets.http import HttpTarget
 from clockwork.targets.message import Payload
@@ -30,7 +30,7 @@ def occurrence(body: bytes = b'{"order":1}', client_id: str = "acme") -> Occurre
 
 def release(run_at: int = DUE, body: bytes = b'{"order":1}') -> Release:
     """A release of a first attempt."""
-    return Release(JOB.job_id, occurrence(body), run_at)
+    return Deliver(Of(JOB.job_id), occurrence(body), run_at)
 
 
 def execution(

@@ -100,7 +100,7 @@ def ordered(payload: bytes, key: str = "order-17", **changes: Any) -> Release:
     plain = release(NOW, payload)
     occurrence = msgspec.structs.replace(plain.occurrence, ordering_key=key)
     job_id = f"a{uuid.uuid5(uuid.NAMESPACE_OID, payload.decode()).hex}"
-    return msgspec.structs.replace(plain, occurrence=occurrence, job_id=job_id, **changes)
+    return msgspec.structs.replace(plain.of_its(job_id=job_id), occurrence=occurrence, **changes)
 
 
 def names(received: Sequence[Received]) -> list[bytes]:

@@ -11,7 +11,8 @@ from clockwork.aws.stores.ticket_keys import CachedTicketKeys
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.keys import BEGINNING, END
 from clockwork.domain.messages.tickets import opened
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Check, Deliver, Release
+from clockwork.domain.storage.checks import check_of
 from clockwork.domain.storage.codec import decode_message, decode_row
 from clockwork.domain.timeline import Row, ShardStatus
 from clockwork.flows.sealing import Checks, Tickets
@@ -22,7 +23,7 @@ from clockwork.ports.routing import Routed, by_pool
 from clockwork.targets.pool import PoolTarget
 from clockwork.targets.sqs import SqsTarget
 from tests.contract.worlds import World
-from tests.support.examples import NOW, occurrence, release
+from tests.support.examples import NOW, occurrence, release, watch_like
 
 KEY = "k" * 22
 CHECK_MS = 3 * 86_400_000
@@ -130,7 +131,7 @@ def checks_of(world: World) -> list[Release]:
 def test_what_is_for_a_pool_becomes_a_ticket_and_everything_else_stays_a_release(world: World) -> None:
     world.ticket_keys.make(KEY)
     hook = msgspec.structs.replace(release(), occurrence=occurrence(target=SqsTarget("arn:aws:sqs:eu-central-1:1:q")))
-    watch = msgspec.structs.replace(for_pool(), watches=True)
+    watch = watch_like(for_pool())
     assert list(routed(world).send([hook, for_pool("high"), watch], NOW)) == []
     ((text, _),) = world.receive_tickets("high")
     ticket = opened(text, [KEY], NOW, "etl")
@@ -138,7 +139,8 @@ def test_what_is_for_a_pool_becomes_a_ticket_and_everything_else_stays_a_release
     checked = msgspec.structs.replace(for_pool("high"), checked=True)
     assert decode_message(ticket.release) == [checked]
     (check,) = checks_of(world)
-    assert check == msgspec.structs.replace(for_pool("high"), checks=True, run_at=check.run_at)
+    assert isinstance(check, Check)
+    assert check == check_of(for_pool("high"), 1, check.run_at)
     assert NOW + CHECK_MS - 7_200_000 < check.run_at <= NOW + CHECK_MS
     shard = world.shards.get(["p000"])["p000"]
     assert shard.status is ShardStatus.USED
@@ -154,11 +156,11 @@ def test_what_is_sent_anew_puts_no_other_check(world: World) -> None:
     assert len(world.timeline.read("p000", BEGINNING, END, 100).rows) == 1
     texts = [text for priority in ("normal", "low") for text, _ in world.receive_tickets(priority)]
     sent = [one for text in texts for one in decode_message(opened(text, [KEY], NOW).release)]
-    assert [one.checked for one in sent] == [True] * 4
+    assert [isinstance(one, Deliver) and one.checked for one in sent] == [True] * 4
 
 
 def test_a_check_is_for_our_own_deliverers(world: World) -> None:
-    check = msgspec.structs.replace(for_pool(), checks=True)
+    check = check_of(for_pool(), 1, for_pool().run_at)
     assert list(routed(world).send([check], NOW)) == []
     assert [one for body in world.receive(1) for one in decode_message(body)] == [check]
 
@@ -185,7 +187,7 @@ def test_a_shard_that_has_left_is_taken_back_for_a_check(world: World) -> None:
 def test_what_is_for_others_stays_with_them(world: World) -> None:
     world.ticket_keys.make(KEY)
     hook = msgspec.structs.replace(release(), occurrence=occurrence(target=SqsTarget("arn:aws:sqs:eu-central-1:1:q")))
-    watch = msgspec.structs.replace(for_pool(), watches=True)
+    watch = watch_like(for_pool())
     routed(world).send([hook, watch], NOW)
     assert checks_of(world) == []
     assert [one for body in world.receive(2) for one in decode_message(body)] in ([hook, watch], [watch, hook])

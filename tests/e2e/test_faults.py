@@ -15,7 +15,7 @@ from clockwork.domain import keys
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.messages.alignment import Aligned
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver, Of, Release
 from clockwork.domain.requests.create import CreateRequest, NewJob
 from clockwork.domain.storage.codec import encode_release
 from clockwork.domain.storage.rows import row_of_job
@@ -148,7 +148,7 @@ def test_a_release_in_the_dead_letter_queue_is_released_again_by_the_sweeper(
     now = time.time_ns() // 1_000_000
     due = occurrence(hook, now)
     job_id = AnonymousJob("p000", keys.row_key(now, "d" * 22), 0).job_id
-    deployment.send_dead_letter(encode_release(Release(job_id, due, now)))
+    deployment.send_dead_letter(encode_release(Deliver(Of(job_id), due, now)))
     deployment.invoke("sweeper", {})
     arrival = hook.await_arrivals(1)[0]
     assert arrival.headers["clockwork-job-id"] == job_id

@@ -12,7 +12,7 @@ from clockwork.domain import keys
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.instants import from_text
 from clockwork.domain.jobs import Occurrence
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver, Of
 from clockwork.domain.storage.codec import encode_release
 from clockwork.targets.kafka.target import KafkaTarget
 from clockwork.targets.message import Payload
@@ -83,7 +83,7 @@ def test_a_dead_letter_of_kafka_is_swept_and_delivered(
     now = time.time_ns() // 1_000_000
     due = Occurrence("shop", now, now, KafkaTarget(topic), Payload(b"left behind", is_text=True), record="none")
     job_id = AnonymousJob("p000", keys.row_key(now, "x" * 22), 0).job_id
-    deployment.send_dead_letter(encode_release(Release(job_id, due, now)), "KafkaDeadLetterQueueUrl")
+    deployment.send_dead_letter(encode_release(Deliver(Of(job_id), due, now)), "KafkaDeadLetterQueueUrl")
     deployment.invoke("sweeper", {})
     assert kafka.read(topic, 1)[0].value() == b"left behind"
     deployment.await_empty("KafkaReleaseQueueUrl")

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from clockwork.domain.ids import encode_part
 from clockwork.domain.storage.codec import encode_release
-from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.deliver.inbox import Message
 from clockwork.flows.deliver.ordered import OrderedMessage, deliver_ordered
 from clockwork.flows.sweep.dead_letters import sweep_dead_letters
 from clockwork.memory.world import MemoryClockwork

@@ -15,8 +15,8 @@ from clockwork.domain.executions import Outcome, State
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.releases import Delivery, Release
 from clockwork.edge.app import make_api
-from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.deliver.inbox import Message
 from clockwork.flows.hardening import hardened
 from clockwork.flows.poll.shard import poll_shard
 from clockwork.flows.timeline.shards import all_shards

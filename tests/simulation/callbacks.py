@@ -9,7 +9,7 @@ from clockwork.domain.ids import AnonymousJob, only_execution
 from clockwork.domain.keys import instant_of
 from clockwork.domain.lifecycle.callbacks import callback_row, is_called_back
 from clockwork.domain.policies import RetryPolicy
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver, Of, Release
 from tests.simulation.watcher import Promise, Watcher
 
 
@@ -21,7 +21,7 @@ def uncalled(watcher: Watcher, apart: str | None = None) -> Iterator[str]:
             continue
         if watcher.departures.is_of_before(occurrence.client_id, promise.acknowledged_at):
             continue  # Nothing of a deleted client starts, and whoever has its id now is told nothing of it.
-        release = Release(promise.job_id, occurrence, occurrence.due_at)
+        release = Deliver(Of(promise.job_id), occurrence, occurrence.due_at)
         dead = watcher.executions.find(release.job_id, release.execution_id)
         if dead is None or not is_called_back(release, dead) or _has_ended_unrecorded(watcher, promise):
             continue

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import Execution
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver
 from tests.simulation.scheduler import Actor
 from tests.simulation.slots import Slots
 
@@ -54,7 +54,7 @@ class Caps:
         """Notes slots that a deliverer has reserved; returns why they must not be given away, or None."""
         return self._slots.reserved(actor, client_id, first_at, count, interval_ms)
 
-    def sent(self, actor: Actor | None, release: Release) -> str | None:
+    def sent(self, actor: Actor | None, release: Deliver) -> str | None:
         """Notes a release that the queue took; returns why it must not look like this, or None."""
         return self._slots.sent(actor, release) if self._has_slots(release.occurrence.client_id) else None
 

@@ -12,8 +12,8 @@ from typing import Any
 from clockwork.domain.messages.tickets import is_ticket
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.containment import Faults
-from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.deliver.inbox import Message
 from clockwork.flows.deliver.items import DeliverReport
 from clockwork.flows.deliver.ordered import OrderedMessage, deliver_ordered
 from clockwork.flows.hardening import hardened

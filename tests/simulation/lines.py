@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from clockwork.domain.executions import Execution
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver
 from clockwork.targets.pool import PoolTarget
 from tests.simulation.scheduler import Actor
 
@@ -72,18 +72,18 @@ class Lines:
         else:
             self._ended_at.pop(record.execution_id, None)
 
-    def sent(self, actor: Actor | None, release: Release) -> str | None:
+    def sent(self, actor: Actor | None, release: Deliver) -> str | None:
         """Notes a release that the queue took; returns why it must not have a slot, or None."""
-        key = release.execution_id, release.attempt, release.parkings
-        if release.line is None and actor is not None:
+        key = release.execution_id, release.attempt, release.travels.parkings
+        if release.waits.line is None and actor is not None:
             kind = actor.name.split()[0].partition("<")[0]
             self._made[key] += kind in ("api", "poller")
             self._made_again[key] += kind == "deliverer" and isinstance(release.occurrence.target, PoolTarget)
-        if release.paced:
+        if release.waits.paced:
             self._slots[key].add(release.run_at)
-        elif (place := None if release.line is None else release.line.place) is not None:
+        elif (place := None if release.waits.line is None else release.waits.line.place) is not None:
             self._places[key] |= {place} - self._slots[key]
-        if not release.paced or key in self._has_slot:
+        if not release.waits.paced or key in self._has_slot:
             return None
         self._has_slot.add(key)
         overtaking = self._overtakes(release)
@@ -96,18 +96,20 @@ class Lines:
         began_at = actor.deadline_at - self._invocation_ms
         return f"it takes a slot, and had ended {began_at - ended_at} ms before" if ended_at < began_at else None
 
-    def _overtakes(self, release: Release) -> str | None:
+    def _overtakes(self, release: Deliver) -> str | None:
         """Why the slot of a release is another's, who stands in the line ahead of it; None if it is its own."""
         reserved_at = self._beside[release.occurrence.client_id].get(release.run_at)
         if reserved_at is None:
             return None
-        place = None if release.line is None else release.line.place
+        place = None if release.waits.line is None else release.waits.line.place
         ahead_ms = release.run_at - reserved_at - CLOCKS_APART_MS
-        if release.line is None and ahead_ms > NEWCOMER_MS:
+        if release.waits.line is None and ahead_ms > NEWCOMER_MS:
             return f"it has just come, and takes a slot {ahead_ms} ms ahead beside a line"
         turn_ms = 0 if place is None else place - reserved_at - CLOCKS_APART_MS
         has_window = release.occurrence.relevancy_window_seconds is not None
-        has_waited = release.line is not None and reserved_at - release.line.since > LONG_MS - CLOCKS_APART_MS
+        has_waited = (
+            release.waits.line is not None and reserved_at - release.waits.line.since > LONG_MS - CLOCKS_APART_MS
+        )
         if turn_ms > FAR_MS and ahead_ms > (WAITED_MS if has_window or has_waited else FAR_AHEAD_MS):
             return f"its turn comes in {turn_ms} ms, and it takes a slot {ahead_ms} ms ahead"
         return None

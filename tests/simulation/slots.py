@@ -11,7 +11,7 @@ from bisect import bisect_right, insort
 from collections import defaultdict
 
 from clockwork.domain.executions import Execution
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver
 from tests.simulation.scheduler import Actor
 
 #: Greatest difference (ms) between the clocks of the machine that reserves a slot and the one that uses it.
@@ -48,16 +48,16 @@ class Slots:
             return f"a slot at {first_at} is given away, and the next free one is at {free_at:.0f}"
         return None
 
-    def sent(self, actor: Actor | None, release: Release) -> str | None:
+    def sent(self, actor: Actor | None, release: Deliver) -> str | None:
         """Notes a release that the queue took; returns why it must not say that it is paced, or None."""
-        if not release.paced:
+        if not release.waits.paced:
             return None
-        key = release.execution_id, release.attempt, release.parkings
+        key = release.execution_id, release.attempt, release.travels.parkings
         # The slot may have been free before it was due.
         least = 0 if release.run_at == release.occurrence.due_at else release.run_at - ROUNDING_MS
         if self._names(actor, release.occurrence.client_id, key, least, release.run_at):
             return None
-        return f"attempt {release.attempt} is sent as if it had a slot, parked {release.parkings} times"
+        return f"attempt {release.attempt} is sent as if it had a slot, parked {release.travels.parkings} times"
 
     def noted(self, actor: Actor | None, record: Execution) -> None:
         """Notes the record of an ordered execution, whose message cannot tell its slot."""

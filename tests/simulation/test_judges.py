@@ -18,7 +18,7 @@ from clockwork.domain.keys import row_key
 from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.lifecycle.retries import backoff_seconds
 from clockwork.domain.limits.circuits import Circuit
-from clockwork.domain.releases import Delivery, Release
+from clockwork.domain.releases import Deliver, Delivery, Travels
 from clockwork.domain.storage.rows import row_of_job
 from clockwork.domain.timeline import Row
 from clockwork.domain.waits import Held, Line
@@ -52,7 +52,7 @@ RATE = REGULATED.max_rate_per_second or 0.0
 INTERVAL_MS = 1000 / RATE
 RELEASE = release(occurrence=occurrence(client_id=CLIENT))
 TO_KAFKA = release(occurrence=occurrence(target=KafkaTarget("jobs")))
-PACED = msgspec.structs.replace(RELEASE, paced=True)
+PACED = RELEASE.waiting(paced=True)
 
 
 def an_actor() -> Actor:
@@ -109,9 +109,9 @@ def test_what_was_parked_has_no_slot_any_more(caps: Caps) -> None:
     actor = an_actor()
     caps.reserved(actor, CLIENT, NOW, 1, INTERVAL_MS)
     assert caps.sent(actor, PACED) is None
-    unparked = msgspec.structs.replace(PACED, parkings=1)
+    unparked = msgspec.structs.replace(PACED, travels=Travels(parkings=1))
     assert caps.sent(an_actor(), unparked) == "attempt 1 is sent as if it had a slot, parked 1 times"
-    assert caps.sent(an_actor(), msgspec.structs.replace(unparked, paced=False)) is None
+    assert caps.sent(an_actor(), unparked.waiting(paced=False)) is None
 
 
 def test_no_slot_is_given_away_twice(caps: Caps) -> None:
@@ -219,8 +219,8 @@ def test_a_port_is_out_at_its_place_alone_and_for_less_than_pollers_read_ahead(p
     assert outage.struck(NOW - 1, call, items, about) == set()
 
 
-def lined(place: int | None, **more: Any) -> Release:
-    return msgspec.structs.replace(RELEASE, line=Line(place, NOW), **more)
+def lined(place: int | None, **more: Any) -> Deliver:
+    return msgspec.structs.replace(RELEASE.waiting(line=Line(place, NOW)), **more)
 
 
 def test_no_slot_lies_further_ahead_than_a_minute() -> None:
@@ -267,7 +267,7 @@ def test_a_ticket_that_its_check_makes_again_has_a_place_of_its_own() -> None:
     lines.sent(deliverer, pulled(lined(None), target))
     lines.sent(worker, again)
     assert lines.place_objection() is not None, "it has a line, so it is no ticket made again"
-    lines.sent(deliverer, msgspec.structs.replace(first, line=None))
+    lines.sent(deliverer, first.waiting(line=None))
     assert lines.place_objection() is None
     lines.sent(worker, third)
     assert lines.place_objection() is not None
@@ -308,7 +308,7 @@ def test_nobody_takes_a_slot_of_those_ahead_of_it(
 ) -> None:
     lines = Lines(60_000)
     lines.reserved(CLIENT, NOW + ahead_ms - 1_000, 2, 1_000.0, NOW, NOW + line_ms)
-    assert lines.sent(an_actor(), msgspec.structs.replace(PACED, run_at=NOW + ahead_ms, line=line)) == told
+    assert lines.sent(an_actor(), msgspec.structs.replace(PACED.waiting(line=line), run_at=NOW + ahead_ms)) == told
 
 
 def test_what_loses_its_slot_keeps_the_instant_of_it_as_its_place() -> None:
@@ -322,7 +322,7 @@ def test_what_loses_its_slot_keeps_the_instant_of_it_as_its_place() -> None:
     assert lines.place_objection() is not None
 
 
-def pulled(release: Release, target: PoolTarget) -> Release:
+def pulled(release: Deliver, target: PoolTarget) -> Deliver:
     occurrence = msgspec.structs.replace(release.occurrence, target=target)
     return msgspec.structs.replace(release, occurrence=occurrence)
 
@@ -383,7 +383,7 @@ def test_a_run_drains_for_as_long_as_a_job_may_honestly_take() -> None:
 def test_a_retry_that_has_not_waited_probes_no_circuit(attempt: int, held: Held | None, *, is_right: bool) -> None:
     turns, one, other = Turns(), an_actor(), an_actor()
     of = occurrence(target=HttpTarget("https://example.com/"))
-    release = msgspec.structs.replace(RELEASE, occurrence=of, attempt=attempt, held=held)
+    release = msgspec.structs.replace(RELEASE.waiting(held=held), occurrence=of, attempt=attempt)
     delivery = Delivery(release.execution_id, release.job_id, attempt, of, NOW + 60_000)
     turns.sent(release)
     circuit = Circuit(of.client_id, "example.com", NOW, NOW, 1_000)

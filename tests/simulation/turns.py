@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clockwork.domain.limits.circuits import Circuit, host_of
-from clockwork.domain.releases import Delivery, Release
+from clockwork.domain.releases import Deliver, Delivery
 from tests.simulation.scheduler import Actor
 
 
@@ -14,9 +14,9 @@ class Turns:
         self._probing: dict[tuple[Actor, str], set[str]] = {}
         self._has_waited: set[tuple[str, int]] = set()
 
-    def sent(self, release: Release) -> None:
+    def sent(self, release: Deliver) -> None:
         """Notes a release that the queue took."""
-        if release.held is not None:
+        if release.waits.held is not None:
             self._has_waited.add((release.execution_id, release.attempt))
 
     def saved(self, actor: Actor | None, before: Circuit | None, after: Circuit) -> None:

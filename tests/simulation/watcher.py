@@ -17,7 +17,7 @@ from clockwork.domain.ids import AnonymousJob, decode_job, is_named, only_execut
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.retries import FORGIVEN_LOST_WORKERS
 from clockwork.domain.limits.slots import Reserved
-from clockwork.domain.releases import Delivery, Release
+from clockwork.domain.releases import Deliver, Delivery, Release
 from clockwork.domain.storage.codec import decode_row
 from clockwork.domain.timeline import Row, Shard
 from clockwork.memory.executions import MemoryExecutions
@@ -213,6 +213,8 @@ class Watcher:
         if actor is not None and actor.name.startswith(ASKING):
             self.asked.update(release.execution_id for release in releases)
         for release in releases:
+            if not isinstance(release, Deliver):
+                continue
             self.turns.sent(release)
             objection = self.caps.sent(actor, release) or self.lines.sent(actor, release)
             self.require(objection is None, "I8", str(objection), release.job_id)

@@ -13,10 +13,11 @@ from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.keys import row_key
 from clockwork.domain.policies import RetryPolicy
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver, Of, Release, Travels, Watch
 from clockwork.domain.requests.create import CreateRequest, NewJob
 from clockwork.domain.requests.packing import Outline
 from clockwork.domain.storage.codec import decode_message
+from clockwork.domain.waits import Waits
 from clockwork.targets.http import HttpTarget
 from clockwork.targets.message import Payload
 
@@ -60,16 +61,29 @@ def occurrence(**changes: Any) -> Occurrence:
     return Occurrence(**{**values, "retry_policy": STEADY, **changes})
 
 
-def release(**changes: Any) -> Release:
-    """The first release of `occurrence()`."""
+def release(**changes: Any) -> Deliver:
+    """The first release of `occurrence()`; `changes` are fields of it, or of one of its parts."""
     due = changes.pop("occurrence", occurrence())
     job_id = AnonymousJob("p000", row_key(due.due_at, "x" * 22), 0).job_id
-    return Release(**{"job_id": job_id, "occurrence": due, "run_at": due.due_at, **changes})
+    of, waits, travels = (_taken(changes, part) for part in (Of, Waits, Travels))
+    parts = {"of": Of(**{"job_id": job_id, **of}), "waits": Waits(**waits), "travels": Travels(**travels)}
+    return Deliver(**{"occurrence": due, "run_at": due.due_at, **parts, **changes})
 
 
-def release_in(body: str) -> Release:
-    """The only release that a message's body holds."""
+def _taken(changes: dict[str, Any], part: type[msgspec.Struct]) -> dict[str, Any]:
+    """The changes that are fields of a part, which are taken out."""
+    return {name: changes.pop(name) for name in part.__struct_fields__ if name in changes}
+
+
+def watch_like(made: Release) -> Watch:
+    """The watch of the attempt of a release, for the release's instant."""
+    return Watch(made.of, made.occurrence, made.run_at, made.attempt)
+
+
+def release_in(body: str) -> Deliver:
+    """The only release that a message's body holds, which asks for an attempt."""
     (only,) = decode_message(body)
+    assert isinstance(only, Deliver)
     return only
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from clockwork.domain.executions import DAY_MS, Outcome, State
 from clockwork.domain.lifecycle.parking import parked_record, parked_row, parking_of
-from clockwork.domain.releases import Delivery, Release
+from clockwork.domain.releases import Deliver, Delivery
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.sweep.unpark import UnparkReport, unpark
 from clockwork.flows.timeline.shards import ensure_shards
@@ -16,7 +16,7 @@ from clockwork.memory.world import MemoryClockwork
 from tests.support.examples import ACME, failure, new_job, request, success
 
 
-def put_parked(clockwork: MemoryClockwork, *releases: Release) -> None:
+def put_parked(clockwork: MemoryClockwork, *releases: Deliver) -> None:
     """Park releases as a deliverer does: the record first, then the row."""
     for release in releases:
         clockwork.executions.save([(None, parked_record(release, None, "parked", clockwork.clock.at + 31 * DAY_MS))])

@@ -19,8 +19,8 @@ from clockwork.domain.clients import Client
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.releases import Release
 from clockwork.domain.requests.create import CreateRequest, NewJob
-from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.deliver.inbox import Message
 from clockwork.flows.poll.shard import poll_shard
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.timeline.shards import ensure_shards

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +12,7 @@ from clockwork.domain.lifecycle.attempts import Claim, plan_claim, plan_death
 from clockwork.domain.lifecycle.expiry import ended_execution
 from clockwork.domain.lifecycle.parking import parked_record
 from clockwork.domain.ordering import is_noted, paced_execution
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver
 from clockwork.domain.waits import Line
 from tests.support.examples import NOW, occurrence, release
 
@@ -36,11 +35,11 @@ RELEASES = st.builds(
     partition_id=st.none() | st.just("p007"),
     parkings=st.integers(0, 3),
     revision=st.none() | st.integers(1, 9),
-    waits=st.integers(0, 3),
+    permits=st.integers(0, 3),
 )
 
 
-def spelled_out(of: Release, **fields: Any) -> Execution:
+def spelled_out(of: Deliver, **fields: Any) -> Execution:
     """The oracle: an `Execution` with every field written out, as five places of the core once did."""
     return Execution(
         job_id=of.job_id,
@@ -54,7 +53,7 @@ def spelled_out(of: Release, **fields: Any) -> Execution:
 
 
 @given(of=RELEASES)
-def test_what_is_claimed_first_is_running(of: Release) -> None:
+def test_what_is_claimed_first_is_running(of: Deliver) -> None:
     expected = spelled_out(
         of,
         state=State.RUNNING,
@@ -68,7 +67,7 @@ def test_what_is_claimed_first_is_running(of: Release) -> None:
 
 
 @given(of=RELEASES)
-def test_what_dies_without_a_record_is_kept_whole(of: Release) -> None:
+def test_what_dies_without_a_record_is_kept_whole(of: Deliver) -> None:
     expected = spelled_out(
         of,
         state=State.DEAD,
@@ -77,14 +76,14 @@ def test_what_dies_without_a_record_is_kept_whole(of: Release) -> None:
         occurrence=of.occurrence,
         dead_at=NOW,
         dead_shard=of.shard,
-        parkings=of.parkings,
+        parkings=of.travels.parkings,
         expires_at=kept_until(NOW, of.occurrence.retention_days, EXPIRES_AT),
     )
     assert plan_death(of, None, "why", NOW, EXPIRES_AT) == expected
 
 
 @given(of=RELEASES, state=st.sampled_from([State.EXPIRED, State.CANCELLED, State.SKIPPED]))
-def test_what_ends_otherwise_is_kept_as_long_as_its_client_wants(of: Release, state: State) -> None:
+def test_what_ends_otherwise_is_kept_as_long_as_its_client_wants(of: Deliver, state: State) -> None:
     expected = spelled_out(
         of,
         state=state,
@@ -96,28 +95,28 @@ def test_what_ends_otherwise_is_kept_as_long_as_its_client_wants(of: Release, st
 
 
 @given(of=RELEASES)
-def test_what_is_parked_first_has_burnt_no_attempt(of: Release) -> None:
+def test_what_is_parked_first_has_burnt_no_attempt(of: Deliver) -> None:
     expected = spelled_out(
-        of, state=State.PARKED, revision=1, reason="why", parkings=of.parkings, parked_as=of.revision
+        of, state=State.PARKED, revision=1, reason="why", parkings=of.travels.parkings, parked_as=of.revision
     )
     assert parked_record(of, None, "why", EXPIRES_AT) == expected
 
 
 @given(of=RELEASES)
-def test_what_waits_for_its_slot_names_its_instant(of: Release) -> None:
-    paced = msgspec.structs.replace(of, paced=True)
+def test_what_waits_for_its_slot_names_its_instant(of: Deliver) -> None:
+    paced = of.waiting(paced=True)
     expected = spelled_out(of, state=State.PENDING, revision=1, next_attempt_at=of.run_at, paced=True)
     assert paced_execution(paced, None, EXPIRES_AT) == expected
 
 
 @given(of=RELEASES)
-def test_what_waits_in_line_names_its_place_and_the_instant_that_it_may_start_from(of: Release) -> None:
+def test_what_waits_in_line_names_its_place_and_the_instant_that_it_may_start_from(of: Deliver) -> None:
     line = Line(NOW + 300_000, NOW)
     may_start_at = of.occurrence.due_since
     expected = spelled_out(of, state=State.PENDING, revision=1, next_attempt_at=may_start_at, line=line)
-    waiting = msgspec.structs.replace(of, line=line)
+    waiting = of.waiting(line=line)
     record = paced_execution(waiting, None, EXPIRES_AT)
     assert record == expected
     assert is_noted(waiting, record)
-    assert not is_noted(msgspec.structs.replace(waiting, paced=True), record)
+    assert not is_noted(waiting.waiting(paced=True), record)
     assert not is_noted(waiting, None)

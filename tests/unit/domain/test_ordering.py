@@ -28,7 +28,7 @@ from clockwork.domain.ordering import (
     row_id_of,
 )
 from clockwork.domain.policies import RetryPolicy
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver
 from clockwork.domain.waits import Held, Line, Waited
 from clockwork.targets.kafka.target import KafkaTarget
 from clockwork.targets.sns import SnsTarget
@@ -39,7 +39,7 @@ QUEUE = "arn:aws:sqs:us-east-1:123456789012:orders"
 TOPIC = "arn:aws:sns:us-east-1:123456789012:orders"
 
 
-def ordered(due_in_ms: int = 0, created_ms: int = 60_000, **changes: Any) -> Release:
+def ordered(due_in_ms: int = 0, created_ms: int = 60_000, **changes: Any) -> Deliver:
     due_at = NOW + due_in_ms
     due = occurrence(due_at=due_at, created_at=due_at - created_ms, ordering_key="order-17", sequence=3)
     return release(occurrence=due, **changes)
@@ -110,7 +110,7 @@ def test_a_target_that_keeps_an_order_gets_the_ordering_key_unless_its_client_ch
     ],
 )
 def test_only_its_poller_releases_what_may_have_been_promised_its_place(
-    released: Release, cursor_ms: int, is_its: bool
+    released: Deliver, cursor_ms: int, is_its: bool
 ) -> None:
     assert is_for_its_poller(released, edge_key(NOW + cursor_ms)) is is_its
 
@@ -124,7 +124,7 @@ def test_those_of_one_key_share_a_group_and_no_others() -> None:
 
 def test_what_is_sent_again_on_purpose_is_no_repeat_and_a_repeat_is_one() -> None:
     first = ordered()
-    assert dedup_of(first) == dedup_of(ordered(revision=1)) == dedup_of(ordered(run_at=NOW + 9, waits=3))
+    assert dedup_of(first) == dedup_of(ordered(revision=1)) == dedup_of(ordered(run_at=NOW + 9, permits=3))
     others = [first, ordered(attempt=2), ordered(sweeps=1), ordered(revision=2), ordered(revision=3)]
     others += [ordered(attempt=2, sweeps=1), ordered(attempt=2, revision=2)]
     assert len({dedup_of(one) for one in others}) == len(others)
@@ -133,7 +133,7 @@ def test_what_is_sent_again_on_purpose_is_no_repeat_and_a_repeat_is_one() -> Non
 def test_the_message_of_a_head_stands_for_the_attempt_that_its_record_waits_for() -> None:
     waiting = execution(State.FAILED, attempt=2, next_attempt_at=NOW + 5_000, paced=True, line=Line(NOW, NOW))
     after = resumed(ordered(), waiting, NOW)
-    assert (after.attempt, after.run_at, after.paced, after.line) == (3, NOW + 5_000, True, Line(NOW, NOW))
+    assert (after.attempt, after.run_at, after.waits.paced, after.waits.line) == (3, NOW + 5_000, True, Line(NOW, NOW))
     assert resumed(ordered(), None, NOW) == ordered()
     assert resumed(ordered(), execution(State.RUNNING, attempt=2), NOW) == ordered()
     assert resumed(ordered(run_at=NOW + 9), execution(State.PENDING), NOW).run_at == NOW + 9
@@ -165,15 +165,15 @@ def test_what_comes_to_see_whether_it_may_start_has_waited_until_then(stored: An
 def test_a_message_that_is_handed_out_late_has_waited_for_those_ahead_of_it(
     after_ms: int, moved_up: bool, waited_ms: int | None
 ) -> None:
-    waited = behind_others(ordered(), NOW + after_ms, moved_up=moved_up).waited
+    waited = behind_others(ordered(), NOW + after_ms, moved_up=moved_up).waits.waited
     assert waited == (None if waited_ms is None else Waited(ordered=waited_ms))
 
 
 def test_its_wait_counts_from_the_latest_of_its_instants_and_adds_to_those_before() -> None:
     late = ordered(run_at=NOW + 500, waited=Waited(cap=7))
-    assert behind_others(late, NOW + 800, moved_up=True).waited == Waited(cap=7, ordered=300)
+    assert behind_others(late, NOW + 800, moved_up=True).waits.waited == Waited(cap=7, ordered=300)
     redriven = ordered(created_ms=-200)
-    assert behind_others(redriven, NOW + 800, moved_up=True).waited == Waited(ordered=600)
+    assert behind_others(redriven, NOW + 800, moved_up=True).waits.waited == Waited(ordered=600)
 
 
 def test_a_head_is_noted_if_its_record_tells_the_same_slot_and_place() -> None:

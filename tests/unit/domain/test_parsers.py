@@ -19,7 +19,7 @@ from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import AnonymousJob, ExecutionId, InvalidId, NamedJobId
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.policies import RetryPolicy
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver, Of
 from clockwork.domain.storage import codec
 from clockwork.edge.http.body import SINGLE_BYTES, BodyTooLarge, NotJson, canonical, parse
 from clockwork.edge.http.pages import token_of
@@ -195,7 +195,7 @@ def test_occurrences_survive_rows_and_messages(occurrences: list[Occurrence]) ->
     placed = dict(enumerate(occurrences))
     earliest_at = min(one.due_at for one in occurrences)
     assert codec.decode_row(codec.encode_packed(placed)) == placed
-    releases = [Release(job_id="a", occurrence=one, run_at=earliest_at, attempt=n + 1) for n, one in placed.items()]
+    releases = [Deliver(Of("a"), occurrence=one, run_at=earliest_at, attempt=n + 1) for n, one in placed.items()]
     assert codec.decode_message(codec.encode_message(releases)) == releases
 
 

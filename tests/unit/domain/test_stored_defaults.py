@@ -22,6 +22,7 @@ from clockwork.targets.registry import TARGETS
 LEFT_OUT: dict[str, dict[str, Any]] = {
     "Attempt": {"lateness_ms": 0},
     "Awaited": {"as_it_was": False, "watched_again": False},
+    "Check": {"attempt": 1, "sweeps": 0},
     "Checkpoint": {"revision": 1, "fence": 1, "expires_at": 0},
     "Client": {"revision": 0, "record": "full", "min_interval_seconds": 1, "paused": False, "since_at": 0},
     "Completion": {"mode": "callback", "heartbeat_seconds": 300, "timeout_seconds": 86_400},
@@ -46,6 +47,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "overlap": "allow",
         "precision": "millisecond",
     },
+    "Deliver": {"attempt": 1, "sweeps": 0, "checked": False},
     "Entry": {},
     "Exclusion": {},
     "Execution": {
@@ -70,6 +72,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "expires_at": 0,
     },
     "Occurrence": {"record": "full", "sequence": 0, "is_hint": False, "precision": "millisecond"},
+    "Of": {"run": "0", "source": "job"},
     "Parked": {"rate": 5.0, "by_hand": False, "noted_at": 0, "swept_until": 0},
     "Payload": {"is_text": False},
     "Pointer": {"read_at": 0},
@@ -77,21 +80,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
     "Present": {"by": ""},
     "PoolTarget": {"timeout_seconds": 3_600, "priority": "normal"},
     "Recurrence": {"timezone": "UTC", "jitter_seconds": 0},
-    "Release": {
-        "attempt": 1,
-        "run": "0",
-        "as_it_was": False,
-        "sweeps": 0,
-        "parkings": 0,
-        "came_back": False,
-        "alone": False,
-        "paced": False,
-        "waits": 0,
-        "meets": 0,
-        "watches": False,
-        "checks": False,
-        "checked": False,
-    },
+    "Release": {"attempt": 1, "sweeps": 0},
     "Report": {"retryable": True},
     "RetryPolicy": {
         "max_attempts": 5,
@@ -101,8 +90,11 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "jitter": "full",
         "max_age_seconds": 86_400,
     },
+    "Travels": {"parkings": 0, "came_back": False, "alone": False},
     "Turnstile": {"ended_before": "", "skips_from": 0, "revision": 1, "expires_at": 0},
     "Waited": {"cap": 0, "permit": 0, "pause": 0, "circuit": 0, "ordered": 0},
+    "Waits": {"paced": False, "permits": 0, "meets": 0},
+    "Watch": {"attempt": 1, "sweeps": 0},
 }
 
 

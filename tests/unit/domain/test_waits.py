@@ -42,24 +42,24 @@ def test_a_wait_is_over_at_the_instant_for_which_the_release_comes_again() -> No
 
 def test_what_is_put_off_again_has_waited_until_then_and_is_held_from_then_on() -> None:
     held = release(run_at=NOW + 100, held=Held("cap", NOW))
-    later = held.put_off("permit", NOW + 130, NOW + 400, waits=1)
-    assert (later.run_at, later.waits, later.held) == (NOW + 400, 1, Held("permit", NOW + 130))
-    assert later.waited == Waited(cap=100)
+    later = held.put_off("permit", NOW + 130, NOW + 400, permits=1)
+    assert (later.run_at, later.waits.permits, later.waits.held) == (NOW + 400, 1, Held("permit", NOW + 130))
+    assert later.waits.waited == Waited(cap=100)
     sooner = held.put_off("permit", NOW + 50, NOW + 400)
-    assert (sooner.held, sooner.waited) == (Held("permit", NOW + 100), Waited(cap=100))
-    assert held.put_off("permit", NOW + 130, NOW + 130).held is None
-    assert held.put_off("permit", NOW + 130, NOW + 131).held == Held("permit", NOW + 130)
+    assert (sooner.waits.held, sooner.waits.waited) == (Held("permit", NOW + 100), Waited(cap=100))
+    assert held.put_off("permit", NOW + 130, NOW + 130).waits.held is None
+    assert held.put_off("permit", NOW + 130, NOW + 131).waits.held == Held("permit", NOW + 130)
 
 
 def test_what_is_put_off_comes_no_sooner_than_it_would_have() -> None:
     early = release(run_at=NOW + 100).put_off("permit", NOW, NOW + 99)
-    assert (early.run_at, early.held, early.waited) == (NOW + 100, None, None)
+    assert (early.run_at, early.waits.held, early.waits.waited) == (NOW + 100, None, None)
 
 
 def test_what_waits_for_an_unknown_instant_is_held_from_when_it_could_run() -> None:
     held = release(run_at=NOW + 100)
-    assert held.held_back("pause", NOW).held == Held("pause", NOW + 100)
-    assert held.held_back("pause", NOW + 130).held == Held("pause", NOW + 130)
+    assert held.held_back("pause", NOW).waits.held == Held("pause", NOW + 100)
+    assert held.held_back("pause", NOW + 130).waits.held == Held("pause", NOW + 130)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_what_waits_for_an_unknown_instant_is_held_from_when_it_could_run() -> N
         ({"attempt": 2}, True),
         ({"sweeps": 1}, True),
         ({"parkings": 1}, True),
-        ({"waits": 1}, True),
+        ({"permits": 1}, True),
         ({"paced": True}, False),
     ],
 )

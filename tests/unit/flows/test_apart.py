@@ -14,7 +14,7 @@ from clockwork.domain.fires.chains import release_of
 from clockwork.domain.keys import row_key
 from clockwork.domain.named_jobs import NamedJob, Pointer
 from clockwork.domain.recurrence import Fire
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver
 from clockwork.domain.storage.codec import decode_message
 from clockwork.domain.storage.rows import row_of
 from clockwork.flows.named.write import NamedRequest, create_named
@@ -60,14 +60,14 @@ def jobs_of(named: Named, *client_ids: str) -> list[NamedJob]:
     return jobs
 
 
-def due_together(*client_ids: str, **changes: Any) -> tuple[MemoryClockwork, list[Release]]:
+def due_together(*client_ids: str, **waits: Any) -> tuple[MemoryClockwork, list[Deliver]]:
     """A fire of a job of each client, all in one batch, and due now."""
     named = Named(every_ms=3_600_000)
     clockwork = named.clockwork
     jobs = [named.job, *jobs_of(named, *client_ids)]
     clockwork.queue.messages.clear()
     due_at = clockwork.clock.at
-    releases = [msgspec.structs.replace(release_of(job, Fire(due_at, due_at, 1)), **changes) for job in jobs]
+    releases = [release_of(job, Fire(due_at, due_at, 1)).waiting(**waits) for job in jobs]
     clockwork.world.releases.send(releases, due_at)
     return clockwork, releases
 
@@ -78,7 +78,7 @@ def delivered(clockwork: MemoryClockwork) -> list[str]:
 
 @pytest.mark.parametrize("waits", [0, 1], ids=["at the look", "before all else"])
 def test_a_job_that_gives_no_answer_holds_up_its_own_item_alone(waits: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    clockwork, _ = due_together(*OTHERS, waits=waits)
+    clockwork, _ = due_together(*OTHERS, permits=waits)
     throttled = Throttled(clockwork.jobs.get, OUT)
     monkeypatch.setattr(clockwork.jobs, "get", throttled)
     report = clockwork.deliver_visible()
@@ -91,7 +91,7 @@ def test_a_job_that_gives_no_answer_holds_up_its_own_item_alone(waits: int, monk
 
 
 def test_a_record_that_gives_no_answer_holds_up_its_own_item_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    clockwork, releases = due_together(*OTHERS, waits=1)
+    clockwork, releases = due_together(*OTHERS, permits=1)
     throttled = Throttled(clockwork.executions.get, releases[0].job_id)
     monkeypatch.setattr(clockwork.executions, "get", throttled)
     assert len(clockwork.deliver_visible().failed_messages) == 1
@@ -130,7 +130,7 @@ def test_a_poller_passes_a_job_that_gives_no_answer_and_looks_at_it_again(
     clockwork.shards.register("p000")
     before, behind = (release_in_row(client_id) for client_id in OTHERS)
     pointer = Pointer("acme", "tick", "v", Fire(NOW + 5, NOW + 5, 1))
-    rows: list[tuple[str, Release | Pointer]] = [
+    rows: list[tuple[str, Deliver | Pointer]] = [
         (row_key(NOW + 1, "before"), before),
         (pointer.key, pointer),
         (row_key(NOW + 9, "behind"), behind),

@@ -20,8 +20,8 @@ from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.domain.storage import codec
 from clockwork.domain.storage.rows import releases_of
 from clockwork.flows.deaths import call_back
-from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.deliver.inbox import Message
 from clockwork.flows.named.trigger import run_now
 from clockwork.flows.named.write import NamedRequest, change, create_named
 from clockwork.flows.requests.redrive import redrive

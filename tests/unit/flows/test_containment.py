@@ -21,7 +21,7 @@ from clockwork.domain.keys import row_key
 from clockwork.domain.lifecycle.parking import parked_row
 from clockwork.domain.limits.circuits import host_of
 from clockwork.domain.limits.slots import urgency
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver, Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.domain.storage.rows import row_of
 from clockwork.flows.containment import Faults
@@ -33,7 +33,8 @@ from clockwork.flows.sweep.sweep import repair_all
 from clockwork.flows.sweep.unpark import UnparkReport, unpark
 from clockwork.memory.world import MemoryClockwork
 from clockwork.targets.http import HttpTarget
-from tests.support.examples import ALICE, NOW, occurrence
+from tests.support.examples import ALICE, NOW, occurrence, release_in
+from tests.support.examples import release as first_release
 from tests.support.named import Named
 
 #: The client whose work raises, and those beside it.
@@ -44,11 +45,11 @@ SECRET = "https://user:secret@example.com/"
 REPORTS = SweepReport(), AuditReport(), UnparkReport(), Retirements(), None
 
 
-def release_of(client_id: str, record: str = "full", **changes: Any) -> Release:
+def release_of(client_id: str, record: str = "full", **changes: Any) -> Deliver:
     """A release that is due, in a timeline row of its own."""
     due = occurrence(client_id=client_id, record=record, target=HttpTarget(f"https://{client_id}.example.com/"))
     job_id = AnonymousJob("p000", row_key(NOW, f"{client_id}-{record}".ljust(22, "x")), 0).job_id
-    return Release(**{"job_id": job_id, "occurrence": due, "run_at": NOW, **changes})
+    return first_release(**{"job_id": job_id, "occurrence": due, "run_at": NOW, **changes})
 
 
 #: One release of each client at each level, those of the odd one between the others.
@@ -299,10 +300,10 @@ def test_of_two_named_jobs_that_are_asked_about_the_one_that_raises_fails_alone(
     clockwork = named.clockwork
     clockwork.poll_all()
     clockwork.clock.advance(10_000)
-    released = [one for message in clockwork.queue.messages.values() for one in decode_message(message.body)]
+    released = [release_in(message.body) for message in clockwork.queue.messages.values()]
     clockwork.queue.messages.clear()
     # They have waited for a permit, so their jobs are asked about before anything else.
-    due = [msgspec.structs.replace(one, waits=1) for one in released if one.run_at <= clockwork.clock.at]
+    due = [one.waiting(permits=1) for one in released if one.run_at <= clockwork.clock.at]
     assert {one.job_id for one in due} == {named.job.job_id, other.job_id}
     clockwork.queue.send(due, clockwork.clock.at)
 

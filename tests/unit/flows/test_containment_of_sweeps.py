@@ -16,7 +16,7 @@ from clockwork.domain.keys import BEGINNING, END, edge_key, row_key
 from clockwork.domain.lifecycle.parking import Parked, parked_row
 from clockwork.domain.named_jobs import Definition
 from clockwork.domain.recurrence import Every, Recurrence
-from clockwork.domain.releases import Refused, Release
+from clockwork.domain.releases import Deliver, Refused, Release
 from clockwork.domain.requests.create import CreateRequest, Rejected
 from clockwork.domain.storage.codec import decode_message, encode_message
 from clockwork.domain.storage.rows import row_of
@@ -83,7 +83,7 @@ def raising(clockwork: MemoryClockwork, port: str, call: str, monkeypatch: pytes
     monkeypatch.setattr(owner, call, odd)
 
 
-def dying(client_id: str, **changes: Any) -> Release:
+def dying(client_id: str, **changes: Any) -> Deliver:
     """A release that asks for a callback, should it die."""
     release = release_of(client_id, "full", **changes)
     return msgspec.structs.replace(

@@ -14,13 +14,13 @@ from clockwork.domain.executions import State
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.keys import row_key
 from clockwork.domain.lifecycle.parking import Parked, parked_row, parking_of
-from clockwork.domain.releases import Refused, Release
+from clockwork.domain.releases import Deliver, Of, Refused
 from clockwork.domain.requests.create import occurrence_of
 from clockwork.domain.storage.codec import FORMAT
 from clockwork.domain.storage.rows import row_of
 from clockwork.domain.timeline import Row
-from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.deliver.inbox import Message
 from clockwork.flows.sweep.audit import AuditReport, audit_chains
 from clockwork.flows.sweep.unpark import unpark
 from clockwork.memory.world import MemoryClockwork
@@ -32,10 +32,10 @@ GLOBEX = msgspec.structs.replace(ACME, client_id="globex")
 FAULTS = [NewerFormat("format 9"), Undecodable("damaged")]
 
 
-def _release(client_id: str, number: int) -> Release:
+def _release(client_id: str, number: int) -> Deliver:
     job_id = AnonymousJob("p000", row_key(NOW, f"{client_id}{number}"), 0).job_id
     client = msgspec.structs.replace(ACME, client_id=client_id)
-    return Release(job_id, occurrence_of(new_job(delay_ms=number), client, NOW), NOW)
+    return Deliver(Of(job_id), occurrence_of(new_job(delay_ms=number), client, NOW), NOW)
 
 
 def _parked(*blobs: bytes) -> MemoryClockwork:
@@ -88,7 +88,7 @@ def test_a_parked_release_that_is_refused_stays_and_those_that_were_taken_are_no
     odd = released[1].job_id
     sent: list[str] = []
 
-    def send(releases: Sequence[Release], _now: int) -> list[Refused]:
+    def send(releases: Sequence[Deliver], _now: int) -> list[Refused]:
         job_ids = [release.job_id for release in releases]
         sent.extend(job_id for job_id in job_ids if job_id != odd)
         return [Refused(index, permanent, "no") for index, job_id in enumerate(job_ids) if job_id == odd]
@@ -234,7 +234,7 @@ def test_a_job_that_cannot_be_read_fails_its_message_alone(fault: Unreadable) ->
     clockwork.poll_all()
     clockwork.clock.advance(10_000)
     clockwork.jobs.unreadable["acme", "tick"] = fault
-    anonymous = Release(AnonymousJob("p000", row_key(NOW, "x"), 0).job_id, occurrence(), NOW)
+    anonymous = Deliver(Of(AnonymousJob("p000", row_key(NOW, "x"), 0).job_id), occurrence(), NOW)
     clockwork.world.releases.send([anonymous], clockwork.clock.at)
     received = clockwork.queue.receive(10)
     messages = [Message(one.message_id, one.body) for one in received]

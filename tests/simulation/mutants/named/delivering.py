@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.simulation.mutants.mutant import Mutant
 
 _DEFER = 'Action.DEFER, "another deliverer\'s claim is live", release=again'
-_FOLLOW_UP = 'return Plan(Action.FOLLOW_UP, f"attempt {following} waits and this is not it", release=again)'
+_FOLLOW_UP = 'return Plan(Action.FOLLOW_UP, f"attempt {again.attempt} waits and this is not it", release=again)'
 
 DELIVERING = (
     Mutant(
@@ -111,7 +111,7 @@ DELIVERING = (
         "a retry does not wait",
         "domain/lifecycle/attempts.py",
         (
-            ("again_for(release, ended.attempt + 1, retry.retry_at))", "again_for(release, ended.attempt + 1, now))"),
+            ("following(release, ended, retry.retry_at))", "following(release, ended, now))"),
             (" or release.run_at < (stored.next_attempt_at or 0):", ":"),
         ),
         "I2",
@@ -166,18 +166,18 @@ DELIVERING = (
     Mutant(
         "what goes back is acknowledged though refused",
         "flows/deliver/batch.py",
-        (("        for item, why_not in failing:\n", "        for item, why_not in ():\n"),),
+        (("        for failed, why_not in failing:\n", "        for failed, why_not in ():\n"),),
         "I1",
     ),
     Mutant(
         "what fails of a bundle is acknowledged with the others",
-        "flows/deliver/bundles.py",
+        "flows/deliver/inbox.py",
         (("    items = batch.failed_of_bundles\n", "    items = []\n"),),
         "I1",
     ),
     Mutant(
         "of a bundle only the first is delivered",
-        "flows/deliver/bundles.py",
+        "flows/deliver/inbox.py",
         (("for one in releases]\n        if bundled", "for one in releases[:1]]\n        if bundled"),),
         "I1",
     ),

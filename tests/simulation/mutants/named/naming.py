@@ -63,7 +63,7 @@ NAMING = (
     Mutant(
         "the wait for a pause of its job is not told",
         "domain/fires/chains.py",
-        (("        waited=None if held_from is None else Waited(pause=job.asked_at - held_from),\n", ""),),
+        (("waits=NO_WAITS if waited is None else Waits(waited)", "waits=NO_WAITS"),),
         "I3",
         tests="tests/unit/flows/named/test_lateness_of_fires.py",
     ),
@@ -101,7 +101,7 @@ NAMING = (
     Mutant(
         "an execution's id holds its revision",
         "domain/fires/chains.py",
-        ((_RELEASE, _RELEASE + '        run=f"v{job.revision}",\n'),),
+        (("return Deliver(_of(job), ", 'return Deliver(_of(job, f"v{job.revision}"), '),),
         "I4",
     ),
     Mutant(

@@ -6,7 +6,7 @@ from tests.simulation.mutants.mutant import Mutant
 
 _WATCHED = "    plans = _watched(batch, batch.each("
 _CLAIMED = "            item.seen = plan.execution\n            started.append(item)\n"
-_FENCES = "    return is_watch and (stored is None or release.attempt == stored.attempt + 1)\n"
+_FENCES = "    return is_of_pool and (stored is None or watch.attempt == stored.attempt + 1)\n"
 _DECIDE = "    going = claimable(batch, items, handlers)\n"
 _LOOK = "for slot in wanted(batch, claimed, range(len(claimed)))]"
 _LEASE = "lease_in_ms=max(0, record.claim_until - now)"
@@ -36,7 +36,7 @@ PULLING = (
     Mutant(
         "a watch fences whatever waits",
         "domain/lifecycle/awaited.py",
-        ((_FENCES, "    return is_watch\n"),),
+        ((_FENCES, "    return is_of_pool\n"),),
         "I12",
     ),
     Mutant(

@@ -49,13 +49,13 @@ REGULATING = (
     Mutant(
         "what is unparked keeps the slot that it had",
         "flows/sweep/unpark.py",
-        (("run_at=run_at, paced=False, waits=0", "run_at=run_at, waits=0"),),
+        (("(release.waits, paced=False, permits=0)", "(release.waits, permits=0)"),),
         "I8",
     ),
     Mutant(
         "the instant of a redrive is taken for a slot",
         "domain/ordering.py",
-        (("        paced=stored.paced,\n", "        paced=stored.next_attempt_at is not None,\n"),),
+        (("waiting(paced=stored.paced,", "waiting(paced=stored.next_attempt_at is not None,"),),
         "I8",
     ),
     Mutant(
@@ -77,7 +77,7 @@ REGULATING = (
         "a place is given anew at every return",
         "flows/deliver/slots.py",
         (
-            ("if item.release.line is None or item.release.line.place is None]", "]"),
+            ("if (line := item.release.waits.line) is None or line.place is None]", "]"),
             (" if line.place is None else line.place\n", "\n"),
         ),
         "I8",
@@ -119,7 +119,12 @@ REGULATING = (
     Mutant(
         "a retry keeps the slot of the attempt before",
         "domain/lifecycle/awaited.py",
-        (("paced = release.paced and attempt == release.attempt", "paced = release.paced"),),
+        (
+            (
+                "    # What another attempt waited for is in its record by now.\n",
+                "    else:\n        waits = msgspec.structs.replace(NO_WAITS, paced=again.waits.paced)\n",
+            ),
+        ),
         "I8",
     ),
     Mutant(

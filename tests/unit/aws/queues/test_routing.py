@@ -14,9 +14,9 @@ from clockwork import bootstrap
 from clockwork.domain import keys
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.messages.alignment import Aligned
-from clockwork.domain.releases import Release, queue_of
-from clockwork.flows.deliver.bundles import Message
+from clockwork.domain.releases import Release, Travels, queue_of
 from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.deliver.inbox import Message
 from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Refused, ReleaseQueue
@@ -46,8 +46,8 @@ FIRST = of_shard(4)
 FOLLOWING = (
     FIRST,
     msgspec.structs.replace(FIRST, attempt=2),
-    msgspec.structs.replace(FIRST, sweeps=1, alone=True),
-    msgspec.structs.replace(FIRST, parkings=1),
+    msgspec.structs.replace(FIRST, sweeps=1, travels=Travels(alone=True)),
+    msgspec.structs.replace(FIRST, travels=Travels(parkings=1)),
     release(job_id="n", partition_id="p004"),
 )
 

@@ -17,6 +17,7 @@ from clockwork.domain.lifecycle.attempts import (
 )
 from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS
 from clockwork.domain.policies import RetryPolicy
+from clockwork.domain.releases import Deliver
 from clockwork.domain.storage.codec import encode
 from clockwork.domain.waits import Waited
 from clockwork.targets.message import Payload
@@ -44,9 +45,9 @@ def test_a_live_claim_defers_the_message_and_until_it_has_ended_at_most() -> Non
     for meets, after_ms in enumerate((2_000, 3_000, 4_500, 6_750, 10_125, 7_000 + CLAIM_GRACE_MS)):
         plan = plan_claim(release(meets=meets), running, CLAIM)
         assert plan.action is Action.DEFER
-        assert plan.release is not None
+        assert isinstance(plan.release, Deliver)
         assert plan.release.run_at == NOW + after_ms
-        assert (plan.release.attempt, plan.release.meets) == (1, meets + 1)
+        assert (plan.release.attempt, plan.release.waits.meets) == (1, meets + 1)
     assert plan_claim(release(meets=10**6), running, CLAIM).release is not None
 
 
@@ -67,7 +68,7 @@ def test_a_lost_worker_is_recorded_and_its_successor_released_at_once() -> None:
     plan = plan_claim(release(), running, CLAIM)
     assert plan.action is Action.FOLLOW_UP
     assert plan.execution is not None
-    assert plan.release is not None
+    assert isinstance(plan.release, Deliver)
     assert plan.execution.state is State.WORKER_LOST
     assert plan.execution.lost_workers == 1
     assert plan.execution.attempts[0].state is State.WORKER_LOST
@@ -82,7 +83,7 @@ def test_three_lost_workers_are_forgiven_and_attempts_still_end() -> None:
         if plan.action is Action.FINISH:
             break
         assert plan.execution is not None
-        assert plan.release is not None
+        assert isinstance(plan.release, Deliver)
         message = plan.release
         claimed = plan_claim(message, plan.execution, CLAIM).execution
         assert claimed is not None
@@ -120,13 +121,13 @@ def test_success_ends_it() -> None:
 
 
 def test_failure_records_the_retry_before_releasing_it() -> None:
-    plan = plan_outcome(release(waits=9), execution(State.RUNNING, attempt=1), failure(), NOW + 10, 0.5)
+    plan = plan_outcome(release(permits=9), execution(State.RUNNING, attempt=1), failure(), NOW + 10, 0.5)
     assert plan.action is Action.FOLLOW_UP
     assert plan.execution is not None
-    assert plan.release is not None
+    assert isinstance(plan.release, Deliver)
     assert plan.execution.state is State.FAILED
     assert plan.execution.next_attempt_at == plan.release.run_at == NOW + 10 + 5_000
-    assert (plan.release.attempt, plan.release.waits) == (2, 0)
+    assert (plan.release.attempt, plan.release.waits.permits) == (2, 0)
 
 
 def test_the_last_failure_is_dead_with_the_occurrence_whole() -> None:
@@ -156,13 +157,13 @@ def test_a_first_failure_at_level_none_is_recorded_and_its_retry_claims_the_reco
     plan = plan_unclaimed_outcome(message, failure(), NOW + 10, 0.5, NOW + 99)
     assert plan.action is Action.FOLLOW_UP
     assert plan.execution is not None
-    assert plan.release is not None
+    assert isinstance(plan.release, Deliver)
     failed = plan.execution
     assert (failed.state, failed.revision, failed.attempt, failed.unclaimed) == (State.FAILED, 1, 1, True)
     assert (failed.waited, failed.parkings, failed.expires_at) == (Waited(cap=5), 2, NOW + 99)
     assert [(a.number, a.error) for a in failed.attempts] == [(1, failure().error)]
     assert plan.release.is_recorded
-    assert (plan.release.attempt, plan.release.run_at, plan.release.waited) == (2, failed.next_attempt_at, None)
+    assert (plan.release.attempt, plan.release.run_at, plan.release.waits.waited) == (2, failed.next_attempt_at, None)
     later = msgspec.structs.replace(CLAIM, now=plan.release.run_at)
     claimed = plan_claim(plan.release, failed, later)
     assert claimed.action is Action.START

@@ -42,7 +42,7 @@ def test_a_redrive_waits_again_with_a_fresh_budget_and_its_age_counts_from_now()
     assert (waiting.cancel_noted_at, waiting.waited) == (None, None)
     assert (plan.release.attempt, plan.release.run_at, plan.release.execution_id) == (4, LATER, stored.execution_id)
     assert (plan.release.occurrence.created_at, plan.release.occurrence.record) == (LATER, "full")
-    assert (plan.release.partition_id, plan.release.revision, plan.release.as_it_was) == (None, None, False)
+    assert (plan.release.of.partition_id, plan.release.revision, plan.release.of.source) == (None, None, "job")
 
 
 def test_a_redrive_of_what_was_redriven_before_and_not_claimed_has_the_same_release_again() -> None:
@@ -55,14 +55,14 @@ def test_a_redrive_of_what_was_redriven_before_and_not_claimed_has_the_same_rele
 def test_a_named_job_is_redriven_by_its_definition_or_as_it_was() -> None:
     hinted = plan_redrive(dead_of_named(), "p001", LATER, 7).release
     assert hinted is not None
-    assert (hinted.revision, hinted.as_it_was, hinted.partition_id) == (7, False, "p001")
+    assert (hinted.revision, hinted.of.source, hinted.of.partition_id) == (7, "job", "p001")
     assert hinted.occurrence.is_hint
     as_it_was = plan_redrive(dead_of_named(), "p001", LATER, 7, as_it_was=True).release
     assert as_it_was is not None
-    assert (as_it_was.as_it_was, as_it_was.occurrence.payload) == (True, occurrence().payload)
+    assert (as_it_was.of.source, as_it_was.occurrence.payload) == ("record", occurrence().payload)
     anonymous = plan_redrive(dead(), "p001", LATER, as_it_was=True).release
     assert anonymous is not None
-    assert not anonymous.as_it_was
+    assert anonymous.of.source == "job"
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
 import pytest
 
 from clockwork.domain.limits.herds import COMES_WITHIN_MS, LEAST_HERD, Herds
 from clockwork.domain.limits.slots import LEAST_BACK_MS
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Check, Deliver, Release, Watch
 from clockwork.domain.waits import Held, Line
 from tests.support.examples import NOW, occurrence, release
 
@@ -45,7 +44,9 @@ def test_each_of_a_herd_comes_when_the_limit_lets_it_go_and_has_no_place() -> No
     staggered = herds({"acme": 4.0}).staggered(herd(LEAST_HERD + 1), EARLIER)
     assert instants(staggered) == [250 * number for number in range(11)]
     assert staggered[0] == herd(1)[0]
-    assert (staggered[3].line, staggered[3].held) == (None, Held("cap", NOW))
+    third = staggered[3]
+    assert isinstance(third, Deliver)
+    assert (third.waits.line, third.waits.held) == (None, Held("cap", NOW))
 
 
 def test_a_herd_goes_on_where_the_last_page_of_it_ended_and_another_client_is_left_alone() -> None:
@@ -62,8 +63,10 @@ def test_whose_turn_comes_late_comes_within_a_minute_and_gets_its_place_then(fra
     staggered = herds({"acme": 1.0}, fraction=fraction).staggered(herd(53), EARLIER)
     assert instants(staggered[49:51]) == [49_000, COMES_WITHIN_MS]
     assert instants(staggered[51:]) == [after_ms, after_ms]
-    assert staggered[50].line is None
-    assert staggered[51].line == Line(None, NOW)
+    near, far = staggered[50:52]
+    assert isinstance(near, Deliver)
+    assert isinstance(far, Deliver)
+    assert (near.waits.line, far.waits.line) == (None, Line(None, NOW))
 
 
 def test_what_has_a_window_is_not_put_off_and_takes_no_turn() -> None:
@@ -71,10 +74,10 @@ def test_what_has_a_window_is_not_put_off_and_takes_no_turn() -> None:
     assert instants(staggered) == [0] * 11 + [1_000]
 
 
-@pytest.mark.parametrize("kind", ["watches", "checks"])
-def test_what_starts_nothing_is_no_herd_takes_no_turn_and_is_not_put_off(kind: str) -> None:
+@pytest.mark.parametrize("kind", [Watch, Check])
+def test_what_starts_nothing_is_no_herd_takes_no_turn_and_is_not_put_off(kind: type[Watch | Check]) -> None:
     asked: list[str] = []
-    idle = [msgspec.structs.replace(one, **{kind: True}) for one in herd(20)]
+    idle = [kind(one.of, one.occurrence, one.run_at) for one in herd(20)]
     poller = herds({"acme": 1.0}, asked)
     assert poller.staggered(idle, EARLIER) == idle
     assert asked == []

@@ -24,7 +24,7 @@ from clockwork.domain.limits.slots import (
     slots_until,
     urgency,
 )
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver
 from clockwork.domain.waits import Line
 from tests.support.examples import NOW, occurrence, release
 
@@ -32,7 +32,7 @@ from tests.support.examples import NOW, occurrence, release
 TURN_OF = NOW + TURN_MS - AFTER_TURN_MS
 
 
-def one(*, window: float | None = None, line: Line | None = None, **changes: Any) -> Release:
+def one(*, window: float | None = None, line: Line | None = None, **changes: Any) -> Deliver:
     """A release that is due now, with a relevancy window (s) or a place in the line."""
     return release(occurrence=occurrence(relevancy_window_seconds=window), line=line, **changes)
 
@@ -68,7 +68,7 @@ def test_a_call_for_two_reaches_no_further_than_either() -> None:
     ],
 )
 def test_a_slot_may_lie_further_ahead_for_who_has_waited_and_never_beyond_its_window(
-    asked: Release, reach: Reach
+    asked: Deliver, reach: Reach
 ) -> None:
     assert reach_of(asked, NOW) == reach
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
 
 from clockwork.domain.clients import Pause
@@ -272,7 +271,7 @@ def test_a_release_of_a_job_that_is_gone_does_not_start_and_one_by_hand_goes_by_
             objection = objection_to(one, REF, stands, is_started=True)
             assert objection is not None
             assert (objection.state, objection.reason) == (State.CANCELLED, "its job was deleted")
-    as_it_was = msgspec.structs.replace(fire, as_it_was=True)
+    as_it_was = fire.of_its(source="record")
     assert objection_to(as_it_was, REF, None, is_started=False) is None
 
 

@@ -20,7 +20,7 @@ from clockwork.domain.storage.packed import PackedJob, pack, unpack
 from clockwork.domain.storage.rows import LARGEST_RAW, row_of, row_of_retry, undecodable_execution
 from clockwork.domain.waits import Held, Line
 from clockwork.targets.message import Payload
-from tests.support.examples import ACME, NOW, TARGET, execution, occurrence, release
+from tests.support.examples import ACME, NOW, TARGET, execution, occurrence, release, watch_like
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_ordered_retries_of_one_instant_sort_by_due_instant_and_sequence() -> No
 
 def test_what_completes_by_callback_is_read_back() -> None:
     ends_later = occurrence(completion=Completion(heartbeat_seconds=60))
-    watch = release(occurrence=ends_later, watches=True)
+    watch = watch_like(release(occurrence=ends_later))
     awaited = Awaited(heartbeat_ms=60_000, deadline_at=NOW + 600_000, accepted_at=NOW, revision=3)
     running = execution(State.RUNNING, attempt=1, claimant="t", claim_until=NOW, awaited=awaited, occurrence=ends_later)
     job = named_job(Recurrence(every=Every(10_000, NOW)))

@@ -10,7 +10,7 @@ import pytest
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.limits.concurrency import NONE_FREE_FOR_MS, SLOW_FOR_MS, SLOW_MS, Blocks
 from clockwork.domain.limits.sharing import FULL_BATCH
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver
 from clockwork.domain.waits import Held
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.concurrency import (
@@ -45,13 +45,13 @@ def took(ms: int) -> Outcome:
     return Outcome(State.SUCCEEDED, NOW, NOW + ms)
 
 
-def sent(clockwork: MemoryClockwork) -> Sequence[Release]:
+def sent(clockwork: MemoryClockwork) -> Sequence[Deliver]:
     return [release_in(message.body) for message in clockwork.queue.messages.values()]
 
 
 def test_as_many_go_as_have_permits_and_the_others_come_again_together_after_whole_seconds() -> None:
     clockwork = MemoryClockwork()
-    batch, some = batch_of(clockwork), items(4, waits=3)
+    batch, some = batch_of(clockwork), items(4, permits=3)
     assert within_concurrency(batch, CAPPED, some) == some[:2]
     assert batch.report.deferred == 2
     assert [item.left for item in some] == [False, False, True, True]
@@ -59,7 +59,10 @@ def test_as_many_go_as_have_permits_and_the_others_come_again_together_after_who
     (run_at,) = {one.run_at for one in later}
     assert (run_at - clockwork.clock.at - SENT_WITHIN_MS) % 1_000 == 0
     assert 1_500 <= run_at - clockwork.clock.at <= 3_600
-    assert {(one.waits, one.held) for one in later} == {(4, Held("permit", NOW + 2)), (4, Held("permit", NOW + 3))}
+    assert {(one.waits.permits, one.waits.held) for one in later} == {
+        (4, Held("permit", NOW + 2)),
+        (4, Held("permit", NOW + 3)),
+    }
 
 
 def test_those_that_all_go_leave_nobody_behind_and_a_client_without_a_limit_asks_for_nothing() -> None:
@@ -153,5 +156,5 @@ def test_a_client_shares_where_it_crowds_others_and_not_alone() -> None:
     assert _share(clockwork.world, "acme") == Blocks(share, None)
     assert _share(clockwork.world, "globex") is None
     # Who has waited for a permit crowds, however small its batch is.
-    note_company(clockwork.world, items(1, "globex", waits=1))
+    note_company(clockwork.world, items(1, "globex", permits=1))
     assert _share(clockwork.world, "globex") == _share(clockwork.world, "acme") == Blocks(max(1, share // 2), None)

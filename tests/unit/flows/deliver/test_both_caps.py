@@ -100,7 +100,7 @@ def test_what_waits_for_a_permit_has_no_slot_and_takes_one_when_it_has_a_permit(
     regulated.create(1, record=record)
     assert regulated.run(100) == []
     (one,) = waiting(regulated)
-    assert (one.paced, one.waits > 5, one.line.place) == (False, True, regulated.start + 5_000)
+    assert (one.waits.paced, one.waits.permits > 5, one.waits.line.place) == (False, True, regulated.start + 5_000)
     # One slot that passed, however often it came back.
     assert asked == [1]
     assert len(regulated.run(60)) == 1
@@ -118,7 +118,7 @@ def test_what_has_a_permit_and_no_slot_near_gives_the_permit_back_and_comes_for_
     taken = regulation.reserve("acme", 3, 10_000, now)
     regulated.run(10)
     (one,) = waiting(regulated)
-    assert (one.paced, one.run_at) == (True, taken.first_at + 30_000)
+    assert (one.waits.paced, one.run_at) == (True, taken.first_at + 30_000)
     assert regulation.lease("acme", 0, "another", regulated.clockwork.clock.at, regulated.clockwork.clock.at + 1)
     assert len(regulated.run(40)) == 1
 
@@ -153,7 +153,7 @@ def test_slots_that_cannot_be_reserved_fail_what_has_a_permit_and_nothing_that_w
     held_up(regulated, 10_000)
     regulated.create(5)
     regulated.run(6)
-    assert all(one.waits and not one.paced for one in waiting(regulated))
+    assert all(one.waits.permits and not one.waits.paced for one in waiting(regulated))
     clockwork.regulation.give_back("acme", 0, "other")
     clockwork.world.environment.none_free_until.clear()
     clockwork.clock.at = max(one.visible_at for one in clockwork.queue.messages.values())
@@ -181,6 +181,6 @@ def test_slots_that_cannot_be_reserved_fail_what_has_a_permit_and_nothing_that_w
 )
 def test_what_gives_its_slot_up_keeps_its_turn(line: Line | None, expected: Line) -> None:
     paced = release(occurrence=occurrence(), run_at=NOW + 9_000, paced=True, line=line)
-    assert paced.without_slot() == msgspec.structs.replace(paced, paced=False, line=expected)
-    unpaced = msgspec.structs.replace(paced, paced=False)
+    assert paced.without_slot() == paced.waiting(paced=False, line=expected)
+    unpaced = paced.waiting(paced=False)
     assert unpaced.without_slot() is unpaced

@@ -15,7 +15,7 @@ from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.keys import row_key
 from clockwork.domain.messages.bundles import LARGEST_BUNDLE, MOST_IN_BUNDLE, plan_bundles
 from clockwork.domain.policies import RecordLevel
-from clockwork.domain.releases import Delivery, Release
+from clockwork.domain.releases import Deliver, Delivery
 from clockwork.domain.storage.codec import decode_message, encode_message
 from clockwork.flows.sweep.dead_letters import sweep_dead_letters
 from clockwork.memory.world import MemoryClockwork
@@ -25,7 +25,7 @@ from clockwork.targets.http import HttpTarget
 from clockwork.targets.message import Payload
 from clockwork.targets.registry import Target
 from clockwork.targets.sqs import SqsTarget
-from tests.support.examples import ACME, NOW, occurrence, release
+from tests.support.examples import ACME, NOW, occurrence, release, release_in
 
 QUEUE = SqsTarget("arn:aws:sqs:us-east-1:111111111111:orders")
 OTHER = SqsTarget("arn:aws:sqs:us-east-1:111111111111:others")
@@ -56,7 +56,7 @@ def sending(**given: Any) -> MemoryClockwork:
 
 
 @given(releases=RELEASES)
-def test_every_release_is_in_one_message_and_those_of_a_bundle_belong_together(releases: list[Release]) -> None:
+def test_every_release_is_in_one_message_and_those_of_a_bundle_belong_together(releases: list[Deliver]) -> None:
     bundles = plan_bundles(releases, NOW)
     assert sorted(index for bundle in bundles for index in bundle.indexes) == list(range(len(releases)))
     for bundle in bundles:
@@ -94,7 +94,7 @@ def test_events_for_one_bus_share_a_message_whatever_their_source() -> None:
     assert [bundle.indexes for bundle in plan_bundles(releases, NOW)] == [(0, 2, 3), (1,)]
 
 
-def herd(clockwork: MemoryClockwork, count: int, record: RecordLevel = "full", target: Target = QUEUE) -> list[Release]:
+def herd(clockwork: MemoryClockwork, count: int, record: RecordLevel = "full", target: Target = QUEUE) -> list[Deliver]:
     now = clockwork.clock.at
     releases = [
         release(
@@ -160,8 +160,8 @@ def test_what_cannot_be_recorded_comes_back_alone_and_the_rest_is_done(monkeypat
         report = clockwork.deliver_visible()
     assert (report.succeeded, report.failed_messages) == (3, [])
     (message,) = clockwork.queue.messages.values()
-    (left,) = decode_message(message.body)
-    assert (left.job_id, left.alone) == (sent[2].job_id, True)
+    left = release_in(message.body)
+    assert (left.job_id, left.travels.alone) == (sent[2].job_id, True)
     assert clockwork.deliver_visible().succeeded == 1
 
 
@@ -172,8 +172,8 @@ def test_a_bundle_received_again_is_split_before_anything_of_it_is_started() -> 
     clockwork.clock.advance(clockwork.settings.visibility_seconds * 1000)
     report = clockwork.deliver_visible()
     assert (report.succeeded, report.deferred, report.failed_messages) == (0, 5, [])
-    carried = [decode_message(message.body) for message in clockwork.queue.messages.values()]
-    assert [(len(some), some[0].alone) for some in carried] == [(1, True)] * 5
+    carried = [release_in(message.body) for message in clockwork.queue.messages.values()]
+    assert [one.travels.alone for one in carried] == [True] * 5
     assert clockwork.deliver_visible().succeeded == 5
 
 

@@ -267,7 +267,7 @@ def test_a_client_that_has_waited_for_a_permit_crowds_in_small_batches_too() -> 
     regulated.clockwork.poll_all()
     lease_all_of_acme(regulated, 20_000)
     (message,) = regulated.clockwork.queue.messages.values()
-    waited = msgspec.structs.replace(release_in(message.body), waits=1)
+    waited = release_in(message.body).waiting(permits=1)
     message.body = encode_release(waited)
     assert regulated.run(15) == []
     assert [delivery.job_id for delivery in regulated.run(15)] == [job_id]
@@ -349,7 +349,7 @@ def test_what_waits_behind_a_full_cap_looks_less_and_less_often() -> None:
     for seconds in (600, 2_900):
         regulated.run(seconds)
         (message,) = regulated.clockwork.queue.messages.values()
-        looks.append(release_in(message.body).waits)
+        looks.append(release_in(message.body).waits.permits)
     assert 20 <= looks[0] <= 34
     assert 2_900 / 120 - 1 <= looks[1] - looks[0] <= 2_900 / 60 + 1
     assert len(regulated.run(230)) == 1

@@ -234,7 +234,7 @@ def test_what_is_redriven_in_order_and_changed_to_kafka_meanwhile_is_not_dropped
     named.change(to_kafka)
     # The copy of a redrive, which is of the job's revision of now, and has the target that its record told.
     clockwork.ordered_queue.delete(message.message_id)
-    clockwork.ordered_queue.send([msgspec.structs.replace(sent, revision=named.stored.revision)], clockwork.clock.at)
+    clockwork.ordered_queue.send([sent.of_its(revision=named.stored.revision)], clockwork.clock.at)
     clockwork.deliver_ordered()
     clockwork.deliver_ordered()
     assert [one.occurrence.target for one in clockwork.targets.delivered] == [KafkaTarget("orders")]
@@ -251,7 +251,7 @@ def test_what_is_to_end_by_its_answer_by_then_has_no_token_and_ends_by_it_in_its
     by_callback = msgspec.structs.replace(sent.occurrence, completion=Completion())
     clockwork.ordered_queue.delete(message.message_id)
     clockwork.ordered_queue.send(
-        [msgspec.structs.replace(sent, occurrence=by_callback, revision=2)], clockwork.clock.at
+        [msgspec.structs.replace(sent.of_its(revision=2), occurrence=by_callback)], clockwork.clock.at
     )
     named.change(replaced(named.definition(every_ms=600_000, ordering_key="k", sequence=0), b'"y"'))
     clockwork.deliver_ordered()

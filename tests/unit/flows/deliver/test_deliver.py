@@ -14,8 +14,8 @@ from clockwork.domain.releases import Delivery
 from clockwork.domain.storage.codec import encode_message
 from clockwork.domain.timeline import Row
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS
-from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import RECORD_MARGIN_MS, deliver_batch
+from clockwork.flows.deliver.inbox import Message
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork

@@ -238,7 +238,7 @@ def test_a_wait_counts_once_however_often_it_is_prolonged() -> None:
     one = one.put_off("permit", NOW + 3_000, NOW + 6_000)
     assert one.waited_by(NOW + 5_000) == Waited(cap=1_000, permit=1_800 + 2_000)
     assert one.waited_by(NOW + 9_000) == Waited(cap=1_000, permit=1_800 + 3_000)
-    assert one.put_off("cap", NOW + 9_000, NOW + 8_000).held is None
+    assert one.put_off("cap", NOW + 9_000, NOW + 8_000).waits.held is None
 
 
 def test_nobody_shares_with_a_paused_client_whose_messages_are_parked_at_once() -> None:

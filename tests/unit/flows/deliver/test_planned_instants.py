@@ -11,14 +11,15 @@ import msgspec
 
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.fires.chains import release_of
+from clockwork.domain.ids import ONLY_RUN
 from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.named.changes import replaced
 from clockwork.domain.recurrence import Fire
-from clockwork.domain.releases import Delivery, Release
+from clockwork.domain.releases import Deliver, Delivery
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.deliver.inbox import Message
 from clockwork.flows.deliver.inform import wait_for_others
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.deliver.waiting import Resent
@@ -31,17 +32,17 @@ OLD, NEW = (HttpTarget(f"https://{host}.example.com/hook") for host in ("old", "
 BACKFILL = "b" + 22 * "x"
 
 
-def fire_of(named: Named, **changes: Any) -> Release:
+def fire_of(named: Named, run: str = ONLY_RUN, **changes: Any) -> Deliver:
     """The release of a fire that was due a minute ago."""
     due_at = named.start - 60_000
-    return msgspec.structs.replace(release_of(named.job, Fire(due_at, due_at, 1)), **changes)
+    return msgspec.structs.replace(release_of(named.job, Fire(due_at, due_at, 1)).of_its(run=run), **changes)
 
 
-def sent(clockwork: MemoryClockwork) -> list[Release]:
+def sent(clockwork: MemoryClockwork) -> list[Deliver]:
     return [release_in(message.body) for message in clockwork.queue.messages.values()]
 
 
-def retry_of(named: Named, in_ms: int) -> Release:
+def retry_of(named: Named, in_ms: int) -> Deliver:
     """A retry that comes due in so many milliseconds, with its record."""
     retry_at = named.clockwork.clock.at + in_ms
     retry = fire_of(named, attempt=2, run_at=retry_at)
@@ -51,7 +52,7 @@ def retry_of(named: Named, in_ms: int) -> Release:
     return retry
 
 
-def deliver(clockwork: MemoryClockwork, release: Release) -> None:
+def deliver(clockwork: MemoryClockwork, release: Deliver) -> None:
     assert not clockwork.world.releases.send([release], clockwork.clock.now())
     (message,) = clockwork.queue.messages.values()
     clockwork.queue.messages.clear()

@@ -22,7 +22,7 @@ from clockwork.domain.limits.slots import (
     back_at,
 )
 from clockwork.domain.policies import RetryPolicy
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver
 from clockwork.domain.waits import Line
 from clockwork.flows.access import Caller
 from clockwork.flows.deliver.slots import NEARER_MS
@@ -34,7 +34,7 @@ MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
 MINUTE_MS = 60_000
 
 
-def waiting_in(regulated: Regulated) -> list[Release]:
+def waiting_in(regulated: Regulated) -> list[Deliver]:
     return [release_in(message.body) for message in regulated.clockwork.queue.messages.values()]
 
 
@@ -60,7 +60,7 @@ def test_no_slot_lies_more_than_a_minute_ahead() -> None:
     for _ in range(40):
         regulated.run(5)
         now = regulated.clockwork.clock.at
-        slots = [one.run_at for one in waiting_in(regulated) if one.paced]
+        slots = [one.run_at for one in waiting_in(regulated) if one.waits.paced]
         assert all(slot <= now + HARD_MS for slot in slots)
         if now > regulated.start + 6_000 and waiting_in(regulated):
             assert next_slot_at(regulated) <= now + HARD_MS + 1_000
@@ -82,8 +82,8 @@ def test_a_place_is_given_once_and_kept_at_every_return() -> None:
         before = {one.job_id: one.run_at for one in waiting_in(regulated)}
         regulated.run(2)
         for one in waiting_in(regulated):
-            if one.line is not None and one.line.place is not None:
-                places.setdefault(one.job_id, set()).add(one.line)
+            if one.waits.line is not None and one.waits.line.place is not None:
+                places.setdefault(one.job_id, set()).add(one.waits.line)
                 returns[one.job_id] += before.get(one.job_id) != one.run_at
     assert len(places) >= 60
     assert all(len(lines) == 1 for lines in places.values())
@@ -151,7 +151,7 @@ def test_what_has_a_slot_and_was_cancelled_holds_no_permit(monkeypatch: pytest.M
     jobs = regulated.create(3)
     regulated.run(6)
     (last,) = [one for one in waiting_in(regulated) if one.run_at == max(w.run_at for w in waiting_in(regulated))]
-    assert last.paced
+    assert last.waits.paced
     assert last.job_id in jobs
     assert cancel_job(regulated.clockwork.world, MINE, last.job_id).verdict == "cancelled"
     leased = counting(regulated, "lease", monkeypatch)
@@ -250,8 +250,8 @@ def test_a_retry_takes_a_place_of_its_own() -> None:
     assert waiting.has_waited
     failed = failure(started_at=NOW + 20_000, ended_at=NOW + 20_000)
     again = plan_unclaimed_outcome(waiting, failed, NOW + 20_000, 0.0, NOW + 10**9).release
-    assert again is not None
-    assert (again.attempt, again.line, again.paced) == (2, None, False)
+    assert isinstance(again, Deliver)
+    assert (again.attempt, again.waits.line, again.waits.paced) == (2, None, False)
 
 
 def test_a_copy_that_comes_back_for_anothers_claim_keeps_its_place() -> None:
@@ -261,5 +261,5 @@ def test_a_copy_that_comes_back_for_anothers_claim_keeps_its_place() -> None:
     assert running is not None
     assert (running.line, running.paced) == (None, False)
     deferred = plan_claim(waiting, running, msgspec.structs.replace(claim, claimant="two")).release
-    assert deferred is not None
-    assert deferred.line == waiting.line
+    assert isinstance(deferred, Deliver)
+    assert deferred.waits.line == waiting.waits.line

@@ -9,7 +9,7 @@ import pytest
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.lifecycle.parking import LONGEST_PARKING_MS, NOTED_MS, host_prefix, parking_of
 from clockwork.domain.ordering import patience
-from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Refused, Release
+from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Deliver, Of, Refused
 from clockwork.domain.requests.create import occurrence_of
 from clockwork.domain.timeline import Row
 from clockwork.flows.deliver.batch import Batch
@@ -24,7 +24,7 @@ from tests.support.examples import ACME, NOW, new_job, release
 def _batch_of(count: int, receive_count: int = 1) -> tuple[Batch, InPlace, list[Item]]:
     clockwork = MemoryClockwork()
     occurrence = occurrence_of(new_job(delay_ms=0), ACME, clockwork.clock.at)
-    items = [Item(str(n), Release(f"job {n}", occurrence, occurrence.due_at)) for n in range(count)]
+    items = [Item(str(n), Deliver(Of(f"job {n}"), occurrence, occurrence.due_at)) for n in range(count)]
     receive_counts = {item.message_id: receive_count for item in items}
     waiting = InPlace(clockwork.world, receive_counts)
     return Batch(clockwork.world, clockwork.clock.at + 60_000, waiting), waiting, items
@@ -117,7 +117,7 @@ def test_a_note_of_parked_work_is_written_once_in_so_long_and_again_if_the_rows_
 
 def test_what_is_sent_anew_counts_its_own_waits_and_waits_no_longer_for_receives() -> None:
     # Every wait for a permit is multiplied by it: a factor of its own would leave permits unused for as long again.
-    assert Resent(MemoryClockwork().world).patience(Item("m", release(waits=3))) == 1
+    assert Resent(MemoryClockwork().world).patience(Item("m", release(permits=3))) == 1
 
 
 def test_what_is_parked_behind_a_circuit_lies_with_its_host() -> None:

@@ -10,8 +10,8 @@ import pytest
 from clockwork.domain.executions import State
 from clockwork.domain.named.overlaps import WAITS
 from clockwork.domain.policies import RetryPolicy
-from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.deliver.inbox import Message
 from clockwork.flows.named import trigger
 from clockwork.memory.executions import MemoryExecutions
 from tests.support.examples import failure

@@ -488,7 +488,7 @@ def test_a_backfilled_fire_that_is_kept_comes_once_though_its_job_is_changed_mea
     clockwork.clock.advance(2_000)
     clockwork.poll(partition_id)
     assert owed(clockwork, partition_id) == 0
-    mine = [one for one in taken(named) if one.run == planned.backfill_id]
+    mine = [one for one in taken(named) if one.of.run == planned.backfill_id]
     assert [one.occurrence.due_at for one in mine] == [from_at + 3_600_000 * number for number in range(3)]
     if what != "another timing":
         # They keep the rate that was asked for.

@@ -30,7 +30,7 @@ from clockwork.memory.clock import MemoryClock
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Saved
 from clockwork.targets.http import HttpTarget
-from tests.support.examples import NOW, occurrence, release
+from tests.support.examples import NOW, occurrence, release, watch_like
 
 P, ROWS, ODD = "p000", 9, 4
 BACK = HttpTarget("https://example.com/failed")
@@ -140,7 +140,7 @@ def test_the_watch_of_an_attempt_that_runs_comes_again_where_the_queue_would_not
 ) -> None:
     clockwork, rows = ready()
     first = releases_of(rows[ODD])[0]
-    watch = msgspec.structs.replace(first, watches=True)
+    watch = watch_like(first)
     clockwork.timeline.put([row_of(P, rows[ODD].key, [watch], NOW * 2)])
     running = first.first_record(State.RUNNING, NOW * 2, attempt=1)
     clockwork.executions.save([(None, running)])

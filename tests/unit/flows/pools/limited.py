@@ -10,7 +10,7 @@ import msgspec
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import State
 from clockwork.domain.pools.pool import Pool
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver
 from clockwork.flows.pools.claim import Asked, Claimed, claim_for
 from clockwork.flows.pools.reports import Beat, Taken, beat_all
 from clockwork.flows.requests.reporting import Reported
@@ -37,7 +37,7 @@ def limit(clockwork: MemoryClockwork, most: int | None) -> None:
     clockwork.clients.put(msgspec.structs.replace(ACME, allowed_pools=("etl",), max_concurrency=most))
 
 
-def send(clockwork: MemoryClockwork, count: int) -> list[Release]:
+def send(clockwork: MemoryClockwork, count: int) -> list[Deliver]:
     now = clockwork.clock.at
     target = PoolTarget("etl", "work", timeout_seconds=600)
     made = [occurrence(target=target, due_at=now + number, created_at=now) for number in range(count)]

@@ -13,7 +13,7 @@ from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.messages.tickets import Ticket, opened, sealed
 from clockwork.domain.pools.pool import Pool
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver, Watch
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.pools.claim import Asked, Claimed, claim_for
 from clockwork.flows.pools.presence import in_hand, note_claims
@@ -34,7 +34,7 @@ def clockwork() -> MemoryClockwork:
     return made
 
 
-def sent(clockwork: MemoryClockwork, count: int = 1, **more: Any) -> list[Release]:
+def sent(clockwork: MemoryClockwork, count: int = 1, **more: Any) -> list[Deliver]:
     now = clockwork.clock.at
     target = PoolTarget("etl", "work", timeout_seconds=600)
     made = [
@@ -62,10 +62,10 @@ def copies(clockwork: MemoryClockwork) -> int:
 
 def watches(clockwork: MemoryClockwork) -> int:
     found = [one for message in clockwork.queue.messages.values() for one in decode_message(message.body)]
-    return sum(one.watches for one in found)
+    return sum(isinstance(one, Watch) for one in found)
 
 
-def record_of(clockwork: MemoryClockwork, made: Release) -> Execution:
+def record_of(clockwork: MemoryClockwork, made: Deliver) -> Execution:
     found = clockwork.executions.find(made.job_id, made.execution_id)
     assert found is not None
     return found
@@ -156,7 +156,7 @@ def test_a_worker_that_asks_again_starts_though_its_client_was_paused_meanwhile(
     assert (record_of(clockwork, made).state, record_of(clockwork, made).attempt) == (State.RUNNING, 1)
 
 
-def found_by_its_watch(clockwork: MemoryClockwork, made: Release) -> Execution:
+def found_by_its_watch(clockwork: MemoryClockwork, made: Deliver) -> Execution:
     """The record once the watch has found that nobody works: until then an earlier call may have told the worker to."""
     assert record_of(clockwork, made).state is State.RUNNING
     clockwork.run_until(clockwork.clock.at + 180_000)

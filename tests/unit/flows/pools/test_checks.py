@@ -16,9 +16,9 @@ from clockwork.domain.lifecycle.awaited import BEHIND_MS
 from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.messages.tickets import opened
 from clockwork.domain.pools.pool import Pool
-from clockwork.domain.releases import Release
-from clockwork.domain.storage.checks import MOST_BYTES_IN_ROW, MOST_IN_ROW, check_rows
-from clockwork.domain.storage.codec import decode_message, decode_row
+from clockwork.domain.releases import Check, Deliver
+from clockwork.domain.storage.checks import MOST_BYTES_IN_ROW, MOST_IN_ROW, check_of, check_rows
+from clockwork.domain.storage.codec import decode_row, decode_ticket
 from clockwork.flows.pools.claim import Asked, claim_for
 from clockwork.flows.requests.upcoming import Position, list_upcoming
 from clockwork.memory.world import MemoryClockwork
@@ -44,7 +44,7 @@ def clockwork() -> MemoryClockwork:
     return made
 
 
-def sent(clockwork: MemoryClockwork, **more: Any) -> Release:
+def sent(clockwork: MemoryClockwork, **more: Any) -> Deliver:
     due_at = clockwork.clock.at
     target = PoolTarget("etl", "work", timeout_seconds=600)
     whole = occurrence(target=target, due_at=due_at, created_at=due_at, **more)
@@ -53,14 +53,14 @@ def sent(clockwork: MemoryClockwork, **more: Any) -> Release:
     return made
 
 
-def tickets(clockwork: MemoryClockwork) -> list[tuple[str, Release]]:
+def tickets(clockwork: MemoryClockwork) -> list[tuple[str, Deliver]]:
     """The tickets that a worker receives now, which are gone with that."""
     queue = clockwork.pool_queues.of("etl")
     found = []
     while received := queue.receive():
         for one in received:
             queue.delete(one.message_id)
-            (carried,) = decode_message(opened(one.body, ["k" * 22], clockwork.clock.at).release)
+            carried = decode_ticket(opened(one.body, ["k" * 22], clockwork.clock.at).release)
             found.append((one.body, carried))
     return found
 
@@ -78,12 +78,12 @@ def checked(clockwork: MemoryClockwork) -> None:
     clockwork.deliver_visible()
 
 
-def rows_of(clockwork: MemoryClockwork) -> list[Release]:
+def rows_of(clockwork: MemoryClockwork) -> list[Check]:
     rows = clockwork.timeline.read(SHARD, BEGINNING, END, 100).rows
-    return [one for row in rows for one in decode_row(row.blob).values() if isinstance(one, Release) and one.checks]
+    return [one for row in rows for one in decode_row(row.blob).values() if isinstance(one, Check)]
 
 
-def record_of(clockwork: MemoryClockwork, made: Release) -> Execution | None:
+def record_of(clockwork: MemoryClockwork, made: Deliver) -> Execution | None:
     return clockwork.executions.find(made.job_id, made.execution_id)
 
 
@@ -96,7 +96,8 @@ def test_a_lost_ticket_is_sent_again_each_time_that_it_is_lost(clockwork: Memory
     made = sent(clockwork)
     for number in range(1, 4):
         ((_, lost),) = tickets(clockwork)
-        assert (lost.execution_id, lost.attempt, lost.checks) == (made.execution_id, 1, False)
+        assert isinstance(lost, Deliver)
+        assert (lost.execution_id, lost.attempt) == (made.execution_id, 1)
         checked(clockwork)
         assert len(rows_of(clockwork)) == number + 1
     ((body, _),) = tickets(clockwork)
@@ -143,7 +144,7 @@ def test_the_checks_of_attempts_that_have_ended_become_one_which_makes_one_ticke
     at, expires_at = clockwork.clock.at + 5_000, clockwork.clock.at + 40 * DAY_MS
     save(clockwork, made.first_record(State.FAILED, expires_at, attempt=3, next_attempt_at=at))
     for attempt in (1, 2, 3):
-        check = msgspec.structs.replace(made, attempt=attempt, checks=True)
+        check = check_of(made, attempt, made.run_at)
         clockwork.world.releases.send([check], clockwork.clock.at)
         clockwork.deliver_visible()
     # Whoever recorded the end of the third attempt may have died before the fourth one was sent. If not, its ticket has
@@ -162,7 +163,7 @@ def test_the_check_of_an_attempt_that_has_ended_for_long_sends_the_next(clockwor
     tickets(clockwork)
     at, expires_at = clockwork.clock.at - CHECK_MS - BEHIND_MS, clockwork.clock.at + 40 * DAY_MS
     save(clockwork, made.first_record(State.FAILED, expires_at, attempt=1, next_attempt_at=at))
-    clockwork.world.releases.send([msgspec.structs.replace(made, checks=True)], clockwork.clock.at)
+    clockwork.world.releases.send([check_of(made, made.attempt, made.run_at)], clockwork.clock.at)
     clockwork.deliver_visible()
     assert [one.attempt for _, one in tickets(clockwork)] == [2]
 
@@ -268,7 +269,7 @@ def test_checks_are_no_jobs_to_come(clockwork: MemoryClockwork) -> None:
 
 
 def test_rows_of_checks_are_bounded_and_small() -> None:
-    def some(count: int, size: int) -> Sequence[Release]:
+    def some(count: int, size: int) -> Sequence[Deliver]:
         target = PoolTarget("etl", "work", timeout_seconds=600)
         made = [
             occurrence(target=target, due_at=1_777_975_200_000 + n, payload=Payload(b"x" * size)) for n in range(count)

@@ -10,7 +10,7 @@ import pytest
 
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.pools.pool import Pool
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver, Watch
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.deliver.items import Item, is_still_ours
 from clockwork.flows.pools.claim import Asked, claim_for
@@ -18,7 +18,7 @@ from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Refused, Saved
 from clockwork.settings import Settings
 from clockwork.targets.pool import PoolTarget
-from tests.support.examples import ACME, occurrence, release
+from tests.support.examples import ACME, occurrence, release, watch_like
 
 POOL = Pool(name="etl", revision=1, principals=("w",), handlers=("work",), lease_seconds=60)
 
@@ -48,7 +48,7 @@ def clockwork() -> MemoryClockwork:
     return made
 
 
-def ticket(clockwork: MemoryClockwork) -> tuple[str, Release]:
+def ticket(clockwork: MemoryClockwork) -> tuple[str, Deliver]:
     due_at = clockwork.clock.at
     whole = occurrence(target=PoolTarget("etl", "work", timeout_seconds=600), due_at=due_at, created_at=due_at)
     sent = msgspec.structs.replace(release(), occurrence=whole, run_at=due_at)
@@ -58,9 +58,9 @@ def ticket(clockwork: MemoryClockwork) -> tuple[str, Release]:
     return message.body, sent
 
 
-def watches(clockwork: MemoryClockwork) -> list[Release]:
+def watches(clockwork: MemoryClockwork) -> list[Watch]:
     found = [one for message in clockwork.queue.messages.values() for one in decode_message(message.body)]
-    return [one for one in found if one.watches]
+    return [one for one in found if isinstance(one, Watch)]
 
 
 def claimed(clockwork: MemoryClockwork, body: str, claim_id: str = "c" * 22) -> Any:
@@ -96,7 +96,7 @@ def test_a_claim_that_its_watch_has_overtaken_is_made_anew_with_a_watch_of_its_o
 
 def test_a_watch_that_finds_nobody_starts_nothing_and_its_ticket_still_does(clockwork: MemoryClockwork) -> None:
     body, sent = ticket(clockwork)
-    watch = msgspec.structs.replace(sent, watches=True)
+    watch = watch_like(sent)
     clockwork.world.releases.send([watch], clockwork.clock.at)
     clockwork.deliver_visible()
     record = clockwork.executions.find(sent.job_id, sent.execution_id)
@@ -112,7 +112,7 @@ def test_a_watch_that_is_refused_leaves_its_attempt_unclaimed(clockwork: MemoryC
     body, sent = ticket(clockwork)
 
     class Refusing:
-        def send(self, releases: Sequence[Release], _now: int) -> Sequence[Refused]:
+        def send(self, releases: Sequence[Deliver], _now: int) -> Sequence[Refused]:
             return [Refused(index, False, "no answer") for index, _ in enumerate(releases)]
 
     object.__setattr__(clockwork.world, "releases", Refusing())

@@ -35,7 +35,7 @@ def send(clockwork: MemoryClockwork, first: int, count: int) -> None:
     target = PoolTarget("etl", "work", timeout_seconds=14 * 3_600)
     one = occurrence(target=target, due_at=now, created_at=now)
     jobs = [AnonymousJob("p000", row_key(now, f"{first + number:022d}"), 0).job_id for number in range(count)]
-    sent = [msgspec.structs.replace(release(), job_id=job, occurrence=one, run_at=now) for job in jobs]
+    sent = [release(job_id=job, occurrence=one, run_at=now) for job in jobs]
     assert not clockwork.world.releases.send(sent, now)
 
 

@@ -11,7 +11,7 @@ from clockwork.domain import keys
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.lifecycle.parking import Parked, parked_row, parking_of
 from clockwork.domain.limits.circuits import Circuit
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver, Of
 from clockwork.domain.requests.create import occurrence_of
 from clockwork.domain.storage.codec import decode_message
 from clockwork.domain.timeline import Page
@@ -25,10 +25,10 @@ SHUT, OPEN = "shut.example.com", "open.example.com"
 MANY = 5_000
 
 
-def release_to(host: str, number: int) -> Release:
+def release_to(host: str, number: int) -> Deliver:
     due = occurrence_of(new_job(delay_ms=0, target=HttpTarget(f"https://{host}/")), ACME, NOW)
     job_id = AnonymousJob("p000", keys.row_key(NOW, f"{host.partition('.')[0]}-{number:06d}"), 0).job_id
-    return Release(job_id, msgspec.structs.replace(due, due_at=NOW + number, record="none"), NOW)
+    return Deliver(Of(job_id), msgspec.structs.replace(due, due_at=NOW + number, record="none"), NOW)
 
 
 class Parking:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
 
 from clockwork.domain.errors import Unavailable
@@ -12,6 +11,7 @@ from clockwork.domain.executions import DAY_MS, Execution, State
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.keys import row_key
 from clockwork.domain.lifecycle.parking import TOO_LONG, host_prefix, parked_row, parking_of, plan_burial
+from clockwork.domain.releases import Deliver
 from clockwork.domain.storage.retention import PARKED_MS
 from clockwork.domain.storage.rows import releases_of
 from clockwork.domain.timeline import Row
@@ -204,6 +204,7 @@ def test_the_message_of_an_earlier_row_leaves_what_lies_parked_in_a_later_one() 
     regulated.clockwork.executions.save([(stored, later)])
     regulated.set_client()
     (copy,) = releases_of(row)
-    regulated.clockwork.world.releases.send([msgspec.structs.replace(copy, held=None)], regulated.clockwork.clock.at)
+    assert isinstance(copy, Deliver)
+    regulated.clockwork.world.releases.send([copy.waiting(held=None)], regulated.clockwork.clock.at)
     assert regulated.run(5) == []
     assert only(regulated) == later

@@ -13,7 +13,7 @@ from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.keys import row_key
 from clockwork.domain.lifecycle.parking import FIRST_RATE
 from clockwork.domain.limits.circuits import Circuit, Passage, host_of, plan_passage, unprobed
-from clockwork.domain.releases import Delivery, Release
+from clockwork.domain.releases import Deliver, Delivery, Of, Release
 from clockwork.domain.requests.create import occurrence_of
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.access import Caller
@@ -42,7 +42,7 @@ def _with_parked_work(probe_in_ms: int, count: int = PARKED, hosts: int = 1, att
         for number in range(count):
             job_id = AnonymousJob("p000", row_key(now, f"{place}-{number}"), 0).job_id
             due = msgspec.structs.replace(occurrence, due_at=now + number)
-            release = Release(job_id, due, now, attempt=attempt if number < count - 1 else 1)
+            release = Deliver(Of(job_id), due, now, attempt=attempt if number < count - 1 else 1)
             put_parked(clockwork, release)
         circuit = Circuit(ACME.client_id, f"h{place}.example.com", now - 60_000, now + probe_in_ms, 60_000)
         assert clockwork.regulation.save_circuit(None, circuit)
@@ -140,7 +140,7 @@ def test_what_waits_of_one_client_keeps_no_other_clients_waiting(monkeypatch: py
     other = msgspec.structs.replace(ACME, client_id="globex")
     clockwork.clients.put(other)
     job_id = AnonymousJob("p000", row_key(NOW, "of another"), 0).job_id
-    put_parked(clockwork, Release(job_id, occurrence_of(new_job(), other, NOW), NOW))
+    put_parked(clockwork, Deliver(Of(job_id), occurrence_of(new_job(), other, NOW), NOW))
     clockwork.regulation.note_parked("globex", clockwork.clock.at)
     read = clockwork.timeline.read
 

@@ -13,7 +13,7 @@ from clockwork.domain import ids, keys
 from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.policies import RetryPolicy
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver, Release
 from clockwork.domain.waits import Waited, together
 
 #: A head that waits for its next attempt is hidden in its queue. SQS hides a message for 12 hours at the most:
@@ -87,7 +87,7 @@ def dedup_of(release: Release) -> str:
     return release.row_id("release", release.sweeps)
 
 
-def resumed(release: Release, stored: Execution | None, now: int) -> Release:
+def resumed(release: Deliver, stored: Execution | None, now: int) -> Deliver:
     """The release of the next attempt for which a message of the ordered queue stands.
 
     The message is never sent anew, so the record has the number of the next attempt. `stored` is None if there is no
@@ -99,17 +99,11 @@ def resumed(release: Release, stored: Execution | None, now: int) -> Release:
     # What is parked or in line comes again to see whether it may start: its wait goes on until then.
     comes_to_see = stored.held is not None and (stored.state is State.PARKED or stored.line is not None)
     run_at = max(run_at, now) if comes_to_see else run_at
-    return msgspec.structs.replace(
-        release,
-        attempt=stored.attempt + 1,
-        run_at=run_at,
-        paced=stored.paced,
-        held=stored.held,
-        line=stored.line,
-    )
+    waiting = release.waiting(paced=stored.paced, held=stored.held, line=stored.line)
+    return msgspec.structs.replace(waiting, attempt=stored.attempt + 1, run_at=run_at)
 
 
-def behind_others(release: Release, now: int, *, moved_up: bool) -> Release:
+def behind_others(release: Deliver, now: int, *, moved_up: bool) -> Deliver:
     """The release of a message that is handed out for the first time: until `now` (ms) it waited for those ahead of it.
 
     `moved_up`: one ahead of it has just ended. Otherwise a wait counts if an empty queue would not have caused it.
@@ -117,30 +111,31 @@ def behind_others(release: Release, now: int, *, moved_up: bool) -> Release:
     ms = now - max(release.run_at, release.occurrence.due_since)
     if ms < (1 if moved_up else HANDED_OUT_MS):
         return release
-    return msgspec.structs.replace(release, waited=(release.waited or Waited()).and_for("ordered", ms))
+    return release.waiting(waited=(release.waits.waited or Waited()).and_for("ordered", ms))
 
 
-def is_noted(release: Release, stored: Execution | None) -> bool:
+def is_noted(release: Deliver, stored: Execution | None) -> bool:
     """Whether the record of a waiting head has the slot or the place of its release already."""
     if stored is None or stored.state not in WAITING or stored.state is State.PARKED:
         return False
     slot_at = stored.next_attempt_at if stored.paced else None
-    return slot_at == (release.run_at if release.paced else None) and stored.line == release.line
+    return slot_at == (release.run_at if release.waits.paced else None) and stored.line == release.waits.line
 
 
-def paced_execution(release: Release, stored: Execution | None, expires_at: int) -> Execution:
+def paced_execution(release: Deliver, stored: Execution | None, expires_at: int) -> Execution:
     """The record of a head that waits for a slot or in the line of a rate limit. `stored`: its record, or None.
 
     A head in the line may start from the instant in its earlier record on; its slot names the exact instant later.
     """
     if stored is None:
         stored = release.first_record(State.PENDING, expires_at, revision=0)
-    may_start_at = release.run_at if release.paced else stored.next_attempt_at or release.occurrence.due_since
+    waits = release.waits
+    may_start_at = release.run_at if waits.paced else stored.next_attempt_at or release.occurrence.due_since
     return stored.changed(
         state=State.PENDING,
         next_attempt_at=may_start_at,
-        paced=release.paced,
-        line=release.line,
-        waited=together(stored.waited, release.waited),
-        held=release.held,
+        paced=waits.paced,
+        line=waits.line,
+        waited=together(stored.waited, waits.waited),
+        held=waits.held,
     )

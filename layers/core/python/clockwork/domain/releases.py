@@ -1,18 +1,19 @@
-"""Releases: the contents of the release queue's messages.
+"""Releases: the contents of the release queue's messages, each of one of three kinds.
 
-A release of a named job has no payload: the job's row has it.
+A `Deliver` asks for an attempt. A `Watch` finds the end of an attempt's claim. A `Check` finds out whether a ticket was
+lost. A release of a named job has no payload: the job's row has it.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, Self
 
 import msgspec
 
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.ids import ONLY_RUN, AnonymousJob, ExecutionId, decode_job, derive, is_named
 from clockwork.domain.jobs import Occurrence
-from clockwork.domain.waits import Cause, Held, Line, Waited
+from clockwork.domain.waits import NO_WAITS, Cause, Held, Line, Waited, Waits
 from clockwork.targets.message import Message
 
 #: The longest delay of one SQS message (s). A release that is further away travels in hops of this length.
@@ -20,55 +21,68 @@ from clockwork.targets.message import Message
 LONGEST_DELAY_SECONDS = 900
 
 
-class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_defaults=True):
-    """Attempt number `attempt` of an occurrence. The deliverer does not start it before `run_at` (ms).
+class Of(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The execution of a release, with the due instant of its occurrence, and where it comes from.
 
-    `watches`: it is the watch of an attempt that ends by callback. It comes when the claim ends, and starts
-    nothing. `checks`: it is the check of a ticket, and starts nothing either. `checked`: a check of its attempt is
-    on its way. `run` is the last part of the executionId. `revision` is that of the named job's row from which it
-    was made; None for an anonymous job. The occurrence of a named job is a hint: its row has the rest. `as_it_was`:
-    a redrive that asks nothing of its job, and whose occurrence is whole. `partition_id` is the shard of a named
-    job. `sweeps` counts how often the sweeper took the release out of the dead-letter queue, `parkings` how often it
-    was parked and unparked.
-    `came_back`: a message of this attempt was received again before it was parked, so it may be what takes its
-    deliverers down. `alone`: it shares no message with others, since a message that it shared came back. `waits`
-    counts how often this attempt found no permit of its client, `meets` how often it met the live claim of another
-    copy. `line` is its place among those that found no slot. `waited` are the waits of this attempt that are over,
-    and `held` is the one after which it runs at `run_at`.
+    `run` is the last part of the executionId. `partition_id` is the shard of a named job. `revision` is that of the
+    named job's row from which the release was made; None for an anonymous job. `source` of a named job: `job` if its
+    row says what is delivered, or `record` if a redrive delivers what the record has.
     """
 
     job_id: str
-    occurrence: Occurrence
-    run_at: int
-    attempt: int = 1
     run: str = ONLY_RUN
-    revision: int | None = None
-    as_it_was: bool = False
     partition_id: str | None = None
-    sweeps: int = 0
+    revision: int | None = None
+    source: Literal["job", "record"] = "job"
+
+
+class Travels(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The detours of a `Deliver`. `parkings` counts how often it was parked and unparked.
+
+    `came_back`: a message of this attempt was received again before it was parked, so it may be what takes its
+    deliverers down. `alone`: it shares no message with others, since a message that it shared came back.
+    """
+
     parkings: int = 0
     came_back: bool = False
     alone: bool = False
-    #: `run_at` is its slot under the client's rate limit, so it takes no other slot.
-    paced: bool = False
-    waits: int = 0
-    meets: int = 0
-    waited: Waited | None = None
-    held: Held | None = None
-    line: Line | None = None
-    watches: bool = False
-    checks: bool = False
-    checked: bool = False
+
+
+NO_TRAVELS = Travels()
+
+
+class Release(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What all kinds have: attempt number `attempt` of an occurrence, and `run_at` (ms), before which nothing happens.
+
+    The occurrence of a named job is a hint: its row has the rest. `sweeps` counts how often the sweeper took the
+    release out of the dead-letter queue.
+    """
+
+    of: Of
+    occurrence: Occurrence
+    run_at: int
+    attempt: int = 1
+    sweeps: int = 0
+
+    @property
+    def job_id(self) -> str:
+        """The id of its job."""
+        return self.of.job_id
+
+    @property
+    def revision(self) -> int | None:
+        """The revision of the named job's row from which it was made; None for an anonymous job."""
+        return self.of.revision
+
+    @property
+    def follows_job(self) -> bool:
+        """Whether the row of its named job says what is delivered."""
+        return self.of.source == "job" and is_named(self.of.job_id)
 
     @property
     def has_waited(self) -> bool:
-        """Whether it waited after its poller released it. Its execution may have ended meanwhile.
-
-        `paced` marks a release that has a slot.
-        """
-        is_back = self.line is not None and self.line.since < self.run_at
-        has_moved = self.sweeps > 0 or self.parkings > 0 or self.watches
-        return self.attempt > 1 or has_moved or self.waits > 0 or is_back
+        """Whether it waited after its poller released it. Its execution may have ended meanwhile."""
+        return True
 
     @property
     def is_recorded(self) -> bool:
@@ -78,7 +92,7 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     @property
     def execution_id(self) -> str:
         """The executionId: the id of this occurrence's record, the same for every attempt."""
-        return str(ExecutionId(self.job_id, self.occurrence.due_at, self.run))
+        return str(ExecutionId(self.of.job_id, self.occurrence.due_at, self.of.run))
 
     @property
     def of_revision(self) -> tuple[str, ...]:
@@ -96,51 +110,31 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     @property
     def shard(self) -> str:
         """The partitionId of its shard. A release that is far away waits on the timeline of that shard."""
-        if self.partition_id is not None:
-            return self.partition_id
-        job = decode_job(self.job_id)
+        if self.of.partition_id is not None:
+            return self.of.partition_id
+        job = decode_job(self.of.job_id)
         assert isinstance(job, AnonymousJob), "a named job's release names its partition"
         return job.partition_id
 
-    def for_attempt(self, attempt: int) -> Release:
-        """The release of this attempt or of another one, which neither watches nor checks. Its check is for its own."""
-        is_same = attempt == self.attempt
-        of_it = {"checked": self.checked and is_same, "came_back": self.came_back and is_same}
-        return msgspec.structs.replace(self, attempt=attempt, watches=False, checks=False, **of_it)
+    def of_its(self, **of: Any) -> Self:
+        """The release with other values of some fields of `of`."""
+        return msgspec.structs.replace(self, of=msgspec.structs.replace(self.of, **of))
 
     def lateness_ms(self, started_at: int) -> int:
         """How late a first attempt began (ms): after its due instant, or its create or redrive if that came later."""
         return started_at - self.occurrence.late_since
 
-    def put_off(self, cause: Cause, now: int, run_at: int, **more: Any) -> Release:
-        """The release for `run_at` (ms) or its own if that is later, for a cause that is met at `now`.
+    def waited_by(self, _at: int) -> Waited | None:
+        """All waits of the release, the last one as far as it was over at an instant (ms). Only a `Deliver` has any."""
+        return None
 
-        `more` are other fields to change. A wait for another `run_at` before it is over by then.
-        """
-        since, run_at = max(now, self.run_at), max(run_at, self.run_at)
-        held = Held(cause, since) if run_at > since else None
-        return msgspec.structs.replace(self, waited=self.waited_by(self.run_at), held=held, run_at=run_at, **more)
+    def sent_alone(self) -> Release:
+        """The release as it shares no message with others. A watch or a check never does."""
+        return self
 
-    def without_slot(self) -> Release:
-        """The release without its slot, which passes before it may start.
-
-        Its turn in the line has come all the same: so it may reserve the next free slot.
-        """
-        if not self.paced:
-            return self
-        line = self.line or Line(None, self.occurrence.due_since)
-        place = self.run_at if line.place is None else min(line.place, self.run_at)
-        return msgspec.structs.replace(self, paced=False, line=Line(place, line.since))
-
-    def held_back(self, cause: Cause, now: int) -> Release:
-        """The release as it waits from `now` on (ms) for an instant that is not known yet."""
-        held = Held(cause, max(now, self.run_at))
-        return msgspec.structs.replace(self, waited=self.waited_by(self.run_at), held=held)
-
-    def waited_by(self, at: int) -> Waited | None:
-        """All waits of the release, the last one as far as it was over at `at` (ms)."""
-        ms = 0 if self.held is None else min(self.run_at, at) - self.held.since
-        return self.waited if self.held is None or ms <= 0 else (self.waited or Waited()).and_for(self.held.cause, ms)
+    def for_attempt(self, attempt: int) -> Deliver:
+        """The release that asks for this attempt of the same execution, or for another one."""
+        return Deliver(self.of, self.occurrence, self.run_at, attempt, self.sweeps)
 
     def first_record(self, state: State, expires_at: int, *, revision: int = 1, **more: Any) -> Execution:
         """The first record of an occurrence that has none yet, kept until `expires_at` (ms).
@@ -149,15 +143,87 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
         With `revision` 0 the caller does not store it as it is: the caller changes it first.
         """
         fields = {
-            "job_id": self.job_id,
+            "job_id": self.of.job_id,
             "execution_id": self.execution_id,
             "client_id": self.occurrence.client_id,
             "due_at": self.occurrence.due_at,
-            "created_at": None if is_named(self.job_id) else self.occurrence.created_at,
+            "created_at": None if is_named(self.of.job_id) else self.occurrence.created_at,
             "attempt": self.attempt - 1,
             "unclaimed": self.occurrence.record == "none",
         }
         return Execution(**{**fields, **more}, state=state, revision=revision, expires_at=expires_at)
+
+
+class Deliver(Release, frozen=True, tag="deliver"):
+    """Asks for the attempt, which starts at `run_at` (ms) or later. `checked`: a check of it is on its way."""
+
+    checked: bool = False
+    waits: Waits = NO_WAITS
+    travels: Travels = NO_TRAVELS
+
+    @property
+    def has_waited(self) -> bool:
+        """Whether it waited after its poller released it. Its execution may have ended meanwhile.
+
+        A release that has a slot, or waits for one for the first time, has not waited.
+        """
+        line = self.waits.line
+        has_moved = self.attempt > 1 or self.sweeps > 0 or self.travels.parkings > 0
+        return has_moved or self.waits.permits > 0 or (line is not None and line.since < self.run_at)
+
+    def for_attempt(self, attempt: int) -> Deliver:
+        """The release of this attempt or of another one. Its check is for its own, and so is that it came back."""
+        if attempt == self.attempt:
+            return self
+        travels = msgspec.structs.replace(self.travels, came_back=False)
+        return msgspec.structs.replace(self, attempt=attempt, checked=False, travels=travels)
+
+    def sent_alone(self) -> Deliver:
+        """The release as it shares no message with others."""
+        return msgspec.structs.replace(self, travels=msgspec.structs.replace(self.travels, alone=True))
+
+    def waiting(self, **waits: Any) -> Deliver:
+        """The release with other values of some fields of its waits."""
+        return msgspec.structs.replace(self, waits=msgspec.structs.replace(self.waits, **waits))
+
+    def put_off(self, cause: Cause, now: int, run_at: int, **waits: Any) -> Deliver:
+        """The release for `run_at` (ms) or its own if that is later, for a cause that is met at `now`.
+
+        `waits` are other fields of its waits to change. A wait for another `run_at` before it is over by then.
+        """
+        since, run_at = max(now, self.run_at), max(run_at, self.run_at)
+        held = Held(cause, since) if run_at > since else None
+        waiting = self.waiting(waited=self.waited_by(self.run_at), held=held, **waits)
+        return msgspec.structs.replace(waiting, run_at=run_at)
+
+    def without_slot(self) -> Deliver:
+        """The release without its slot, which passes before it may start.
+
+        Its turn in the line has come all the same: so it may reserve the next free slot.
+        """
+        if not self.waits.paced:
+            return self
+        line = self.waits.line or Line(None, self.occurrence.due_since)
+        place = self.run_at if line.place is None else min(line.place, self.run_at)
+        return self.waiting(paced=False, line=Line(place, line.since))
+
+    def held_back(self, cause: Cause, now: int) -> Deliver:
+        """The release as it waits from `now` on (ms) for an instant that is not known yet."""
+        return self.waiting(waited=self.waited_by(self.run_at), held=Held(cause, max(now, self.run_at)))
+
+    def waited_by(self, at: int) -> Waited | None:
+        """All waits of the release, the last one as far as it was over at `at` (ms)."""
+        waited, held = self.waits.waited, self.waits.held
+        ms = 0 if held is None else min(self.run_at, at) - held.since
+        return waited if held is None or ms <= 0 else (waited or Waited()).and_for(held.cause, ms)
+
+
+class Watch(Release, frozen=True, tag="watch"):
+    """Comes when the claim of its attempt ends. It ends that claim, and sends what follows. It starts nothing."""
+
+
+class Check(Release, frozen=True, tag="check"):
+    """Comes days after the ticket of its attempt was sent. It becomes that ticket again if nobody has claimed it."""
 
 
 class Refused(msgspec.Struct, frozen=True):

@@ -47,6 +47,25 @@ class Line(msgspec.Struct, frozen=True, array_like=True):
     since: int
 
 
+class Waits(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The waits of one attempt: those that are over (`waited`), and the one after which it runs (`held`).
+
+    `line` is its place among those that found no slot. `paced`: its instant is its slot under the client's rate limit,
+    so it takes no other slot. `permits` counts how often it found no permit of its client, `meets` how often it met the
+    live claim of another copy.
+    """
+
+    waited: Waited | None = None
+    held: Held | None = None
+    line: Line | None = None
+    paced: bool = False
+    permits: int = 0
+    meets: int = 0
+
+
+NO_WAITS = Waits()
+
+
 def together(one: Waited | None, other: Waited | None) -> Waited | None:
     """The waits of both; None if there were none."""
     if one is None or other is None:

@@ -22,7 +22,7 @@ import msgspec
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.messages.tickets import Ticket, sealed
-from clockwork.domain.releases import Refused, Release
+from clockwork.domain.releases import Deliver, Refused, Release
 from clockwork.domain.storage.checks import GRAINS_OF_WAIT, check_rows
 from clockwork.domain.storage.codec import encode_release
 from clockwork.ports import PoolMessage, PoolQueues, Shards, TicketKeys, Timeline
@@ -39,7 +39,7 @@ class Checks:
         self._after_ms = after_ms
         self._rows_ms = rows_ms
 
-    def put(self, releases: Sequence[Release], now: int) -> list[Release]:
+    def put(self, releases: Sequence[Deliver], now: int) -> list[Deliver]:
         """The releases, for each of which a check is on the timeline. Raises Unavailable if that is not certain."""
         at = now + self._after_ms
         unchecked = [release for release in releases if not release.checked]
@@ -69,13 +69,13 @@ class Tickets:
             keys = self._keys.get()
             if not keys:
                 raise Unavailable("there is no key for tickets: it is made when the first pool is written")
-            checked = self._checks.put(releases, now)
+            checked = self._checks.put([release for release in releases if isinstance(release, Deliver)], now)
         except Unavailable as error:
             return [Refused(index, False, str(error)) for index, _ in enumerate(releases)]
         return self._queues.send([_message(release, keys[0], now) for release in checked], now)
 
 
-def _message(release: Release, key: str, now: int) -> PoolMessage:
+def _message(release: Deliver, key: str, now: int) -> PoolMessage:
     target = release.occurrence.target
     assert isinstance(target, PoolTarget), "only what is for a pool is sealed"
     ticket = Ticket(target.pool, target.priority, now, encode_release(release))

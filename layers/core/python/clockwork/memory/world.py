@@ -9,8 +9,8 @@ from functools import partial
 from clockwork.domain import keys
 from clockwork.domain.executions import Outcome
 from clockwork.domain.releases import Delivery
-from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.deliver.inbox import Message
 from clockwork.flows.deliver.items import DeliverReport
 from clockwork.flows.deliver.ordered import OrderedMessage, deliver_ordered
 from clockwork.flows.hardening import hardened

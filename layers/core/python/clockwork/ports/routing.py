@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from clockwork.domain.messages.alignment import Aligned
-from clockwork.domain.releases import Refused, Release, queue_of
+from clockwork.domain.releases import Deliver, Refused, Release, queue_of
 from clockwork.ports.queues import ReleaseQueue
 
 Pick = Callable[[Release], ReleaseQueue]
@@ -54,7 +54,7 @@ def by_pool(others: ReleaseQueue, tickets: ReleaseQueue) -> Pick:
 
     def pick(release: Release) -> ReleaseQueue:
         is_for_workers = release.occurrence.target.is_reported
-        return tickets if is_for_workers and not release.watches and not release.checks else others
+        return tickets if is_for_workers and isinstance(release, Deliver) else others
 
     return pick
 

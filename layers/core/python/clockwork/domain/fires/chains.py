@@ -14,10 +14,11 @@ from clockwork.domain.fires.counting import count_fires, last_base, nth_base
 from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.fires.missed import is_in_window, is_missed, missed_to
 from clockwork.domain.fires.timings import Timing
+from clockwork.domain.ids import ONLY_RUN
 from clockwork.domain.named_jobs import Backfill, NamedJob, Pointer, occurrence_of
 from clockwork.domain.recurrence import Fire, Work, next_occurrence
-from clockwork.domain.releases import Release
-from clockwork.domain.waits import Waited
+from clockwork.domain.releases import Deliver, Of
+from clockwork.domain.waits import NO_WAITS, Waited, Waits
 
 #: The most missed fires that are computed one by one. The end of a longer stretch is found by halves, and its fires are
 #: counted by the day: an interval of a second has millions of them in a month.
@@ -32,7 +33,7 @@ class Step(msgspec.Struct, frozen=True):
     again.
     """
 
-    releases: tuple[Release, ...]
+    releases: tuple[Deliver, ...]
     following: Pointer | None
     skipped: Skipped | None = None
     first: Fire | None = None
@@ -104,37 +105,29 @@ def as_ruled_now(job: NamedJob, pointer: Pointer) -> Pointer | None:
     return None if moved is None else msgspec.structs.replace(pointer, fire=moved, read_at=0)
 
 
-def release_of(job: NamedJob, fire: Fire) -> Release:
+def release_of(job: NamedJob, fire: Fire) -> Deliver:
     """The release of one fire of the schedule."""
     return release_at(job, fire.due_at)
 
 
-def release_at(job: NamedJob, due_at: int) -> Release:
+def release_at(job: NamedJob, due_at: int) -> Deliver:
     """The release of the fire of the schedule that is due at `due_at` (ms). It tells the pause that held it back."""
     held_from = job.held_from(due_at)
-    return Release(
-        job_id=job.job_id,
-        occurrence=hint_of(occurrence_of(job, due_at)),
-        waited=None if held_from is None else Waited(pause=job.asked_at - held_from),
-        run_at=due_at,
-        revision=job.revision,
-        partition_id=job.partition_id,
-    )
+    waited = None if held_from is None else Waited(pause=job.asked_at - held_from)
+    occurrence = hint_of(occurrence_of(job, due_at))
+    return Deliver(_of(job), occurrence, due_at, waits=NO_WAITS if waited is None else Waits(waited))
 
 
-def run_of(job: NamedJob, due_at: int, run_at: int, run: str) -> Release:
+def run_of(job: NamedJob, due_at: int, run_at: int, run: str) -> Deliver:
     """The release of an execution that a client asked for by hand, at once or in a backfill.
 
     Neither a pause nor a change of the job stops it; a delete does.
     """
-    return Release(
-        job_id=job.job_id,
-        occurrence=hint_of(occurrence_of(job, due_at, run_at)),
-        run_at=run_at,
-        run=run,
-        revision=job.revision,
-        partition_id=job.partition_id,
-    )
+    return Deliver(_of(job, run), hint_of(occurrence_of(job, due_at, run_at)), run_at)
+
+
+def _of(job: NamedJob, run: str = ONLY_RUN) -> Of:
+    return Of(job.job_id, run, job.partition_id, job.revision)
 
 
 def has_fire_at(job: NamedJob, due_at: int) -> bool:
@@ -238,7 +231,7 @@ def _expand_backfill(job: NamedJob, start: Pointer, horizon: str, limit: int) ->
     pointer = as_ruled_now(job, start)
     if pointer is None or pointer.fire.base_at > start.backfill.to_at:
         return _rest_of_backfill(start.fire, start.backfill, "the rules of its job's time zone were changed")
-    releases: list[Release] = []
+    releases: list[Deliver] = []
     while pointer is not None and pointer.key <= horizon and len(releases) < limit:
         backfill = pointer.backfill
         assert backfill is not None

@@ -15,7 +15,7 @@ def skipped_execution(
 ) -> Execution:
     """The one record for a stretch of fires that are not delivered, under the executionId of the `first`."""
     release = release_of(job, first)
-    release = release if run is None else msgspec.structs.replace(release, run=run)
+    release = release if run is None else release.of_its(run=run)
     return release.first_record(State.SKIPPED, expires_at, reason=skipped.reason, skipped=skipped, ended_by=ended_by)
 
 

@@ -11,7 +11,7 @@ from enum import Enum, auto
 import msgspec
 
 from clockwork.domain.executions import FINAL, WAITING, Attempt, Execution, Outcome, State, kept_until, last_of
-from clockwork.domain.lifecycle.awaited import again_for, fenced, fences, goes_on, is_left_behind, reopened
+from clockwork.domain.lifecycle.awaited import again_for, fenced, fences, following, goes_on, is_left_behind, reopened
 from clockwork.domain.lifecycle.awaiting import (
     CLAIM_GRACE_MS,
     Worker,
@@ -24,7 +24,7 @@ from clockwork.domain.lifecycle.awaiting import (
 )
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
 from clockwork.domain.lifecycle.retries import RetryPlan, meets_again_ms, plan_retry
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver, Release, Watch
 from clockwork.domain.waits import together, without
 
 
@@ -65,15 +65,26 @@ class Claim(msgspec.Struct, frozen=True):
     worker: Worker | None = None
 
 
-def plan_claim(release: Release, stored: Execution | None, claim: Claim) -> Plan:
+def plan_watch(watch: Watch, stored: Execution | None, claim: Claim) -> Plan:
+    """The plan of a deliverer that holds a watch, which ends a claim or sends what follows, and starts nothing."""
+    waits = stored is None or stored.state in WAITING or goes_on(stored, watch)
+    if waits and fences(watch, stored):
+        return Plan(Action.ABSORB, "nobody has claimed it, nor may by now", fenced(watch, stored, claim.expires_at))
+    if stored is None:
+        return Plan(Action.ABSORB, "what it watched is gone, and it starts nothing")
+    if waits:
+        return _follow_up(watch, stored, claim)
+    if stored.state is not State.RUNNING:
+        return Plan(Action.ABSORB, f"already {stored.state}")
+    if watch.attempt != stored.attempt:
+        return Plan(Action.ABSORB, "another attempt runs, which has a watch of its own")
+    return _plan_running(watch, stored, claim)
+
+
+def plan_claim(release: Deliver, stored: Execution | None, claim: Claim) -> Plan:
     """The plan of a deliverer that holds `release`, given the stored record (None if there is none)."""
     late = is_expired(release.occurrence, max(claim.now, release.run_at))
-    waits = stored is None or stored.state in WAITING or goes_on(stored, release)
-    if waits and fences(release, stored):
-        return Plan(Action.ABSORB, "nobody has claimed it, nor may by now", fenced(release, stored, claim.expires_at))
     if stored is None:
-        if release.watches:
-            return Plan(Action.ABSORB, "what it watched is gone, and it starts nothing")
         if late:
             return Plan(Action.FINISH, "too late", expired_execution(release, claim.now, claim.expires_at))
         first = release.first_record(State.PENDING, claim.expires_at, revision=0)
@@ -84,21 +95,22 @@ def plan_claim(release: Release, stored: Execution | None, claim: Claim) -> Plan
         return Plan(Action.ABSORB, f"already {stored.state}")
     if stored.state is State.RUNNING:
         return _plan_running(release, stored, claim)
-    following = stored.attempt + 1
     # Whoever made the release, and whatever it waited for since: the attempt starts at its planned instant or later.
-    if release.watches or release.attempt != following or release.run_at < (stored.next_attempt_at or 0):
-        again = again_for(release, following, stored.next_attempt_at or claim.now)
-        return Plan(Action.FOLLOW_UP, f"attempt {following} waits and this is not it", release=again)
+    if release.attempt != stored.attempt + 1 or release.run_at < (stored.next_attempt_at or 0):
+        return _follow_up(release, stored, claim)
     if late:
         ended = plan_unstarted(release, stored, State.EXPIRED, reason_of(release.occurrence), claim.now)
         return Plan(Action.FINISH, "too late", ended)
     return Plan(Action.START, "claims the retry", _claimed(stored, release, claim))
 
 
+def _follow_up(release: Release, stored: Execution, claim: Claim) -> Plan:
+    again = following(release, stored, stored.next_attempt_at or claim.now)
+    return Plan(Action.FOLLOW_UP, f"attempt {again.attempt} waits and this is not it", release=again)
+
+
 def _plan_running(release: Release, stored: Execution, claim: Claim) -> Plan:
     """The plan for a release that meets a claim: wait for the claim's end, or do the claimant's remaining steps."""
-    if release.watches and release.attempt != stored.attempt:
-        return Plan(Action.ABSORB, "another attempt runs, which has a watch of its own")
     if stored.report is not None:
         return plan_outcome(release, stored, reported(stored, stored.report), claim.now, claim.jitter)
     if claim.worker is not None and stored.attempt == release.attempt and stored.claimant == claim.claimant:
@@ -110,8 +122,9 @@ def _plan_running(release: Release, stored: Execution, claim: Claim) -> Plan:
             return Plan(Action.ABSORB, "another worker has it, whose watch finds the end of its claim")
         return Plan(Action.DEFER, "its receiver is at work", release=watch_of(release, stored))
     over_at = ends_at(stored) + CLAIM_GRACE_MS
-    back_at = min(claim.now + meets_again_ms(release.meets), over_at) if claim.resends else over_at
-    again = again_for(release, release.attempt, back_at, release.meets + 1)
+    meets = release.for_attempt(release.attempt).waits.meets
+    back_at = min(claim.now + meets_again_ms(meets), over_at) if claim.resends else over_at
+    again = again_for(release, release.attempt, back_at, meets + 1)
     return Plan(Action.DEFER, "another deliverer's claim is live", release=again)
 
 
@@ -149,12 +162,12 @@ def plan_outcome(release: Release, running: Execution, outcome: Outcome, now: in
     return _plan_following(release, ended, retry, now)
 
 
-def plan_unclaimed_outcome(release: Release, outcome: Outcome, now: int, jitter: float, expires_at: int) -> Plan:
+def plan_unclaimed_outcome(release: Deliver, outcome: Outcome, now: int, jitter: float, expires_at: int) -> Plan:
     """The plan after a first attempt at record level `none`, which has no claim. A success leaves no record."""
     if outcome.state is State.SUCCEEDED:
         return Plan(Action.FINISH, "delivered")
     waited = release.waited_by(outcome.started_at)
-    made = {"attempt": release.attempt, "waited": waited, "parkings": release.parkings}
+    made = {"attempt": release.attempt, "waited": waited, "parkings": release.travels.parkings}
     return plan_outcome(
         release, release.first_record(State.RUNNING, expires_at, revision=0, **made), outcome, now, jitter
     )
@@ -195,7 +208,7 @@ def plan_death(release: Release, stored: Execution | None, reason: str, now: int
     `stored` is its record, which is not final, or None. The DEAD record holds all that a redrive needs.
     """
     if stored is None:
-        waited, parkings = release.waited_by(now), release.parkings
+        waited, parkings = release.waited_by(now), release.for_attempt(release.attempt).travels.parkings
         first = release.first_record(State.DEAD, expires_at, waited=waited, parkings=parkings)
         return _final(release, first, State.DEAD, reason, now)
     dead = plan_unstarted(release, stored, State.DEAD, reason, now)
@@ -214,10 +227,10 @@ def _plan_following(release: Release, ended: Execution, retry: RetryPlan, now: i
     if retry.retry_at is None:
         return Plan(Action.FINISH, retry.reason, _final(release, ended, retry.ends, retry.reason, now))
     waiting = msgspec.structs.replace(ended, next_attempt_at=retry.retry_at)
-    return Plan(Action.FOLLOW_UP, retry.reason, waiting, again_for(release, ended.attempt + 1, retry.retry_at))
+    return Plan(Action.FOLLOW_UP, retry.reason, waiting, following(release, ended, retry.retry_at))
 
 
-def _claimed(execution: Execution, release: Release, claim: Claim) -> Execution:
+def _claimed(execution: Execution, release: Deliver, claim: Claim) -> Execution:
     started_at = max(claim.now, release.run_at)
     awaited = awaited_by(release, started_at, claim.worker)
     until = claim.until if claim.worker is None or awaited is None else min(claim.until, awaited.deadline_at)

@@ -12,7 +12,8 @@ import msgspec
 
 from clockwork.domain.executions import FINAL, WAITING, Execution, State
 from clockwork.domain.fires.hints import hint_of
-from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Release
+from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Check, Deliver, Release, Watch
+from clockwork.domain.waits import NO_WAITS
 from clockwork.targets.pool import PoolTarget
 
 #: The time (ms) after an attempt's own check at which checks of earlier attempts look at that attempt. The time exceeds
@@ -52,27 +53,26 @@ def is_awaited(release: Release, stored: Execution) -> bool:
 
 def is_watched(release: Release, stored: Execution) -> bool:
     """Whether the release is the watch of the attempt that runs by the record: it finds the end of its claim."""
-    return release.watches and stored.state is State.RUNNING and release.attempt == stored.attempt
+    return isinstance(release, Watch) and stored.state is State.RUNNING and release.attempt == stored.attempt
 
 
-def fences(release: Release, stored: Execution | None) -> bool:
-    """Whether the release is the watch of an attempt of a pool that nobody has claimed, going by the record.
+def fences(watch: Watch, stored: Execution | None) -> bool:
+    """Whether the watch is that of an attempt of a pool that nobody has claimed, going by the record.
 
-    `stored` is no claim: it waits, or it does so for this release although it has ended for earlier ones.
+    `stored` is no claim: it waits, or it does so for this watch although it has ended for earlier releases.
     """
-    is_watch = release.watches and isinstance(release.occurrence.target, PoolTarget)
-    return is_watch and (stored is None or release.attempt == stored.attempt + 1)
+    is_of_pool = isinstance(watch.occurrence.target, PoolTarget)
+    return is_of_pool and (stored is None or watch.attempt == stored.attempt + 1)
 
 
-def fenced(release: Release, stored: Execution | None, expires_at: int) -> Execution:
+def fenced(watch: Watch, stored: Execution | None, expires_at: int) -> Execution:
     """The record one revision on, and else as it was. Where there is none, one that waits for the watch's attempt."""
     if stored is not None:
         return stored.changed()
-    due_since = release.occurrence.due_since
-    return release.first_record(State.PENDING, expires_at, next_attempt_at=due_since)
+    return watch.first_record(State.PENDING, expires_at, next_attempt_at=watch.occurrence.due_since)
 
 
-def is_used(ticket: Release, stored: Execution | None) -> bool:
+def is_used(ticket: Deliver, stored: Execution | None) -> bool:
     """Whether the attempt of a worker's ticket has ended, and the record waits for another one.
 
     The process that ended the attempt has sent the next ticket. If the process died before, the attempt's watch sends
@@ -83,7 +83,7 @@ def is_used(ticket: Release, stored: Execution | None) -> bool:
     return ticket.attempt <= stored.attempt
 
 
-def missed_at(check: Release, stored: Execution | None, wait_ms: int) -> int | None:
+def missed_at(check: Check, stored: Execution | None, wait_ms: int) -> int | None:
     """The instant (ms) from which the ticket of a check counts as lost, since no worker has gone on. 0: now.
 
     None: never.
@@ -104,31 +104,41 @@ def missed_at(check: Release, stored: Execution | None, wait_ms: int) -> int | N
     return 0 if check.attempt == stored.attempt + 1 else None
 
 
-def again_for(release: Release, attempt: int, run_at: int, meets: int = 0) -> Release:
+def again_for(release: Release, attempt: int, run_at: int, meets: int = 0) -> Deliver:
     """The release for this attempt at `run_at` (ms). `meets`: how often it met the live claim of another copy."""
-    paced = release.paced and attempt == release.attempt
-    # What an attempt waited for is in its record by the time another follows.
-    waited, line = (release.waited_by(release.run_at), release.line) if attempt == release.attempt else (None, None)
-    is_whole = release.revision is None or release.as_it_was
-    occurrence = release.occurrence if is_whole else hint_of(release.occurrence)
-    after = msgspec.structs.replace(release.for_attempt(attempt), run_at=run_at, paced=paced, waits=0, line=line)
-    return msgspec.structs.replace(after, waited=waited, held=None, occurrence=occurrence, meets=meets)
+    again, waits = release.for_attempt(attempt), NO_WAITS
+    if attempt == release.attempt:
+        waited = release.waited_by(release.run_at)
+        waits = msgspec.structs.replace(again.waits, waited=waited, held=None, permits=0, meets=meets)
+    # What another attempt waited for is in its record by now.
+    occurrence = hint_of(release.occurrence) if release.follows_job else release.occurrence
+    return msgspec.structs.replace(again, run_at=run_at, waits=waits, occurrence=occurrence)
 
 
-def caught_up(release: Release, stored: Execution | None) -> Release:
+def following(release: Release, stored: Execution, run_at: int) -> Deliver:
+    """The release for the attempt behind that of the record, at `run_at` (ms).
+
+    It was parked no less often than its record says: so it is not taken for a copy from before.
+    """
+    again = again_for(release, stored.attempt + 1, run_at)
+    parkings = max(again.travels.parkings, stored.parkings)
+    return msgspec.structs.replace(again, travels=msgspec.structs.replace(again.travels, parkings=parkings))
+
+
+def caught_up(release: Deliver, stored: Execution | None) -> Deliver:
     """The release for the attempt that its record waits for, if that comes behind the release's own.
 
     A process may have recorded the end of an attempt, and died before it sent the next release.
     """
     if stored is None or stored.state not in WAITING or release.attempt > stored.attempt:
         return release
-    return again_for(release, stored.attempt + 1, max(release.run_at, stored.next_attempt_at or 0))
+    return following(release, stored, max(release.run_at, stored.next_attempt_at or 0))
 
 
-def is_left_behind(release: Release, stored: Execution) -> bool:
+def is_left_behind(release: Deliver, stored: Execution) -> bool:
     """Whether a release was parked before the row in which its execution lies by its record.
 
     Only the message of that earlier row, or a redrive, can have been parked once more.
     """
     is_parked = stored.state is State.PARKED and stored.parked_as == release.revision
-    return is_parked and release.parkings < stored.parkings
+    return is_parked and release.travels.parkings < stored.parkings

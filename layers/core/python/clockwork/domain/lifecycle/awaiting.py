@@ -7,12 +7,14 @@ It ends a claim that is over, sends the next release, or is sent again for the c
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from clockwork.domain import ids
 from clockwork.domain.executions import LONGEST_ERROR, Awaited, Execution, Outcome, Report, State
 from clockwork.domain.lifecycle.retries import backoff_seconds
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Of, Release, Watch
 from clockwork.targets.pool import PoolTarget
 
 #: Clocks differ, by up to 3 s: a claim counts as ended only this long after its end (ms).
@@ -45,9 +47,9 @@ def awaited_by(release: Release, started_at: int, worker: Worker | None = None) 
     fixed = Awaited(
         heartbeat_ms=0,
         deadline_at=started_at,
-        partition_id=release.partition_id,
-        revision=release.revision,
-        as_it_was=release.as_it_was,
+        partition_id=release.of.partition_id,
+        revision=release.of.revision,
+        as_it_was=release.of.source == "record",
     )
     target, completion = release.occurrence.target, release.occurrence.completion
     if worker is not None and isinstance(target, PoolTarget):
@@ -89,11 +91,10 @@ def is_grace_over(running: Execution, now: int) -> bool:
     return running.cancel_noted_at is not None and now >= running.cancel_noted_at + CANCEL_GRACE_MS
 
 
-def watch_of(release: Release, running: Execution, at: int | None = None) -> Release:
+def watch_of(release: Release, running: Execution, at: int | None = None) -> Watch:
     """The watch of the attempt that runs: for the end of its claim, or for `at` (ms)."""
     run_at = ends_at(running) + CLAIM_GRACE_MS if at is None else at
-    fresh = msgspec.structs.replace(release, attempt=running.attempt, run_at=run_at, watches=True)
-    return msgspec.structs.replace(fresh, paced=False, waits=0, meets=0, waited=None, held=None, line=None)
+    return Watch(release.of, release.occurrence, run_at, running.attempt)
 
 
 def watched_again(running: Execution) -> Execution | None:
@@ -105,20 +106,14 @@ def watched_again(running: Execution) -> Execution | None:
     return running.changed(awaited=msgspec.structs.replace(running.awaited, watched_again=True))
 
 
-def release_of(running: Execution) -> Release:
-    """The release of an attempt that is awaited, made again from its record."""
+def release_of(running: Execution) -> Watch:
+    """The release of an attempt that is awaited, made again from its record. It starts nothing."""
     awaited, occurrence = running.awaited, running.occurrence
     assert awaited is not None and occurrence is not None, "the record of an awaited attempt keeps its occurrence"
-    return Release(
-        job_id=running.job_id,
-        occurrence=occurrence,
-        run_at=running.started_at or occurrence.due_since,
-        attempt=running.attempt,
-        run=ids.decode_execution(running.execution_id).run,
-        revision=awaited.revision,
-        as_it_was=awaited.as_it_was,
-        partition_id=awaited.partition_id,
-    )
+    source: Literal["job", "record"] = "record" if awaited.as_it_was else "job"
+    run = ids.decode_execution(running.execution_id).run
+    of = Of(running.job_id, run, awaited.partition_id, awaited.revision, source)
+    return Watch(of, occurrence, running.started_at or occurrence.due_since, running.attempt)
 
 
 def silence(release: Release, running: Execution, now: int) -> Outcome:

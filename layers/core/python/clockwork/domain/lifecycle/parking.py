@@ -9,7 +9,7 @@ import msgspec
 from clockwork.domain import ids, keys
 from clockwork.domain.executions import FINAL, Execution, State
 from clockwork.domain.lifecycle.attempts import plan_death
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver
 from clockwork.domain.storage.rows import row_of
 from clockwork.domain.timeline import NEVER, Row
 from clockwork.domain.waits import together
@@ -62,7 +62,7 @@ def parking_of(client_id: str) -> str:
     return f"parked/{client_id}"
 
 
-def parked_row(release: Release, host: str | None = None, *, expires_at: int = NEVER) -> Row:
+def parked_row(release: Deliver, host: str | None = None, *, expires_at: int = NEVER) -> Row:
     """The row of a parked release. Its key is derived, so a deliverer that parks it twice puts the same row.
 
     A release that was unparked and is parked again gets another row: the sweeper may be about to forget the first one.
@@ -70,7 +70,7 @@ def parked_row(release: Release, host: str | None = None, *, expires_at: int = N
     can be passed without reading them. Those with the fewest attempts lie first: so each has its turn to probe.
     `expires_at`: when (ms) TTL may delete it, which is later than any sweep needs.
     """
-    row_id = release.row_id("parked", release.parkings)
+    row_id = release.row_id("parked", release.travels.parkings)
     key = keys.row_key(release.occurrence.due_at, row_id)
     prefix = "" if host is None else f"{host_prefix(host)}{min(release.attempt, MOST_TOLD):03d}/"
     return row_of(parking_of(release.occurrence.client_id), prefix + key, [release], expires_at)
@@ -81,9 +81,10 @@ def host_prefix(host: str) -> str:
     return f"h{ids.derive('host', host)}/"
 
 
-def parked_since(release: Release) -> int:
+def parked_since(release: Deliver) -> int:
     """When (ms) the release of a parked row was parked."""
-    return release.occurrence.due_since if release.held is None else release.held.since
+    held = release.waits.held
+    return release.occurrence.due_since if held is None else held.since
 
 
 def parked_due_at(key: str) -> int:
@@ -91,15 +92,16 @@ def parked_due_at(key: str) -> int:
     return keys.instant_of(key.rpartition("/")[2])
 
 
-def parked_record(release: Release, stored: Execution | None, reason: str, expires_at: int) -> Execution:
+def parked_record(release: Deliver, stored: Execution | None, reason: str, expires_at: int) -> Execution:
     """The PARKED record of an occurrence; no attempt is used up. `stored` is its record, which waits, or None."""
     record = stored or release.first_record(State.PARKED, expires_at, revision=0)
     # A plain release waits in a row of its own, and an ordered one where its message is: its record notes the wait.
     is_ordered = release.occurrence.ordering_key is not None
-    waits = {"waited": together(record.waited, release.waited), "held": release.held} if is_ordered else {}
+    waited, held = together(record.waited, release.waits.waited), release.waits.held
+    waits = {"waited": waited, "held": held} if is_ordered else {}
     # A slot is given up. The planned instant of a retry stays: it may be parked just before it.
     planned_at = None if record.paced else record.next_attempt_at
-    row = {"parkings": release.parkings, "parked_as": release.revision}
+    row = {"parkings": release.travels.parkings, "parked_as": release.revision}
     return record.changed(state=State.PARKED, reason=reason, next_attempt_at=planned_at, paced=False, **row, **waits)
 
 
@@ -126,7 +128,7 @@ class Discard(msgspec.Struct, frozen=True):
     execution: Execution | None = None
 
 
-def plan_discard(release: Release, expires_at: int, stored: Execution | None, reason: str = DISCARDED) -> Discard:
+def plan_discard(release: Deliver, expires_at: int, stored: Execution | None, reason: str = DISCARDED) -> Discard:
     """The CANCELLED record of a parked occurrence that is discarded, with the reason.
 
     An execution that has ended, or runs, is left as it is. One without a record (level `none`) gets this one, kept
@@ -141,7 +143,7 @@ def plan_discard(release: Release, expires_at: int, stored: Execution | None, re
     return Discard(end, end)
 
 
-def plan_burial(release: Release, now: int, expires_at: int, stored: Execution | None) -> Discard:
+def plan_burial(release: Deliver, now: int, expires_at: int, stored: Execution | None) -> Discard:
     """The DEAD record of an occurrence that was parked for too long at `now` (ms), which its client may redrive.
 
     An execution that has ended, or runs, is left as it is.

@@ -9,7 +9,7 @@ from clockwork.domain.executions import Execution, State
 from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver, Of, Travels
 
 
 class RedrivePlan(msgspec.Struct, frozen=True):
@@ -20,7 +20,7 @@ class RedrivePlan(msgspec.Struct, frozen=True):
 
     reason: str
     execution: Execution | None = None
-    release: Release | None = None
+    release: Deliver | None = None
 
 
 def is_redrivable(stored: Execution) -> bool:
@@ -107,18 +107,16 @@ def _waits_so(stored: Execution) -> str:
 
 def _release(
     waiting: Execution, occurrence: Occurrence, partition_id: str, revision: int | None, as_it_was: bool
-) -> Release:
+) -> Deliver:
     is_named = not isinstance(ids.decode_job(waiting.job_id), AnonymousJob)
-    is_hinted = is_named and not as_it_was
-    return Release(
-        job_id=waiting.job_id,
-        occurrence=hint_of(occurrence) if is_hinted else occurrence,
+    of = Of(waiting.job_id, ids.decode_execution(waiting.execution_id).run)
+    if is_named:
+        of = Of(of.job_id, of.run, partition_id, revision, "record" if as_it_was else "job")
+    return Deliver(
+        of,
+        hint_of(occurrence) if is_named and not as_it_was else occurrence,
         run_at=waiting.next_attempt_at or occurrence.due_since,
         attempt=waiting.attempt + 1,
         # It gets no row that lies still where it was parked before.
-        parkings=waiting.parkings + 1,
-        run=ids.decode_execution(waiting.execution_id).run,
-        revision=revision if is_named else None,
-        as_it_was=as_it_was and is_named,
-        partition_id=partition_id if is_named else None,
+        travels=Travels(waiting.parkings + 1),
     )

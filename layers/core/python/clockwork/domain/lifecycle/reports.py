@@ -9,8 +9,8 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain.executions import Awaited, Execution, Outcome, Report, State
-from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_outcome
+from clockwork.domain.lifecycle.awaited import following
 from clockwork.domain.lifecycle.awaiting import (
     CLAIM_GRACE_MS,
     MOST_HANDBACKS,
@@ -22,7 +22,7 @@ from clockwork.domain.lifecycle.awaiting import (
     watch_of,
 )
 from clockwork.domain.lifecycle.tokens import Token
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver, Release, Watch
 
 #: A heartbeat without news is written once less than this share of its interval is left.
 WRITTEN_BELOW = 2 / 3
@@ -161,13 +161,9 @@ def _plan_handback(running: Execution, report: Report) -> ReportPlan:
     return ReportPlan(plan.reason, ended, plan.release)
 
 
-def _next_of(handed_back: Execution, now: int) -> Release:
+def _next_of(handed_back: Execution, now: int) -> Deliver:
     """The release of the attempt after one that was given back."""
-    release = release_of(handed_back)
-    is_whole = release.revision is None or release.as_it_was
-    occurrence = release.occurrence if is_whole else hint_of(release.occurrence)
-    run_at = handed_back.next_attempt_at or now
-    return msgspec.structs.replace(release, attempt=handed_back.attempt + 1, run_at=run_at, occurrence=occurrence)
+    return following(release_of(handed_back), handed_back, handed_back.next_attempt_at or now)
 
 
 def _stands(stored: Execution | None, token: Token) -> bool:
@@ -178,7 +174,7 @@ def _stands(stored: Execution | None, token: Token) -> bool:
     return is_its_attempt and token.belongs_to(stored.claimant)
 
 
-def _watch_now(running: Execution, now: int) -> Release:
+def _watch_now(running: Execution, now: int) -> Watch:
     return watch_of(release_of(running), running, now)
 
 

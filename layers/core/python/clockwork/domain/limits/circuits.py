@@ -11,7 +11,7 @@ from enum import Enum, auto
 import msgspec
 
 from clockwork.domain.executions import Outcome, State
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver
 from clockwork.targets.registry import Target
 
 #: The failure ratio covers this many of the last outcomes.
@@ -53,13 +53,13 @@ def host_of(target: Target) -> str | None:
     return target.host
 
 
-def has_turn(release: Release) -> bool:
+def has_turn(release: Deliver) -> bool:
     """Whether a release may probe a circuit; otherwise it is parked, until the sweeper gives it a turn.
 
     A probe that fails uses up an attempt. If a retry that comes straight from its backoff were let through, a few
     occurrences would make all probes, and the others that wait behind the circuit none.
     """
-    return release.attempt == 1 or release.held is not None
+    return release.attempt == 1 or release.waits.held is not None
 
 
 def plan_passage(

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from clockwork.domain.limits.slots import LEAST_BACK_MS
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver, Release
 from clockwork.domain.waits import Line
 
 #: More releases of one client than this are a herd. A deliverer takes this many at once, and for so few it is not worth
@@ -40,7 +40,7 @@ class Herds:
 
     def staggered(self, releases: Sequence[Release], now: int) -> list[Release]:
         """The releases. Those in a herd of a rate-limited client get a later `run_at` than they had, if need be."""
-        herds = Counter(release.occurrence.client_id for release in releases if not _starts_nothing(release))
+        herds = Counter(release.occurrence.client_id for release in releases if isinstance(release, Deliver))
         rates = {
             client_id: self._max_rate_of(client_id)
             for client_id, count in herds.items()
@@ -49,7 +49,10 @@ class Herds:
         return [self._later(release, rates.get(release.occurrence.client_id), now) for release in releases]
 
     def _later(self, release: Release, max_rate: float | None, now: int) -> Release:
-        if max_rate is None or _starts_nothing(release) or release.occurrence.relevancy_window_seconds is not None:
+        # A watch that is put off finds the end of its claim too late.
+        if max_rate is None or not isinstance(release, Deliver):
+            return release
+        if release.occurrence.relevancy_window_seconds is not None:
             return release
         client_id = release.occurrence.client_id
         turn_at = max(float(release.run_at), self._next_at.get(client_id, 0.0))
@@ -61,8 +64,3 @@ class Herds:
             return release.put_off("cap", now, at)
         first_at = release.run_at + LEAST_BACK_MS + int((COMES_WITHIN_MS - LEAST_BACK_MS) * self._fraction())
         return release.put_off("cap", now, first_at, line=Line(None, release.run_at))
-
-
-def _starts_nothing(release: Release) -> bool:
-    """Whether it is a watch or a check. A watch that is put off finds the end of its claim too late."""
-    return release.watches or release.checks

@@ -14,7 +14,7 @@ import math
 import msgspec
 
 from clockwork.domain.lifecycle.expiry import relevant_until
-from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Release
+from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Deliver
 
 #: No slot lies further ahead than this (ms), whoever asks.
 HARD_MS = 60_000
@@ -83,9 +83,9 @@ def ahead_ms(turn_ms: float) -> int:
     return int(HARD_MS - (HARD_MS - TURN_MS) * OVERDUE_MS / (OVERDUE_MS + TURN_MS - turn_ms))
 
 
-def reach_of(release: Release, now: int) -> Reach:
+def reach_of(release: Deliver, now: int) -> Reach:
     """How far ahead a release may reserve its slot: never beyond the end of its relevancy window."""
-    line, until = release.line, relevant_until(release.occurrence)
+    line, until = release.waits.line, relevant_until(release.occurrence)
     turn_ms = math.inf if line is None or line.place is None else line.place - now
     free, beside, end = ahead_ms(min(turn_ms, TURN_MS)), ahead_ms(turn_ms), HARD_MS if until is None else until - now
     if line is not None:
@@ -95,7 +95,7 @@ def reach_of(release: Release, now: int) -> Reach:
     return Reach(now + min(free, end), now + min(beside, end))
 
 
-def back_at(release: Release, place: int, since: int, now: int, fraction: float) -> int:
+def back_at(release: Deliver, place: int, since: int, now: int, fraction: float) -> int:
     """When (ms) a release comes back that found no slot: its place is `place`, and it has waited since `since`.
 
     If its turn comes soon it comes back for that, one after the other. `fraction` is drawn from 0 to 1.
@@ -113,13 +113,14 @@ def back_at(release: Release, place: int, since: int, now: int, fraction: float)
     return min(at, max(now + SOONEST_MS, until - WAITED_MS, (now + until) // 2))
 
 
-def urgency(release: Release) -> tuple[float, float, int]:
+def urgency(release: Deliver) -> tuple[float, float, int]:
     """The sort key by which releases take slots: those whose windows end first, then by place, then by `run_at`.
 
     Those without a window or a place sort last.
     """
     until = relevant_until(release.occurrence)
-    place = math.inf if release.line is None or release.line.place is None else release.line.place
+    line = release.waits.line
+    place = math.inf if line is None or line.place is None else line.place
     return math.inf if until is None else until, place, release.run_at
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver, Release
 
 MOST_IN_BUNDLE = 16
 #: The most bytes of all payloads in a bundle. Create bounds the other fields of an occurrence, and sixteen of the
@@ -63,7 +63,9 @@ def _bundle(some: Sequence[tuple[int, Release]]) -> Bundle:
 def _bundle_key(release: Release, now: int) -> tuple[str, str, bool, int] | None:
     """The key that releases have in common which may share a message; None for a release that must go alone."""
     destination = release.occurrence.target.destination
-    if destination is None or release.alone or release.attempt > 1 or release.sweeps:
+    if destination is None or not isinstance(release, Deliver) or release.travels.alone:
+        return None
+    if release.attempt > 1 or release.sweeps:
         return None
     if release.occurrence.is_reported:
         return None

@@ -11,7 +11,7 @@ import msgspec
 
 from clockwork.domain.clients import Pause
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.ids import ONLY_RUN, NamedJobId, decode_execution
+from clockwork.domain.ids import ONLY_RUN, NamedJobId
 from clockwork.domain.named.changes import delivers
 from clockwork.domain.named.held_back import is_unwanted_after, pause_over
 from clockwork.domain.named_jobs import NamedJob
@@ -39,11 +39,11 @@ def objection_to(
 
     `pauses`: the ended pauses of its client.
     """
-    if release.as_it_was:
+    if release.of.source == "record":
         return None
     if job is None or job.incarnation != job_ref.incarnation or not job.is_alive:
         return Objection(State.CANCELLED, "its job was deleted")
-    if decode_execution(release.execution_id).run != ONLY_RUN:
+    if release.of.run != ONLY_RUN:
         return None  # A client asked for it by hand.
     revision = OLDEST_REVISION if release.revision is None else release.revision
     due_at = release.occurrence.due_at

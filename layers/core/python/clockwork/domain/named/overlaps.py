@@ -137,4 +137,4 @@ def _knows(stile: Turnstile, job: NamedJob) -> bool:
 
 def is_backfilled(release: Release) -> bool:
     """Whether the release is one of a backfill. It waits for others instead of being skipped, as for a permit."""
-    return release.run.startswith("b")
+    return release.of.run.startswith("b")

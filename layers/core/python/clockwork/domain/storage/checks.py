@@ -1,19 +1,18 @@
 """Checks of tickets: rows that name the sent tickets of a pool, so that lost tickets are made again.
 
-A check is the ticket's own release in a row of the timeline, due days later, many to a row. A check reaches a deliverer
-as every row does, and the deliverer reads the record. A check starts no attempt. If the execution still waits for the
-check's attempt, its ticket is sent to the pool again, with a check of its own. A series of checks therefore ends with
-the attempt and not before.
+A check has the execution and attempt of its ticket. It lies in a row of the timeline, due days later, many to a row. A
+check reaches a deliverer as every row does, and the deliverer reads the record. A check starts no attempt. If the
+execution still waits for the check's attempt, its ticket is sent to the pool again, with a check of its own. A series
+of checks therefore ends with the attempt and not before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from clockwork.domain import ids, keys
-from clockwork.domain.releases import Release
+from clockwork.domain.executions import Execution
+from clockwork.domain.releases import Check, Deliver, Release, Travels
 from clockwork.domain.storage.codec import encode_pressed
 from clockwork.domain.timeline import Row
 
@@ -24,10 +23,9 @@ MOST_BYTES_IN_ROW = 200_000
 GRAINS_OF_WAIT = 72
 
 
-def check_of(release: Release, at: int) -> Release:
-    """The check of a ticket, for the instant `at` (ms)."""
-    fresh = msgspec.structs.replace(release, checks=True, checked=False, run_at=at, sweeps=0, alone=False)
-    return msgspec.structs.replace(fresh, paced=False, waits=0, meets=0, waited=None, held=None, line=None)
+def check_of(release: Release, attempt: int, at: int) -> Check:
+    """The check of the ticket of an attempt, for the instant `at` (ms)."""
+    return Check(release.of, release.occurrence, at, attempt)
 
 
 def check_rows(releases: Sequence[Release], at: int, grain_ms: int, kept_ms: int) -> list[Row]:
@@ -41,7 +39,7 @@ def check_rows(releases: Sequence[Release], at: int, grain_ms: int, kept_ms: int
     for some in _portions(releases):
         first = some[0]
         due_at = at - at % grain_ms - grain_ms + ids.spread(grain_ms, "checks", first.execution_id, first.attempt)
-        blob = encode_pressed([check_of(release, due_at) for release in some])
+        blob = encode_pressed([check_of(release, release.attempt, due_at) for release in some])
         key = keys.row_key(due_at, ids.derive("checks", ids.digest_of([blob])))
         rows.append(Row(releases[0].shard, key, blob, due_at + kept_ms))
     return rows
@@ -61,6 +59,10 @@ def _portions(releases: Sequence[Release]) -> Iterator[list[Release]]:
         yield some
 
 
-def ticket_of(check: Release) -> Release:
-    """The release as which a check is sent again. Nothing checks that yet."""
-    return msgspec.structs.replace(check, checks=False)
+def ticket_of(check: Check, stored: Execution | None) -> Deliver:
+    """The release as which a check is sent again. Nothing checks that yet.
+
+    It was parked no less often than its record `stored` says: so it is not taken for a copy from before.
+    """
+    parkings = 0 if stored is None else stored.parkings + 1
+    return Deliver(check.of, check.occurrence, check.run_at, check.attempt, travels=Travels(parkings))

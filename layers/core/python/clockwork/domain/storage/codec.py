@@ -22,7 +22,7 @@ from clockwork.domain.named_jobs import NamedJob, Pointer, Turnstile
 from clockwork.domain.pools.checkpoint import Checkpoint
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.pools.presence import Present
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Check, Deliver, Release, Watch
 from clockwork.domain.requests.trail import Entry
 from clockwork.domain.storage.packed import Packed, pack, unpack
 
@@ -31,6 +31,7 @@ FORMAT = 1
 #: A compressed list has so many bytes at the most: far more than a row that anybody writes.
 MOST_PRESSED_BYTES = 4 * 1024 * 1024
 Element = Occurrence | Release | Pointer
+_Stored = Occurrence | Deliver | Watch | Check | Pointer
 Decoded = TypeVar("Decoded")
 #: The values that have a blob of their own.
 Stored = TypeVar("Stored", Execution, Client, NamedJob, Entry, Pool, Checkpoint, Turnstile, Present)
@@ -41,9 +42,10 @@ _MAPS = range(0x80, 0x90)
 #: The place in a message of msgspec: names of fields, which are ours, and brackets.
 _PLACE = re.compile(r" - at `(\$[\w.\[\]]*)`\Z", re.ASCII)
 _encoder = msgspec.msgpack.Encoder()
-_row_decoder = msgspec.msgpack.Decoder(list[Element] | Packed | bytes)
-_pressed_decoder = msgspec.msgpack.Decoder(list[Element])
-_releases_decoder = msgspec.msgpack.Decoder(list[Release])
+_row_decoder = msgspec.msgpack.Decoder(list[_Stored] | Packed | bytes)
+_pressed_decoder = msgspec.msgpack.Decoder(list[_Stored])
+_releases_decoder = msgspec.msgpack.Decoder(list[Deliver | Watch | Check])
+_ticket_decoder = msgspec.msgpack.Decoder(tuple[Deliver])
 _decoders = {
     kind: msgspec.msgpack.Decoder[Any](kind)
     for kind in (Execution, Client, NamedJob, Entry, Pool, Checkpoint, Turnstile, Present)
@@ -72,7 +74,7 @@ def is_packed(blob: bytes) -> bool:
 
 def decode_row(blob: bytes) -> dict[int, Element]:
     """The elements of a row's blob by their place in it. Raises NewerFormat or Undecodable."""
-    stored: list[Element] | Packed | bytes = _decode(_row_decoder, blob)
+    stored: list[_Stored] | Packed | bytes = _decode(_row_decoder, blob)
     if isinstance(stored, Packed):
         try:
             return {**unpack(stored)}
@@ -105,13 +107,21 @@ def encode_message(releases: Sequence[Release]) -> str:
     return base64.b64encode(_VERSION + _encoder.encode(list(releases))).decode()
 
 
-def decode_message(body: str) -> list[Release]:
+def decode_message(body: str) -> list[Deliver | Watch | Check]:
     """The releases in a message's body: one, or those of a bundle. Raises NewerFormat or Undecodable."""
+    return _decode(_releases_decoder, _unwrapped(body))
+
+
+def decode_ticket(body: str) -> Deliver:
+    """The one release in the body of a ticket, which asks for an attempt. Raises NewerFormat or Undecodable."""
+    return _decode(_ticket_decoder, _unwrapped(body))[0]
+
+
+def _unwrapped(body: str) -> bytes:
     try:
-        blob = base64.b64decode(body, validate=True)
+        return base64.b64decode(body, validate=True)
     except ValueError as error:
         raise Undecodable(f"not base64: {_told(error)}") from None
-    return _decode(_releases_decoder, blob)
 
 
 def encode(value: Execution | Client | NamedJob | Entry | Pool | Checkpoint | Turnstile | Present) -> bytes:

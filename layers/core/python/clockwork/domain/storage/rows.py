@@ -12,7 +12,7 @@ from clockwork.domain.ids import AnonymousJob, only_execution
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.named_jobs import NamedJob, Pointer
 from clockwork.domain.ordering import row_id_of
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver, Of, Release
 from clockwork.domain.storage import codec
 from clockwork.domain.timeline import Row
 
@@ -57,9 +57,9 @@ def releases_of(row: Row) -> list[Release]:
     ]
 
 
-def release_of(row: Row, index: int, element: Occurrence) -> Release:
+def release_of(row: Row, index: int, element: Occurrence) -> Deliver:
     """The release of the job at a place of a row."""
-    return Release(AnonymousJob(row.partition_id, row.key, index).job_id, element, element.due_at)
+    return Deliver(Of(AnonymousJob(row.partition_id, row.key, index).job_id), element, element.due_at)
 
 
 def undecodable_execution(row: Row, client_id: str, reason: str, expires_at: int) -> Execution:

@@ -172,7 +172,7 @@ def _unparked(batch: Batch, client_id: str, client: Client | None, items: list[I
     held: list[Item] = []
     for item in items:
         host = host_of(item.release.occurrence.target)
-        now, has_slot, may_probe = batch.world.clock.now(), item.release.paced, has_turn(item.release)
+        now, has_slot, may_probe = batch.world.clock.now(), item.release.waits.paced, has_turn(item.release)
         passage, probing = plan_passage(circuits.get(host or ""), now, has_slot=has_slot, may_probe=may_probe)
         if probing is not None and batch.world.regulation.save_circuit(circuits[probing.host], probing):
             # This item is the probe. All others are held back until the later probe that is saved now.

@@ -14,7 +14,7 @@ from clockwork.domain.lifecycle.callbacks import is_called_back
 from clockwork.domain.releases import Release
 from clockwork.flows.apart import ASKED_FOR_MS
 from clockwork.flows.containment import why
-from clockwork.flows.deliver.items import Item, LeasedBlock
+from clockwork.flows.deliver.items import Item, LeasedBlock, Received
 from clockwork.flows.deliver.waiting import Waiting
 from clockwork.flows.world import World
 from clockwork.ports import Saved
@@ -23,6 +23,7 @@ from clockwork.targets.pool import PoolTarget
 log = logging.getLogger(__name__)
 
 R = TypeVar("R")
+T = TypeVar("T", bound=Received)
 
 #: A deliverer holds an occurrence no longer than this (ms). An earlier occurrence goes back to the queue with the rest
 #: of its delay.
@@ -42,13 +43,13 @@ class Batch:
         #: Records that became DEAD, for which their clients get a notice.
         self.dead: list[Execution] = []
         #: Items that were found DEAD or became so: they are called back before their messages are acknowledged.
-        self.called_back: list[tuple[Item, Execution]] = []
+        self.called_back: list[tuple[Received, Execution]] = []
         #: Items whose targets are not allowed to their clients any more, with their outcomes.
         self.refused: list[tuple[Item, Outcome]] = []
         #: Items whose first attempts failed at level `none`, with the records that follow their retries.
         self.first_failures: list[tuple[Item, Execution]] = []
         #: Failed items of messages that carry other items, too.
-        self.failed_of_bundles: list[Item] = []
+        self.failed_of_bundles: list[Received] = []
         #: Leased blocks of permits, by clientId.
         self.leased: dict[str, LeasedBlock] = {}
         #: For so long (ms) the permits of workers may be asked for still.
@@ -61,7 +62,7 @@ class Batch:
             return not isinstance(target, PoolTarget)
         return isinstance(target, PoolTarget) and target.pool == self.worker.pool
 
-    def fail(self, item: Item, why: str) -> None:
+    def fail(self, item: Received, why: str) -> None:
         """Let an item come back: with its message, or alone if the message carries other items, too."""
         item.left = True
         execution_id = item.release.execution_id
@@ -73,7 +74,7 @@ class Batch:
         self.waiting.failed(item)
 
     @contextmanager
-    def failing(self, *items: Item) -> Iterator[None]:
+    def failing(self, *items: Received) -> Iterator[None]:
         """Fail the items, and no others, if the block raises anything."""
         try:
             yield
@@ -82,7 +83,7 @@ class Batch:
             for item in items:
                 self.fail(item, why_not)
 
-    def each(self, items: Iterable[Item], step: Callable[[Item], R]) -> list[tuple[Item, R]]:
+    def each(self, items: Iterable[T], step: Callable[[T], R]) -> list[tuple[T, R]]:
         """The step's answer for each item. An item for which the step raises fails, alone."""
         answers = []
         for item in items:
@@ -90,7 +91,7 @@ class Batch:
                 answers.append((item, step(item)))
         return answers
 
-    def may_replan(self, item: Item, actual: Execution | None) -> bool:
+    def may_replan(self, item: Received, actual: Execution | None) -> bool:
         """Whether an item may be planned again, after its change lost to the record `actual`.
 
         After too many such losses it fails.
@@ -106,16 +107,16 @@ class Batch:
         failing = self.waiting.later(items)
         for item in items:
             item.left = True
-        for item, why_not in failing:
-            self.fail(item, why_not)
+        for failed, why_not in failing:
+            self.fail(failed, why_not)
 
-    def absorb(self, item: Item, stored: Execution | None) -> None:
+    def absorb(self, item: Received, stored: Execution | None) -> None:
         """Acknowledge an item whose work is done, as its record `stored` says."""
         item.left = True
         self.report.absorbed += 1
         self.owe_callback(item, stored)
 
-    def owe_callback(self, item: Item, stored: Execution | None) -> None:
+    def owe_callback(self, item: Received, stored: Execution | None) -> None:
         """Note an item for a callback if its record is DEAD and asks for one.
 
         The deliverer that recorded the death may have died before it put the callback.
@@ -123,7 +124,7 @@ class Batch:
         if stored is not None and is_called_back(item.release, stored):
             self.called_back.append((item, stored))
 
-    def save_plans(self, plans: Sequence[tuple[Item, Plan]]) -> Iterator[tuple[int, Saved]]:
+    def save_plans(self, plans: Sequence[tuple[Received, Plan]]) -> Iterator[tuple[int, Saved]]:
         """Save the records that the plans ask for, and apply the plans that ask for none.
 
         Yields for each record that was saved, or lost to another writer, the plan's index and the store's answer. Items
@@ -141,7 +142,7 @@ class Batch:
             else:
                 yield index, saved
 
-    def apply_plan(self, item: Item, plan: Plan) -> None:
+    def apply_plan(self, item: Received, plan: Plan) -> None:
         """Count a plan that is saved or needs no save, and note the release and the callback that follow from it."""
         item.left = True
         if plan.action is Action.ABSORB:
@@ -149,10 +150,6 @@ class Batch:
         elif plan.action is Action.DEFER:
             self.report.deferred += 1
         elif plan.execution is not None:
-            if item.release.watches and plan.execution.attempts:
-                last = plan.execution.attempts[-1].state
-                self.report.workers_lost += last is State.WORKER_LOST
-                self.report.forced_cancels += last is State.CANCELLED
             if plan.execution.state is State.DEAD:
                 self.report.dead += 1
                 self.dead.append(plan.execution)

@@ -7,23 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import TypeVar
 
 import msgspec
 
 from clockwork.domain.errors import readable
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.lifecycle.attempts import Action, Claim, Plan, plan_claim
+from clockwork.domain.lifecycle.attempts import Action, Claim, Plan, plan_claim, plan_watch
 from clockwork.domain.lifecycle.awaited import goes_on
 from clockwork.domain.lifecycle.awaiting import watch_of
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
 from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT
 from clockwork.domain.lifecycle.tokens import claimant_of
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver, Watch
 from clockwork.flows.apart import records_apart
 from clockwork.flows.check_keys import check_keys
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.items import Item
+from clockwork.flows.deliver.items import Item, Received
 from clockwork.flows.records import renew, replace
+
+T = TypeVar("T", bound=Received)
 
 
 def claim(batch: Batch, items: Sequence[Item]) -> list[Item]:
@@ -66,7 +69,12 @@ def _was_parked(item: Item, actual: Execution | None) -> bool:
     The pause or the circuit began meanwhile, so the item may not start.
     """
     was_read = item.seen is not None
-    return was_read and actual is not None and actual.state is State.PARKED and actual.parkings == item.release.parkings
+    return (
+        was_read
+        and actual is not None
+        and actual.state is State.PARKED
+        and actual.parkings == item.release.travels.parkings
+    )
 
 
 def _park_too(batch: Batch, item: Item, *, behind_circuit: bool) -> None:
@@ -95,14 +103,14 @@ def end_unclaimed(batch: Batch, item: Item) -> bool:
     return True
 
 
-def _plan_expired(batch: Batch, release: Release, now: int, stored: Execution | None) -> Plan:
+def _plan_expired(batch: Batch, release: Deliver, now: int, stored: Execution | None) -> Plan:
     reason = reason_of(release.occurrence)
     if stored is None:
         return Plan(Action.FINISH, reason, expired_execution(release, now, batch.world.execution_expires_at(now)))
     return Plan(Action.ABSORB, "it has ended, or waits for the retry of another copy")
 
 
-def with_records(batch: Batch, items: Sequence[Item]) -> list[Item]:
+def with_records(batch: Batch, items: Sequence[T]) -> list[T]:
     """The items, with the records that those follow which have waited, read in one call.
 
     A first attempt that has not waited expects no record, so it needs no read. Left out is an item whose record gives
@@ -112,7 +120,7 @@ def with_records(batch: Batch, items: Sequence[Item]) -> list[Item]:
     return [item for item in items if not item.left]
 
 
-def read_records(batch: Batch, items: Sequence[Item]) -> None:
+def read_records(batch: Batch, items: Sequence[Received]) -> None:
     """Read the records of items in one call, where that was not done before and they may have any."""
     unread = [item for item in items if item.seen is None and not item.is_read and item.release.is_recorded]
     if unread:
@@ -123,7 +131,7 @@ def read_records(batch: Batch, items: Sequence[Item]) -> None:
                     item.seen, item.is_read = readable(stored), True
 
 
-def look(batch: Batch, items: Sequence[Item]) -> list[Item]:
+def look(batch: Batch, items: Sequence[T]) -> list[T]:
     """The items that may be sent anew. Of those that have waited for long the records are read, and renewed.
 
     One whose execution has ended is absorbed.
@@ -132,15 +140,15 @@ def look(batch: Batch, items: Sequence[Item]) -> list[Item]:
     now, retention = world.clock.now(), world.retention
     judged = batch.each(items, lambda item: retention.is_to_be_looked_at(item.release.occurrence.due_since, now))
     looked = batch.each([item for item, is_old in judged if is_old], partial(_looked, batch))
-    ended = [item for item, has_ended in looked if has_ended]
-    if ended:
-        end_all(batch, ended)
+    for item, has_ended in looked:
+        if has_ended:
+            batch.absorb(item, item.seen)
     going = {id(item) for item, is_old in judged if not is_old}
     going |= {id(item) for item, has_ended in looked if not has_ended}
     return [item for item in items if id(item) in going]
 
 
-def _looked(batch: Batch, item: Item) -> bool:
+def _looked(batch: Batch, item: Received) -> bool:
     """Whether the execution of an old item has ended for it; if not, its record is renewed."""
     release = item.release
     if not release.is_recorded:
@@ -176,7 +184,7 @@ def _watched(batch: Batch, plans: Sequence[tuple[Item, Plan]]) -> list[tuple[Ite
     """
     if batch.worker is None:
         return list(plans)
-    watches: list[tuple[Item, Release]] = []
+    watches: list[tuple[Item, Watch]] = []
     for item, plan in plans:
         is_new = item.seen is None or item.seen.state is not State.RUNNING
         if plan.action is Action.START and plan.execution is not None and is_new:
@@ -190,10 +198,35 @@ def _watched(batch: Batch, plans: Sequence[tuple[Item, Plan]]) -> list[tuple[Ite
     return [(item, plan) for item, plan in plans if id(item) not in unwatched]
 
 
-def end_all(batch: Batch, items: Sequence[Item]) -> None:
-    """End items as their records allow. Nobody starts one that may start after all: so it comes back.
+def end_watched(batch: Batch, watches: Sequence[Received]) -> None:
+    """End the claims that the watches find over, and send what follows. Each other watch comes again, or is done."""
+    going = with_records(batch, watches)
+    while going:
+        plans = batch.each(going, partial(_plan_watch, batch))
+        lost = []
+        for index, saved in batch.save_plans(plans):
+            watch, plan = plans[index]
+            if not saved.ok:
+                lost += [watch] * batch.may_replan(watch, saved.actual)
+                continue
+            with batch.failing(watch):
+                batch.apply_plan(watch, plan)
+            if plan.execution is not None and plan.execution.attempts:
+                last = plan.execution.attempts[-1].state
+                batch.report.workers_lost += last is State.WORKER_LOST
+                batch.report.forced_cancels += last is State.CANCELLED
+        going = lost
 
-    Watches are such items, since they start nothing: their claims are ended, or they come again for the new end.
-    """
+
+def _plan_watch(batch: Batch, watch: Received) -> Plan:
+    now = batch.world.clock.now()
+    claim = Claim("", now, now, batch.world.execution_expires_at(now), resends=batch.waiting.resends)
+    claim = msgspec.structs.replace(claim, jitter=batch.world.random.fraction())
+    assert isinstance(watch.release, Watch), "the inbox has the watches apart"
+    return plan_watch(watch.release, watch.seen, claim)
+
+
+def end_all(batch: Batch, items: Sequence[Item]) -> None:
+    """End items as their records allow. Nobody starts one that may start after all: so it comes back."""
     for item in claim(batch, items):
         batch.fail(item, "it may start after all, as the clock was set back")

@@ -54,7 +54,7 @@ def note_company(world: World, items: Sequence[Item]) -> None:
     clients = {item.message_id: item.release.occurrence.client_id for item in items}
     company.note(Counter(clients.values()), now)
     for item in items:
-        if item.release.waits:
+        if item.release.waits.permits:
             company.note_crowding(item.release.occurrence.client_id, now)
 
 
@@ -67,14 +67,14 @@ def within_concurrency(batch: Batch, client: Client | None, items: Sequence[Item
     if blocks is None:
         return _slotted(batch, client_id, client, items)
     # What is not wanted any more holds no permit, also if it was cancelled while it waited for its slot.
-    read_records(batch, [item for item in items if item.release.paced])
+    read_records(batch, [item for item in items if item.release.waits.paced])
     items = informed(batch, unended(batch, items))
     if not items:
         return []
     now = batch.world.clock.now()
     number = _lease(batch, client_id, blocks, now)
     # Those whose slots are now go before those that have yet to take any.
-    items = sorted(items, key=lambda item: not item.release.paced)
+    items = sorted(items, key=lambda item: not item.release.waits.paced)
     free = 0 if number is None else len(items[: blocks.size])
     going = _slotted(batch, client_id, client, items[:free])
     if number is not None:
@@ -98,7 +98,7 @@ def _in_hand(batch: Batch, worker: Worker, client: Client | None, items: Sequenc
     now = batch.world.clock.now()
     with _asking(batch):
         free = free_permits(client.max_concurrency, batch.world.regulation.taken(client_id, now))
-    ordered = sorted(items, key=lambda item: not item.release.paced)
+    ordered = sorted(items, key=lambda item: not item.release.waits.paced)
     holding = [item for item, holds in batch.each(ordered, partial(_hold, batch, worker, free, now)) if holds]
     going = _slotted(batch, client_id, client, holding)
     starting, held = {id(item) for item in going}, {id(item) for item in holding}
@@ -178,7 +178,7 @@ def _slotted(batch: Batch, client_id: str, client: Client | None, items: Sequenc
 
     A fault fails these items alone, and those of them alone that are not done with.
     """
-    if all(item.release.paced for item in items):
+    if all(item.release.waits.paced for item in items):
         return list(items)
     try:
         return with_slots(batch, client_id, client, list(items), has_permits=True)
@@ -209,10 +209,10 @@ def _send_back(batch: Batch, items: Sequence[Item], now: int) -> None:
     """
     fraction = batch.world.random.fraction()
     for item in items:
-        waits = item.release.waits
-        seconds = round(wait_ms(waits, fraction) * batch.waiting.patience(item) / 1000)
+        permits = item.release.waits.permits
+        seconds = round(wait_ms(permits, fraction) * batch.waiting.patience(item) / 1000)
         run_at = now + seconds * 1000 + SENT_WITHIN_MS
-        item.release = item.release.without_slot().put_off("permit", now, run_at, waits=waits + 1)
+        item.release = item.release.without_slot().put_off("permit", now, run_at, permits=permits + 1)
     batch.send_back(items)
 
 

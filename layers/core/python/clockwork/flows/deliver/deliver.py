@@ -10,22 +10,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-import msgspec
-
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.lifecycle.awaited import missed_at
 from clockwork.domain.lifecycle.tokens import Token
-from clockwork.domain.releases import Delivery, Release
-from clockwork.domain.storage.checks import ticket_of
+from clockwork.domain.releases import Check, Delivery, Release
+from clockwork.domain.storage.checks import check_of, ticket_of
 from clockwork.flows.deaths import call_back, notify_dead
 from clockwork.flows.deliver.admission import admit, is_held
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS, Batch
-from clockwork.flows.deliver.bundles import Message, resend_alone, unbundled
 from clockwork.flows.deliver.circuits import give_probes_back, update_circuits
-from clockwork.flows.deliver.claim import claim, end_all, look, read_records
+from clockwork.flows.deliver.claim import claim, end_watched, look, read_records
 from clockwork.flows.deliver.concurrency import give_back_all, note_ended
+from clockwork.flows.deliver.inbox import Inbox, Message, opened, resend_alone
 from clockwork.flows.deliver.inform import informed, needs_look, read_back, unexpired
-from clockwork.flows.deliver.items import DeliverReport, Item, is_left_to_its_watch
+from clockwork.flows.deliver.items import DeliverReport, Item, Received, is_left_to_its_watch
 from clockwork.flows.deliver.outcome import record, record_first_failures
 from clockwork.flows.deliver.start import hold_and_check
 from clockwork.flows.deliver.waiting import Resent
@@ -44,7 +42,7 @@ def deliver_batch(world: World, messages: Sequence[Message], deadline_at: int) -
     waiting = Resent(world)
     batch = Batch(world, deadline_at, waiting)
     # 1. Attempt the items that are due.
-    attempt(batch, unbundled(batch, messages))
+    attempt(batch, opened(batch, messages))
     # 2. Release retries, and failed items of bundles. Only then are the messages acknowledged.
     unsent = send_retries(world, [release for _, release in waiting.following])
     for index, why_not in unsent.items():
@@ -54,9 +52,12 @@ def deliver_batch(world: World, messages: Sequence[Message], deadline_at: int) -
     return batch.report
 
 
-def attempt(batch: Batch, items: Sequence[Item]) -> None:
+def attempt(batch: Batch, inbox: Inbox) -> None:
     """Make an attempt at each item that is due, and record its outcome. The others go back or are parked."""
-    # 1. Claim: from here on no other deliverer starts these attempts.
+    # 1. See to watches, which start nothing, and let checks become the tickets that were missed. Then claim: from here
+    #    on no other deliverer starts these attempts.
+    end_watched(batch, look(batch, inbox.watches))
+    items = [*inbox.items, *_missed(batch, look(batch, inbox.checks))]
     claimed = _claimable(batch, items)
     # 2. Hold each item until it is due, check that its job still wants it, start it. None waits for another's answer.
     targets = batch.world.targets
@@ -81,12 +82,8 @@ def attempt(batch: Batch, items: Sequence[Item]) -> None:
 def _claimable(batch: Batch, items: Sequence[Item]) -> list[Item]:
     """Claim the items that are due and may start, in the order of their `run_at`. The others go back or are parked."""
     # 1. Send back the items that are early, or cannot end in time, with the rest of their delay. The record of one that
-    #    has waited for long may go before its next message does, so it is looked at first. Watches start nothing, and
-    #    checks become what was missed.
-    items = _missed(batch, look(batch, items))
-    if watches := [item for item in items if item.release.watches]:
-        end_all(batch, watches)
-    items = _in_time(batch, [item for item in items if not item.release.watches])
+    #    has waited for long may go before its next message does, so it is looked at first.
+    items = _in_time(batch, look(batch, items))
     # 2. End the items that are too late. Items that a cap, a pause or an open circuit holds back wait or are parked.
     looked_at = {id(item): item for item in items if needs_look(item)}
     wanted = {id(item) for item in informed(batch, list(looked_at.values()))}
@@ -95,38 +92,35 @@ def _claimable(batch: Batch, items: Sequence[Item]) -> list[Item]:
     return claim(batch, admitted)
 
 
-def _missed(batch: Batch, items: Sequence[Item]) -> list[Item]:
-    """The items without the checks that found nothing to do. The other checks have become their tickets.
+def _missed(batch: Batch, checks: Sequence[Received]) -> list[Item]:
+    """The tickets that the checks miss. The other checks are done with.
 
     If the deliverer dies behind such a ticket, the check comes back and makes one more, which a claim absorbs.
     """
-    checks = [item for item in items if item.release.checks]
-    others = [item for item in items if not item.release.checks]
-    if not checks:
-        return others
     read_records(batch, checks)
-    found = batch.each([item for item in checks if not item.left], partial(_is_missed, batch))
-    return others + unexpired(batch, [item for item, is_sent_again in found if is_sent_again])
+    found = batch.each([check for check in checks if not check.left], partial(_ticket_of, batch))
+    return unexpired(batch, [ticket for _, ticket in found if ticket is not None])
 
 
-def _is_missed(batch: Batch, item: Item) -> bool:
-    """Whether the check of an item is to be sent again as its ticket; the item has become that, or is done with."""
-    world, now, stored = batch.world, batch.world.clock.now(), item.seen
+def _ticket_of(batch: Batch, received: Received) -> Item | None:
+    """The ticket of a check that is to be sent again. None if the check is done with."""
+    world, now, stored, check = batch.world, batch.world.clock.now(), received.seen, received.release
+    assert isinstance(check, Check), "the inbox has the checks apart"
     wait_ms = world.settings.ticket_check_seconds * 1000
-    at = missed_at(item.release, stored, wait_ms)
+    at = missed_at(check, stored, wait_ms)
     if at is None:
-        batch.absorb(item, stored)
-        return False
-    if stored is not None and stored.state is State.PARKED and is_held(world, item.release.occurrence.client_id):
+        batch.absorb(received, stored)
+        return None
+    if stored is not None and stored.state is State.PARKED and is_held(world, check.occurrence.client_id):
         # It lies in its parked row. Once it was let go from there, nothing but this check tells of a lost ticket.
         at = now + wait_ms
     if stored is None or at <= now:
-        item.release = ticket_of(item.release)
-        return True
+        ticket = ticket_of(check, stored)
+        return Item(received.message_id, ticket, stored, came_back=received.came_back, is_read=True)
     # The checks of all attempts before get the same row: they become one.
-    item.left, following = True, item.release.for_attempt(stored.attempt + 1)
-    batch.waiting.follow(item, msgspec.structs.replace(following, run_at=at, checks=True))
-    return False
+    received.left = True
+    batch.waiting.follow(received, check_of(check, stored.attempt + 1, at))
+    return None
 
 
 def is_refused(batch: Batch, item: Item) -> bool:

@@ -30,7 +30,7 @@ from clockwork.domain.limits.concurrency import wait_ms
 from clockwork.domain.named.look import objection_to, was_started
 from clockwork.domain.named.overlaps import WAITS, entrant_of, is_backfilled
 from clockwork.domain.named_jobs import NamedJob
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver
 from clockwork.flows.apart import jobs_apart
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import end_all, read_records, with_records
@@ -57,7 +57,7 @@ def informed(batch: Batch, items: Sequence[Item]) -> list[Item]:
     going = unended(batch, with_records(batch, list(asked.values())))
     for item in going:
         item.is_informed = True
-    named = {id(item): item for item in going if is_named(item.release.job_id) and not item.release.as_it_was}
+    named = {id(item): item for item in going if item.release.follows_job}
     going = [item for item in going if id(item) not in named]
     refs = _refs(batch, named.values())
     with batch.failing(*(item for item, _ in refs)):
@@ -104,14 +104,14 @@ def _is_late(batch: Batch, item: Item) -> bool:
 
 def needs_look(item: Item) -> bool:
     """Whether an item is asked about before all else: it waited, so much may have changed."""
-    return item.release.has_waited or (item.release.paced and is_named(item.release.job_id))
+    return item.release.has_waited or (item.release.waits.paced and is_named(item.release.job_id))
 
 
 def _is_to_ask(item: Item) -> bool:
     release = item.release
     if item.is_informed or not release.is_recorded:
         return False
-    return release.has_waited or (is_named(release.job_id) and not release.as_it_was)
+    return release.has_waited or release.follows_job
 
 
 def unended(batch: Batch, items: Sequence[Item]) -> list[Item]:
@@ -211,7 +211,7 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
         return False
     if is_left_to_its_watch(item):
         return True
-    item.release = msgspec.structs.replace(item.release, occurrence=hint_of(whole), paced=False, checked=False)
+    item.release = msgspec.structs.replace(item.release.waiting(paced=False), occurrence=hint_of(whole), checked=False)
     plan, _ = replace(batch.world, item.seen, partial(_plan_let_go, item), item.replans)
     if plan.action is Action.FOLLOW_UP:
         batch.report.deferred += 1
@@ -230,7 +230,7 @@ def _is_anothers(world: World, before: Target, after: Target) -> bool:
 
 def _still_waits(world: World, item: Item, job: NamedJob) -> bool:
     """Whether a backfilled fire that waits for others of its job has to wait on, so that it claims nothing in vain."""
-    is_waiting = item.release.waits > 0 and is_backfilled(item.release) and job.definition.overlap == "skip"
+    is_waiting = item.release.waits.permits > 0 and is_backfilled(item.release) and job.definition.overlap == "skip"
     return is_waiting and not may_be_let_through(world, entrant_of(item.release, item.seen), job)
 
 
@@ -251,12 +251,13 @@ def wait_for_others(batch: Batch, item: Item) -> None:
         batch.fail(item, LOST_CLAIM)
 
 
-def _later(batch: Batch, item: Item) -> Release:
+def _later(batch: Batch, item: Item) -> Deliver:
     """The item's release for later; each wait is longer than the one before."""
-    now, waits = batch.world.clock.now(), item.release.waits
-    run_at = now + wait_ms(waits, batch.world.random.fraction()) * batch.waiting.patience(item)
+    now, permits = batch.world.clock.now(), item.release.waits.permits
+    run_at = now + wait_ms(permits, batch.world.random.fraction()) * batch.waiting.patience(item)
     hint = hint_of(item.release.occurrence)
-    return item.release.without_slot().put_off("permit", now, run_at, waits=waits + 1, occurrence=hint)
+    later = item.release.without_slot().put_off("permit", now, run_at, permits=permits + 1)
+    return msgspec.structs.replace(later, occurrence=hint)
 
 
 def _plan_wait(item: Item, planned_at: int, stored: Execution | None) -> Plan:
@@ -287,7 +288,7 @@ def _send(batch: Batch, item: Item, job: NamedJob, *, anew: bool) -> None:
     # The ordered queue of the other deliverer: there it lies behind what that queue has of its key. A queue that it
     # left not long ago would drop it as a repeat, but for the revision that sends it back.
     if item.release.revision is not None:
-        item.release = msgspec.structs.replace(item.release, revision=job.revision)
+        item.release = item.release.of_its(revision=job.revision)
     refused = batch.world.releases.send([item.release], batch.world.clock.now())
     if refused:
         batch.fail(item, refused[0].reason)

@@ -11,7 +11,7 @@ from clockwork.domain.executions import Execution
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.named.look import Objection
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver, Release
 from clockwork.flows.records import replans
 from clockwork.targets.registry import Target
 
@@ -47,48 +47,56 @@ class DeliverReport(msgspec.Struct):
             self.failed_messages.append(message_id)
 
 
-class Item(msgspec.Struct):
-    """One occurrence of the batch. `seen` is its record as last seen: with our claim once the item is started.
+class Received(msgspec.Struct):
+    """One release of the batch, of any kind. `seen` is its record as last seen.
 
-    `probes`: if the item is a probe that tests whether its target has recovered, the circuit as saved for this probe.
-    `is_started`: its target may have seen it. `bundled`: its message carries other items, too.
-    `came_back`: its message was received before.
-    `is_informed`: its job was asked, before the look, whether it still wants the item. `is_read`: its record was read.
-    `came_for`: the target for which it was sent to this queue, if its job has another target by now.
-    `refusal`: the reason why its client may not send to its target any more: then no attempt is made.
-    `objection`: the reason why it ends undelivered, as its client was deleted.
-    `has_cap`: its client chose a concurrency limit.
-    `is_repeated`: its worker has repeated the claim, and may run it: see `is_left_to_its_watch`.
-    `is_let_go`: this batch gave its claim back, so no other call sends its release.
-    `left`: it is parked, was sent back, has ended or failed, so that this batch is done with it.
-    `secret`: of its token, under which its receiver calls back. `check_key`: the key of its token's check.
-    `whole`: its occurrence by its named job, when that was asked. `pauses`: its client's pauses that had ended by then.
-    `permit`: the permit that its worker holds until the attempt ends.
-    `replans`: the number of times that a change of its record may still be planned again.
+    `bundled`: its message carries other items, too. `came_back`: its message was received before. `is_read`: its record
+    was read. `left`: it is parked, was sent back, has ended or failed, so that this batch is done with it. `is_let_go`:
+    this batch gave its claim back, so no other call sends its release. `replans`: the number of times that a change of
+    its record may still be planned again.
     """
 
     message_id: str
     release: Release
     seen: Execution | None = None
+    came_back: bool = False
+    bundled: bool = False
+    left: bool = False
+    is_read: bool = False
+    is_let_go: bool = False
+    replans: Iterator[int] = msgspec.field(default_factory=replans)
+
+
+class Item(Received):
+    """One occurrence that is to be delivered. `seen` has our claim once the item is started.
+
+    `probes`: if the item is a probe that tests whether its target has recovered, the circuit as saved for this probe.
+    `is_started`: its target may have seen it.
+    `is_informed`: its job was asked, before the look, whether it still wants the item.
+    `came_for`: the target for which it was sent to this queue, if its job has another target by now.
+    `refusal`: the reason why its client may not send to its target any more: then no attempt is made.
+    `objection`: the reason why it ends undelivered, as its client was deleted.
+    `has_cap`: its client chose a concurrency limit.
+    `is_repeated`: its worker has repeated the claim, and may run it: see `is_left_to_its_watch`.
+    `secret`: of its token, under which its receiver calls back. `check_key`: the key of its token's check.
+    `whole`: its occurrence by its named job, when that was asked. `pauses`: its client's pauses that had ended by then.
+    `permit`: the permit that its worker holds until the attempt ends.
+    """
+
+    release: Deliver
     probes: Circuit | None = None
     is_started: bool = False
-    bundled: bool = False
-    came_back: bool = False
-    left: bool = False
     is_repeated: bool = False
-    is_let_go: bool = False
     has_cap: bool = False
     refusal: str | None = None
     objection: Objection | None = None
     is_informed: bool = False
     came_for: Target | None = None
-    is_read: bool = False
     secret: str | None = None
     check_key: str | None = None
     whole: Occurrence | None = None
     pauses: Sequence[Pause] = ()
     permit: int | None = None
-    replans: Iterator[int] = msgspec.field(default_factory=replans)
 
 
 def is_left_to_its_watch(item: Item) -> bool:

@@ -17,8 +17,8 @@ from clockwork.domain.lifecycle.awaited import goes_on
 from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS, behind_others, resumed
 from clockwork.flows.deaths import bury
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.bundles import Message, unbundled
 from clockwork.flows.deliver.deliver import attempt
+from clockwork.flows.deliver.inbox import Inbox, Message, opened
 from clockwork.flows.deliver.items import DeliverReport, Item
 from clockwork.flows.deliver.waiting import InPlace
 from clockwork.flows.outages import tolerated
@@ -62,14 +62,15 @@ def deliver_ordered(world: World, messages: Sequence[OrderedMessage], deadline_a
     return batch.report
 
 
-def _resumed(batch: Batch, heads: Sequence[OrderedMessage], *, moved_up: bool) -> list[Item]:
-    """The items of the heads, each at its next attempt. The record of a message received before tells which that is."""
+def _resumed(batch: Batch, heads: Sequence[OrderedMessage], *, moved_up: bool) -> Inbox:
+    """The releases of the heads, each item at its next attempt, as the record of a message received before tells."""
     now = batch.world.clock.now()
     overdue_at = now - batch.world.settings.ordered_wait_seconds * 1000
     overdue = {message.message_id for message in heads if message.sent_at <= overdue_at}
     received_before = {message.message_id for message in heads if message.receive_count > 1} | overdue
-    items = []
-    for item in unbundled(batch, heads):
+    inbox = opened(batch, heads)
+    items, inbox.items = inbox.items, []
+    for item in items:
         with batch.failing(item):
             if item.message_id in received_before:
                 item.seen = batch.world.executions.find(item.release.job_id, item.release.execution_id)
@@ -82,8 +83,8 @@ def _resumed(batch: Batch, heads: Sequence[OrderedMessage], *, moved_up: bool) -
                 item.release = resumed(item.release, item.seen, now)
             if item.seen is None:
                 item.release = behind_others(item.release, now, moved_up=moved_up)
-            items.append(item)
-    return items
+            inbox.items.append(item)
+    return inbox
 
 
 def _is_claimed(batch: Batch, seen: Execution | None) -> bool:

@@ -23,7 +23,7 @@ from clockwork.domain.lifecycle.attempts import Plan, plan_outcome, plan_unclaim
 from clockwork.domain.lifecycle.reports import plan_answer
 from clockwork.flows.containment import contained
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.items import DeliverReport, Item
+from clockwork.flows.deliver.items import DeliverReport, Item, Received
 from clockwork.ports import Saved
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ def record(batch: Batch, ended: Sequence[Ended]) -> None:
         open_ends = _record_round(batch, open_ends)
 
 
-def record_first_failures(batch: Batch, unsent: Sequence[Item]) -> None:
+def record_first_failures(batch: Batch, unsent: Sequence[Received]) -> None:
     """Record the first failures at level `none` whose retries are sent; those of `unsent` items are not."""
     left = {id(item) for item in unsent}
     records = [record for item, record in batch.first_failures if id(item) not in left]

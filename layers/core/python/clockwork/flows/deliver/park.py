@@ -16,7 +16,7 @@ from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_claim
 from clockwork.domain.lifecycle.awaited import goes_on, reopened
 from clockwork.domain.lifecycle.parking import parked_record
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver
 from clockwork.domain.waits import Cause
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import wish, with_records
@@ -32,16 +32,17 @@ def park(batch: Batch, items: Sequence[Item], cause: Cause, reason: str) -> None
     now = batch.world.clock.now()
     for item in items:
         release = item.release.held_back(cause, now)
-        item.release = replaced(release, came_back=release.came_back or item.came_back)
+        came_back = release.travels.came_back or item.came_back
+        item.release = replaced(release, travels=replaced(release.travels, came_back=came_back))
     parked = [item for item, is_parked in batch.each(items, lambda item: _is_parked(batch, item, reason)) if is_parked]
     failing = batch.waiting.held(parked, behind_circuit=cause == "circuit") if parked else ()
     for item in parked:
         item.left = True
-    for item, why_not in failing:
-        batch.fail(item, why_not)
+    for failed, why_not in failing:
+        batch.fail(failed, why_not)
 
 
-def _waits_for(seen: Execution, release: Release) -> bool:
+def _waits_for(seen: Execution, release: Deliver) -> bool:
     """Whether the record waits for this very attempt."""
     return seen.state in WAITING and release.attempt == seen.attempt + 1
 

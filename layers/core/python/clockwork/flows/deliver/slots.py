@@ -12,7 +12,7 @@ from functools import reduce
 from clockwork.domain.clients import Client
 from clockwork.domain.lifecycle.expiry import relevant_until
 from clockwork.domain.limits.slots import Reach, Reserved, back_at, reach_of, urgency
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver
 from clockwork.domain.waits import Line
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import read_records
@@ -43,17 +43,17 @@ def with_slots(
     return [*waiting, *(_paced(batch, client_id, client.max_rate_per_second, rest) if rest else ())]
 
 
-def _asks_first(release: Release) -> bool:
+def _asks_first(release: Deliver) -> bool:
     """Whether a release asks for a permit before it takes a slot: it found none before, and gave its slot up."""
-    return release.waits > 0 and not release.paced
+    return release.waits.permits > 0 and not release.waits.paced
 
 
 def _paced(batch: Batch, client_id: str, rate: float, items: list[Item]) -> list[Item]:
     # What was cancelled since its poller released it takes no slot.
-    read_records(batch, [item for item in items if not item.release.paced])
+    read_records(batch, [item for item in items if not item.release.waits.paced])
     items = unended(batch, items)
     now, interval_ms = batch.world.clock.now(), 1000 / rate
-    wanting = sorted((item for item in items if not item.release.paced), key=lambda item: urgency(item.release))
+    wanting = sorted((item for item in items if not item.release.waits.paced), key=lambda item: urgency(item.release))
     waiting = _take(batch.world, client_id, interval_ms, wanting, now) if wanting else []
     if waiting:
         _line_up(batch.world, client_id, interval_ms, waiting, now)
@@ -118,7 +118,7 @@ def _ends_before(item: Item, first_at: int, now: int) -> bool:
 
 def _line_up(world: World, client_id: str, interval_ms: float, waiting: Sequence[Item], now: int) -> None:
     """Send each item back for when it is to look for a slot again. Those that have no place yet get places."""
-    new = [item for item in waiting if item.release.line is None or item.release.line.place is None]
+    new = [item for item in waiting if (line := item.release.waits.line) is None or line.place is None]
     places: dict[int, int] = {}
     if new:
         first_at = world.regulation.line_up(client_id, len(new), interval_ms, now)
@@ -127,7 +127,7 @@ def _line_up(world: World, client_id: str, interval_ms: float, waiting: Sequence
         world.environment.slots[client_id] = Reserved(known.first_at, 0, line_until)
     fraction = world.random.fraction()
     for item in waiting:
-        line = item.release.line or Line(None, now)
+        line = item.release.waits.line or Line(None, now)
         place = places[id(item)] if line.place is None else line.place
         at = back_at(item.release, place, line.since, now, fraction)
         item.release = item.release.put_off("cap", now, at, line=Line(place, line.since))

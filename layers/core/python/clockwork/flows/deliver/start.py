@@ -103,7 +103,7 @@ def _is_wanted(batch: Batch, item: Item, job_ref: NamedJobId, job: NamedJob | No
     if objection is not None:
         _drop(batch, item, objection)
         return False
-    if job is None or item.release.as_it_was:
+    if job is None or not item.release.follows_job:
         return True
     is_skipping = job.definition.overlap == "skip"
     entrant = entrant_of(item.release, item.seen)

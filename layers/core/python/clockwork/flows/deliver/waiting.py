@@ -15,11 +15,11 @@ from clockwork.domain.executions import WAITING
 from clockwork.domain.lifecycle.parking import LONGEST_PARKING_MS, NOTED_MS, parked_row
 from clockwork.domain.limits.circuits import host_of
 from clockwork.domain.ordering import is_noted, paced_execution, patience
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver, Release
 from clockwork.domain.storage.retention import PARKED_MS
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import why
-from clockwork.flows.deliver.items import DeliverReport, Item
+from clockwork.flows.deliver.items import DeliverReport, Item, Received
 from clockwork.flows.world import World
 
 #: The time (ms) after which a message that failed for a passing reason is received again, at first.
@@ -27,7 +27,7 @@ FAILED_AGAIN_MS = 5_000
 #: The interval (ms) at which a head behind a pause or an open circuit is received again, at first.
 LOOK_AGAIN_MS = 60_000
 #: Items that fail because they could not be made to wait, each with the reason.
-Failing = Sequence[tuple[Item, str]]
+Failing = Sequence[tuple[Received, str]]
 
 
 class Waiting(Protocol):
@@ -36,7 +36,7 @@ class Waiting(Protocol):
     report: DeliverReport
     resends: bool
 
-    def failed(self, item: Item) -> None:
+    def failed(self, item: Received) -> None:
         """Note that the item's message fails, and comes back."""
 
     def later(self, items: Sequence[Item]) -> Failing:
@@ -45,10 +45,10 @@ class Waiting(Protocol):
     def held(self, items: Sequence[Item], behind_circuit: bool = False) -> Failing:
         """Set aside items of one client that a pause or an open circuit holds back."""
 
-    def follow(self, item: Item, release: Release) -> None:
+    def follow(self, item: Received, release: Release) -> None:
         """Let `release` follow the item, once the item's message is done."""
 
-    def patience(self, item: Item) -> int:
+    def patience(self, item: Received) -> int:
         """The factor by which the item's wait exceeds its first wait."""
 
 
@@ -59,9 +59,9 @@ class Resent:
         self._world = world
         self.resends = True
         self.report = DeliverReport()
-        self.following: list[tuple[Item, Release]] = []
+        self.following: list[tuple[Received, Release]] = []
 
-    def failed(self, item: Item) -> None:
+    def failed(self, item: Received) -> None:
         """Nothing to do: the queue shows the message again by itself."""
 
     def later(self, items: Sequence[Item]) -> Failing:
@@ -83,15 +83,15 @@ class Resent:
         self.report.parked += len(items)
         return ()
 
-    def follow(self, item: Item, release: Release) -> None:
+    def follow(self, item: Received, release: Release) -> None:
         """Note the release, to be sent once the batch is done."""
         self.following.append((item, release))
 
-    def patience(self, _item: Item) -> int:
+    def patience(self, _item: Received) -> int:
         """Always 1: a release that is sent anew counts its own waits."""
         return 1
 
-    def _row_of(self, release: Release, behind_circuit: bool) -> Row:
+    def _row_of(self, release: Deliver, behind_circuit: bool) -> Row:
         # The sweeper ends it after PARKED_MS, and may be late by as much as a row may wait for its poller.
         expires_at = self._world.clock.now() + PARKED_MS + self._world.retention.rows_ms
         host = host_of(release.occurrence.target) if behind_circuit else None
@@ -126,7 +126,7 @@ class InPlace:
         self._receive_counts = receive_counts
         self.back_at: dict[str, int] = {}
 
-    def failed(self, item: Item) -> None:
+    def failed(self, item: Received) -> None:
         """Let the message come back a little later, and everything behind it."""
         self.back_at.setdefault(item.message_id, self._look_again_at(item, FAILED_AGAIN_MS))
 
@@ -138,7 +138,7 @@ class InPlace:
         """
         failing = []
         for item in items:
-            is_capped = item.release.paced or item.release.line is not None
+            is_capped = item.release.waits.paced or item.release.waits.line is not None
             if is_capped and not is_noted(item.release, item.seen) and (why_not := self._note(item)) is not None:
                 failing.append((item, why_not))
                 continue
@@ -153,18 +153,18 @@ class InPlace:
             self._wait(item, self._look_again_at(item, LOOK_AGAIN_MS))
         return ()
 
-    def follow(self, item: Item, release: Release) -> None:
+    def follow(self, item: Received, release: Release) -> None:
         """Send nothing: the release is this same message, later."""
         self._wait(item, release.run_at)
 
-    def patience(self, item: Item) -> int:
+    def patience(self, item: Received) -> int:
         """1 at first, and more the more often the message has been received."""
         return patience(self._receive_counts[item.message_id])
 
-    def _look_again_at(self, item: Item, first_ms: int) -> int:
+    def _look_again_at(self, item: Received, first_ms: int) -> int:
         return self._world.clock.now() + first_ms * self.patience(item)
 
-    def _wait(self, item: Item, until: int) -> None:
+    def _wait(self, item: Received, until: int) -> None:
         self.report.fail_message(item.message_id)
         self.back_at[item.message_id] = until
 

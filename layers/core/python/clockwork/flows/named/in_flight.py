@@ -20,7 +20,8 @@ from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT, ramp
 from clockwork.domain.limits.circuits import host_of
 from clockwork.domain.named.endings import ended_at_once
 from clockwork.domain.named_jobs import NamedJob
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver
+from clockwork.domain.waits import NO_WAITS
 from clockwork.flows.containment import contained
 from clockwork.flows.graces import watch_graces
 from clockwork.flows.named.unended import mark, unended
@@ -86,7 +87,7 @@ def _watch(world: World, found: Sequence[Execution], stands: Sequence[Execution]
 
 
 def release_parked(world: World, job: NamedJob, waiting: Sequence[Execution], *, is_repeat: bool = False) -> None:
-    """Release again what was parked for a host that is not the job's any more: no circuit of the new one knows of it.
+    """Deliver again what was parked for a host that is not the job's any more: no circuit of the new one knows of it.
 
     They leave at the rate of the sweeper's ramp, those due first at first. An execution that a pause of the client
     parked waits for the end of that pause, and an ordered execution waits in its place. `is_repeat`: the host was
@@ -111,13 +112,13 @@ def release_parked(world: World, job: NamedJob, waiting: Sequence[Execution], *,
             log.warning("not released again: %s", refused[0].reason, extra={"action": "parked_not_released"})
 
 
-def _again_at(job: NamedJob, parked: Execution, at: int) -> Release:
+def _again_at(job: NamedJob, parked: Execution, at: int) -> Deliver:
     """The release of what was parked, for an instant (ms) or its own if that is later: it is parked a moment before."""
     fresh = release_at(job, parked.due_at)
     run_at = max(at, fresh.run_at, parked.next_attempt_at or 0)
     # What an attempt before this one waited for is in the record.
-    waited = fresh.waited if parked.attempt == 0 else None
-    return msgspec.structs.replace(fresh, attempt=parked.attempt + 1, run_at=run_at, waited=waited)
+    waits = fresh.waits if parked.attempt == 0 else NO_WAITS
+    return msgspec.structs.replace(fresh, attempt=parked.attempt + 1, run_at=run_at, waits=waits)
 
 
 def _is_shut(world: World, job: NamedJob) -> bool:

@@ -15,7 +15,7 @@ from clockwork.domain.ids import ONLY_RUN
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
 from clockwork.domain.lifecycle.quarantine import OwedFire, Untold, fire_in, tag_of
 from clockwork.domain.named_jobs import NamedJob
-from clockwork.domain.releases import Refused, Release
+from clockwork.domain.releases import Deliver, Refused, Release
 from clockwork.domain.storage.rows import UNKNOWN_CLIENT
 from clockwork.domain.timeline import Row
 from clockwork.flows.access import get_jobs
@@ -116,7 +116,7 @@ def _kept_of(world: World, visited: Visited, tag: str) -> list[Release]:
     fire = fire_in(tag)
     if not visited.pointers or fire is None:
         return [one for one in visited.releases if tag_of(one.execution_id, one.revision) == tag]
-    planned = {one.execution_id: one for one in visited.releases if one.run != ONLY_RUN}
+    planned = {one.execution_id: one for one in visited.releases if one.of.run != ONLY_RUN}
     job_refs = [(one.client_id, one.job_key) for one in visited.pointers]
     jobs = [readable(job) for job in get_jobs(world, job_refs).values()]
     fires = [_fire_of(job, fire, world.clock.now()) for job in jobs if job is not None and fire.is_of(job)]
@@ -126,7 +126,7 @@ def _kept_of(world: World, visited: Visited, tag: str) -> list[Release]:
 def _fire_of(job: NamedJob, fire: OwedFire, now: int) -> Release:
     if fire.run == ONLY_RUN:
         # The look judges it by the revision that released it.
-        return msgspec.structs.replace(release_at(job, fire.due_at), revision=fire.revision)
+        return release_at(job, fire.due_at).of_its(revision=fire.revision)
     return run_of(job, fire.due_at, max(now, fire.due_at), fire.run)
 
 
@@ -282,7 +282,7 @@ def _expire(world: World, releases: Sequence[Release]) -> set[int]:
     for index, release in enumerate(releases):
         # Where this cannot be told the release is sent, and its deliverer decides.
         with tolerated(world, log, "expiry not judged: %s", {"action": "expiry_not_judged"}):
-            if not release.checks and is_expired(release.occurrence, now):
+            if isinstance(release, Deliver) and is_expired(release.occurrence, now):
                 late.append((index, expired_execution(release, now, expires_at)))
     saves = world.executions.save([(None, record) for _, record in late]) if late else ()
     return {index for (index, _), saved in zip(late, saves, strict=True) if saved.ok}

@@ -28,7 +28,7 @@ from clockwork.domain.messages.tickets import InvalidTicket, Ticket, opened
 from clockwork.domain.pools.checkpoint import Checkpoint
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.releases import Release
-from clockwork.domain.storage.codec import decode_message
+from clockwork.domain.storage.codec import decode_ticket
 from clockwork.flows.containment import contained
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import claim
@@ -168,8 +168,7 @@ def _opened(world: World, pool: Pool, asked: Sequence[Asked]) -> dict[int, _Held
         held[index] = _Held(one, ticket)
         # What a newer version has written stays for that.
         with contained(world.environment.faults, partial(_log_unread, pool.name), pool.name):
-            (release,) = decode_message(ticket.release)
-            item = Item(str(index), release, secret=one.claim_id)
+            item = Item(str(index), decode_ticket(ticket.release), secret=one.claim_id)
             held[index].item = items.setdefault(ticket.release, item)
     return held
 

@@ -88,8 +88,9 @@ def _of_handlers(batch: Batch, items: Sequence[Item], handlers: Sequence[str]) -
     now = batch.world.clock.now()
     _tell(batch.world, {(_pool_of(item), _handler_of(item)) for item in lacking}, now)
     for item in lacking:
-        run_at = max(item.release.run_at, now + min(meets_again_ms(item.release.meets), LONGEST_LACK_MS))
-        item.release = msgspec.structs.replace(item.release, run_at=run_at, meets=item.release.meets + 1)
+        meets = item.release.waits.meets
+        run_at = max(item.release.run_at, now + min(meets_again_ms(meets), LONGEST_LACK_MS))
+        item.release = msgspec.structs.replace(item.release.waiting(meets=meets + 1), run_at=run_at)
     batch.send_back(lacking)
     return [item for item in items if not item.left]
 

@@ -14,16 +14,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import TypeVar
 
 import msgspec
 
 from clockwork.domain.releases import Release
 from clockwork.flows.containment import why
-from clockwork.flows.deliver.items import Item
+from clockwork.flows.deliver.items import Item, Received
 from clockwork.flows.deliver.waiting import Failing, Resent
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T", bound=Received)
 
 #: A message is hidden for so long (s) until it is deleted: longer than the call that holds it may take.
 HELD_SECONDS = 60
@@ -60,8 +63,8 @@ class PutOff(Resent):
 
         Called once, when all else of the claim is done: it also logs how many tickets stay, in one line.
         """
-        again: list[tuple[Item, Release]] = []
-        onwards: list[tuple[Item, Release]] = []
+        again: list[tuple[Received, Release]] = []
+        onwards: list[tuple[Received, Release]] = []
         for item, release in self.following:
             is_owed = item.is_let_go or release.attempt != self.handed[item.message_id].attempt
             (onwards if is_owed else again).append((item, release))
@@ -72,9 +75,9 @@ class PutOff(Resent):
             log.info("tickets stay with whoever has their messages", extra=extra)
         return failing
 
-    def _held(self, waiting: Sequence[tuple[Item, Release]]) -> tuple[Failing, list[tuple[Item, Release]]]:
+    def _held(self, waiting: Sequence[tuple[T, Release]]) -> tuple[Failing, list[tuple[T, Release]]]:
         """The tickets whose messages this call holds, and the tickets without an answer, with the reason."""
-        queues: dict[tuple[str, str], list[tuple[Item, Release]]] = {}
+        queues: dict[tuple[str, str], list[tuple[T, Release]]] = {}
         for item, release in waiting:
             handed = self.handed[item.message_id]
             if handed.receipt in self._used:
@@ -82,8 +85,8 @@ class PutOff(Resent):
                 continue
             self._used.add(handed.receipt)
             queues.setdefault((handed.pool, handed.priority), []).append((item, release))
-        failing: list[tuple[Item, str]] = []
-        held: list[tuple[Item, Release]] = []
+        failing: list[tuple[Received, str]] = []
+        held: list[tuple[T, Release]] = []
         for (pool, priority), some in queues.items():
             receipts = [self.handed[item.message_id].receipt for item, _ in some]
             try:

@@ -10,7 +10,7 @@ from clockwork.domain.errors import ExecutionNotFound, JobNotFound, Unavailable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import only_execution
 from clockwork.domain.lifecycle.cancels import Verdict, cancel_record, plan_cancel, plan_unrecorded_cancel
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver, Of
 from clockwork.domain.requests.trail import Note, unnoted
 from clockwork.flows.access import Caller, KeptJob, find_execution, get_kept_job
 from clockwork.flows.deaths import call_back
@@ -81,7 +81,7 @@ def _see_to_callback(world: World, job: KeptJob, stored: Execution, now: int) ->
     is_late = now > (stored.dead_at or 0) + CALLED_BACK_WITHIN_MS
     if stored.state is not State.DEAD or stored.attempts or is_late:
         return
-    release = Release(job.job_id, job.occurrence, job.occurrence.due_at)
+    release = Deliver(Of(job.job_id), job.occurrence, job.occurrence.due_at)
     for refused in call_back(world, [(release, stored)]):
         if not refused.permanent:
             raise Unavailable(f"the callback was not placed: {refused.reason}")

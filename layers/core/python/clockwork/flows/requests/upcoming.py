@@ -29,7 +29,7 @@ from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.named_jobs import JobState, NamedJob, Pointer
 from clockwork.domain.recurrence import Fire, TooMuchWork, Work
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Check, Deliver, Release
 from clockwork.domain.storage.codec import Element, decode_row
 from clockwork.domain.timeline import Page, Row, ShardStatus
 from clockwork.domain.waits import Cause
@@ -199,8 +199,12 @@ def _elements(world: World, client_id: str, rows: Iterable[Row], start: Position
             elements = decode_row(row.blob)
         for index, element in elements.items():
             is_seen = row.key == start.key and index < start.seen
-            is_check = isinstance(element, Release) and element.checks
-            if not is_seen and not is_check and index not in row.cancelled and _client_of(element) == client_id:
+            if (
+                not is_seen
+                and not isinstance(element, Check)
+                and index not in row.cancelled
+                and _client_of(element) == client_id
+            ):
                 yield row, index, element
 
 
@@ -253,6 +257,7 @@ def _is_later(job: NamedJob, pointer: Pointer, asked_at: int) -> bool:
 
 
 def _waiting(release: Release, behind: Position) -> Upcoming:
+    held = release.waits.held if isinstance(release, Deliver) else None
     return Upcoming(
         at=release.run_at,
         due_at=release.occurrence.due_at,
@@ -261,7 +266,7 @@ def _waiting(release: Release, behind: Position) -> Upcoming:
         position=behind,
         execution_id=release.execution_id,
         attempt=release.attempt,
-        waits_for=None if release.held is None else release.held.cause,
+        waits_for=held.cause if held is not None else None,
     )
 
 

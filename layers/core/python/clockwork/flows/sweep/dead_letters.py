@@ -17,7 +17,7 @@ from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.containment import why
 from clockwork.flows.deaths import bury, call_back
-from clockwork.flows.deliver.bundles import send_alone
+from clockwork.flows.deliver.inbox import send_alone
 from clockwork.flows.records import renew
 from clockwork.flows.timeline.retries import send_retries
 from clockwork.flows.world import World

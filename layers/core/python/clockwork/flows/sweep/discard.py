@@ -26,7 +26,7 @@ from clockwork.domain.lifecycle.parking import (
     plan_burial,
     plan_discard,
 )
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import contained
 from clockwork.flows.deaths import call_back, notify_dead
@@ -37,16 +37,16 @@ from clockwork.flows.world import World
 
 #: The place in its row of the one release that a parked row holds. Where that is marked, it was discarded.
 _ONLY = 0
-Parking = tuple[Row, Release]
+Parking = tuple[Row, Deliver]
 #: Makes the plan of a release, at an instant (ms), for a record that is kept until another one (ms).
-PlanOf = Callable[[Release, int, int], Callable[[Execution | None], Discard]]
+PlanOf = Callable[[Deliver, int, int], Callable[[Execution | None], Discard]]
 
 
 class _Ending(msgspec.Struct, frozen=True):
     """A parked row that ends: its release and stored record, how its end is planned, and that plan for this record."""
 
     row: Row
-    release: Release
+    release: Deliver
     stored: Execution | None
     plan: Callable[[Execution | None], Discard]
     planned: Discard
@@ -126,7 +126,7 @@ def _saved(world: World, endings: Sequence[_Ending]) -> list[Execution]:
     return ends
 
 
-def _forget_ended(world: World, reading: ParkedRows, ended: Sequence[tuple[Row, Release, Execution]]) -> None:
+def _forget_ended(world: World, reading: ParkedRows, ended: Sequence[tuple[Row, Deliver, Execution]]) -> None:
     """Forget rows of ended executions. A row whose callback may yet be placed stays."""
     refused = call_back(world, [(release, stored) for _, release, stored in ended])
     uncalled = {one.index: one.reason for one in refused if not one.permanent}

@@ -15,7 +15,7 @@ import msgspec
 from clockwork.domain import keys
 from clockwork.domain.errors import Undecodable
 from clockwork.domain.lifecycle.parking import host_prefix, parking_of
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver
 from clockwork.domain.storage.codec import decode_row
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import why
@@ -61,7 +61,7 @@ class ParkedRows:
         reading._ranges = deque(ranges)
         return reading
 
-    def page(self, limit: int) -> list[tuple[Row, Release]]:
+    def page(self, limit: int) -> list[tuple[Row, Deliver]]:
         """Read at most `limit` of the next rows, by due instant; behind a circuit by host and attempt first.
 
         Returns those that can be decoded, each with its release. There may be none, although it is not over yet.
@@ -84,7 +84,7 @@ class ParkedRows:
         self.leaves_any = True
         self.left.append(row)
 
-    def _release(self, row: Row) -> Release | None:
+    def _release(self, row: Row) -> Deliver | None:
         try:
             return _release_in(row)
         except Exception as error:  # noqa: BLE001 - whatever one row raises, the others are unparked
@@ -102,9 +102,9 @@ def _ranges(passed: set[str], once: set[str]) -> list[Range]:
     return [*ranges, Range(after, keys.END)]
 
 
-def _release_in(row: Row) -> Release:
+def _release_in(row: Row) -> Deliver:
     match list(decode_row(row.blob).values()):
-        case [Release() as release]:
+        case [Deliver() as release]:
             return release
         case elements:
             raise Undecodable(f"a parked row holds one release, and not {len(elements)} elements of any kind")

@@ -17,7 +17,7 @@ from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.lifecycle.parking import Parked, parked_since, parking_of
 from clockwork.domain.limits.circuits import KNOWN_WITHIN_MS, Circuit, Passage, host_of, plan_passage
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Deliver
 from clockwork.domain.storage.retention import PARKED_MS
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import contained
@@ -120,8 +120,8 @@ def _unpark_rows(world: World, part: Part, ramp: _Ramp, reading: ParkedRows, unt
             # Those with the fewest attempts go first: a probe that fails uses up an attempt, so each has its turn. What
             # has come back without an end goes last: as the probe it may take each deliverer down, and would be parked
             # again before it is a dead letter, for ever.
-            rows = sorted(rows, key=lambda row: (row[1].came_back, row[1].attempt))
-        going: list[tuple[Row, Release, int]] = []
+            rows = sorted(rows, key=lambda row: (row[1].travels.came_back, row[1].attempt))
+        going: list[tuple[Row, Deliver, int]] = []
         for row, release in rows:
             with contained(world.environment.faults, partial(reading.leave, row), row.key):
                 # What was parked for too long ends (`too_long.py`): its record might go before its message does.
@@ -152,7 +152,7 @@ class _Ramp:
         self.room = max(1, int(rate * seconds))
         self.is_used = False
 
-    def leaves_at(self, release: Release) -> int | None:
+    def leaves_at(self, release: Deliver) -> int | None:
         """The instant (ms) at which a release is to run; None if it stays parked."""
         host = host_of(release.occurrence.target) or ""
         passage, _ = plan_passage(self.circuits.get(host), self._start_at)
@@ -168,9 +168,9 @@ class _Ramp:
 
 
 def _release(
-    world: World, reading: ParkedRows, going: Sequence[tuple[Row, Release, int]], report: UnparkReport
+    world: World, reading: ParkedRows, going: Sequence[tuple[Row, Deliver, int]], report: UnparkReport
 ) -> None:
-    """Release parked occurrences again in this order, and forget the rows of those that the queue took.
+    """Deliver parked occurrences again in this order, and forget the rows of those that the queue took.
 
     Each is released for its instant (ms) or its own `run_at` if that is later. A release that is refused permanently
     stays parked. Raises Unavailable if any was refused for now.
@@ -179,8 +179,10 @@ def _release(
         return
     releases = []
     for _, release, leaves_at in going:
-        run_at, parkings = max(release.run_at, leaves_at), release.parkings + 1
-        releases.append(msgspec.structs.replace(release, run_at=run_at, paced=False, waits=0, parkings=parkings))
+        travels = msgspec.structs.replace(release.travels, parkings=release.travels.parkings + 1)
+        waits = msgspec.structs.replace(release.waits, paced=False, permits=0)
+        run_at = max(release.run_at, leaves_at)
+        releases.append(msgspec.structs.replace(release, run_at=run_at, waits=waits, travels=travels))
     refused = world.releases.send(releases, world.clock.now())
     stay = {one.index for one in refused}
     taken = [row.key for index, (row, _, _) in enumerate(going) if index not in stay]

@@ -1,4 +1,4 @@
-"""Bundles, which are messages of several occurrences: take them apart, and send failed occurrences again alone.
+"""The inbox of a batch: its messages, decoded once, and apart by the kind of their releases.
 
 The deliverer attempts each occurrence of a bundle by itself, and acknowledges the bundle for all of them. A bundle that
 is received a second time may hold the occurrence that took its first deliverer down. Such a bundle is split before any
@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Check, Deliver, Release, Watch
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.containment import why
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.items import Item
+from clockwork.flows.deliver.items import Item, Received
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
@@ -30,12 +30,32 @@ class Message(msgspec.Struct, frozen=True):
     receive_count: int = 1
 
 
-def unbundled(batch: Batch, messages: Sequence[Message]) -> list[Item]:
-    """The items of all messages, except for bundles that come a second time: these are to be split, and acknowledged.
+class Inbox(msgspec.Struct):
+    """The releases of a batch by kind: those to deliver, the watches, and the checks."""
+
+    items: list[Item] = []
+    watches: list[Received] = []
+    checks: list[Received] = []
+
+    def take(self, received: Received) -> None:
+        """Put a release among those of its kind."""
+        release = received.release
+        match release:
+            case Deliver():
+                message_id, bundled, came_back = received.message_id, received.bundled, received.came_back
+                self.items.append(Item(message_id, release, bundled=bundled, came_back=came_back))
+            case Watch():
+                self.watches.append(received)
+            case Check():
+                self.checks.append(received)
+
+
+def opened(batch: Batch, messages: Sequence[Message]) -> Inbox:
+    """The releases of all messages, but for bundles that come a second time: these are to be split, and acknowledged.
 
     A message that cannot be decoded fails.
     """
-    items: list[Item] = []
+    inbox = Inbox()
     for message in messages:
         try:
             releases = decode_message(message.body)
@@ -47,13 +67,14 @@ def unbundled(batch: Batch, messages: Sequence[Message]) -> list[Item]:
             continue
         bundled = len(releases) > 1
         came_back = message.receive_count > 1
-        found = [Item(message.message_id, one, bundled=bundled, came_back=came_back) for one in releases]
+        found = [Received(message.message_id, one, bundled=bundled, came_back=came_back) for one in releases]
         if bundled and came_back:
             batch.report.deferred += len(found)
             batch.failed_of_bundles += found
         else:
-            items += found
-    return items
+            for one in found:
+                inbox.take(one)
+    return inbox
 
 
 def resend_alone(batch: Batch) -> None:
@@ -65,6 +86,6 @@ def resend_alone(batch: Batch) -> None:
 
 def send_alone(world: World, releases: Sequence[Release]) -> list[int]:
     """Send each release in a message of its own; returns the indexes of those that were not taken."""
-    alone = [msgspec.structs.replace(release, alone=True) for release in releases]
+    alone = [release.sent_alone() for release in releases]
     refused = world.releases.send(alone, world.clock.now()) if alone else ()
     return [refusal.index for refusal in refused]
