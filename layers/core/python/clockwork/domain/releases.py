@@ -32,8 +32,10 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     `came_back`: a message of this attempt was received again before it was parked, so it may be what takes its
     deliverers down. `alone`: it shares no message with others, since a message that it shared came back. `waits`
     counts how often this attempt found no permit of its client, `meets` how often it met the live claim of another
-    copy. `line` is its place among those that found no slot. `waited` are the waits of this attempt that are over,
-    at level `none` those of all attempts so far, and `held` is the one after which it runs at `run_at`.
+    copy. `spilled`: its ticket is beyond its client's share of the pool, and lies in the overflow queue of its priority
+    for the rest of its attempt. `line` is its place among those that found no slot. `waited` are the waits of this
+    attempt that are over, at level `none` those of all attempts so far, and `held` is the one after which it runs at
+    `run_at`.
     """
 
     job_id: str
@@ -60,6 +62,7 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     watches: bool = False
     checks: bool = False
     checked: bool = False
+    spilled: bool = False
 
     @property
     def has_waited(self) -> bool:
@@ -101,7 +104,7 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     def for_attempt(self, attempt: int) -> Release:
         """The release of this attempt or of another one, which neither watches nor checks. Its check is for its own."""
         is_same = attempt == self.attempt
-        of_it = {"checked": self.checked and is_same, "came_back": self.came_back and is_same}
+        of_it = {name: getattr(self, name) and is_same for name in ("checked", "came_back", "spilled")}
         return msgspec.structs.replace(self, attempt=attempt, watches=False, checks=False, **of_it)
 
     def lateness_ms(self, started_at: int) -> int:

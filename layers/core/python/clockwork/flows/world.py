@@ -14,6 +14,7 @@ from clockwork.domain.limits.circuits import Ratio
 from clockwork.domain.limits.sharing import Company
 from clockwork.domain.limits.slots import Reserved
 from clockwork.domain.pools.presence import Remembered
+from clockwork.domain.pools.shares import Shares
 from clockwork.domain.requests.reading import Meter
 from clockwork.domain.retention import Retention
 from clockwork.flows.containment import Faults
@@ -44,6 +45,8 @@ class Environment:
     ordered_shards: int | None = None
     #: What this environment has noted of workers last.
     present: Remembered = field(default_factory=Remembered)
+    #: What this environment knows of who has work in each pool.
+    shares: Shares = field(default_factory=Shares)
     #: When (ms) it told last of a handler that a worker lacks, by pool and handler; admins list the handlers.
     lacking_told_at: dict[tuple[str, str], int] = field(default_factory=dict)
     #: The defects that were contained and not yet told.

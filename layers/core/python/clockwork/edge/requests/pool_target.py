@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from clockwork.domain.pools.pool import HANDLER, POOL_NAME
+from clockwork.domain.pools.pool import HANDLER, POOL_NAME, PRIORITIES
 from clockwork.domain.targets.permissions import against_pool
 from clockwork.edge.http.checks import Checks
 from clockwork.edge.http.forms import TargetForm
@@ -42,7 +42,8 @@ class PoolTargetBody(TargetForm, tag="pool"):
         pool = checks.pool_named(self.pool)
         faults = []
         if self.priority not in priorities:
-            faults.append(("priority", f"must be one of the pool's: {', '.join(priorities)}"))
+            known = ", ".join(one for one in PRIORITIES if one in priorities)
+            faults.append(("priority", f"must be one of the pool's: {known}"))
         if pool is None or self.handler not in pool.handlers:
             faults.append(("handler", "is no handler of the pool: PUT /v1/pools/{pool} lists them"))
         return faults

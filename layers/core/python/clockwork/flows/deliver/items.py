@@ -59,6 +59,7 @@ class Item(msgspec.Struct):
     `has_cap`: its client chose a concurrency limit.
     `is_repeated`: its worker has repeated the claim, and may run it: see `is_left_to_its_watch`.
     `is_let_go`: this batch gave its claim back, so no other call sends its release.
+    `sent_at`: when (ms) its ticket was sent.
     `left`: it is parked, was sent back, has ended or failed, so that this batch is done with it.
     `secret`: of its token, under which its receiver calls back. `check_key`: the key of its token's check.
     `whole`: its occurrence by its named job, when that was asked. `pauses`: its client's pauses that had ended by then.
@@ -87,6 +88,7 @@ class Item(msgspec.Struct):
     whole: Occurrence | None = None
     pauses: Sequence[Pause] = ()
     permit: int | None = None
+    sent_at: int = 0
     replans: Iterator[int] = msgspec.field(default_factory=replans)
 
 
