@@ -14,7 +14,7 @@ FAULTS ?=
 BASE ?= main
 MINUTES ?= 5
 # The order matters: `capacity` calibrates its model with the result that `lateness` has just measured.
-BENCHES ?= units idle besides cpu throughput backlog cold_start order herd caps isolation sdk lateness capacity
+BENCHES ?= units idle besides cpu throughput backlog cold_start order herd caps isolation pool_flood sdk lateness capacity
 # `make test` is four runs at once. Three of them mostly wait: for a stack that is deployed, for servers, for threads and
 # pauses. The one that computes gives way to them, since somebody waits for an answer there.
 DEPLOYING := tests/infra tests/e2e

@@ -4,6 +4,8 @@ Poison is one client's work that raises where nobody expects it, in nine kinds (
 runs twice: on the real adapters over the emulator, and in virtual time, where lateness is measured. Counts are those of
 both. `p99AloneMs` is the lateness of the others without that client.
 
+A tenth kind is a flood in a pool (`bench.pool_flood`), whose figures are times from due to end, in virtual time alone.
+
 A flood is 5,000 jobs of one client on one second, in virtual time: once to a target that answers at once, once to one
 that takes 2 s. Beside it five other clients have 20 jobs a second. Their lateness is measured from 2 s before the flood
 to 20 s after it. Figures are of several runs together.
@@ -30,6 +32,7 @@ from functools import reduce
 from multiprocessing import get_context
 from typing import Any
 
+from bench import pool_flood
 from bench.arrivals.virtual import TARGET_MS
 from bench.isolating import scenes, stack
 from bench.isolating.poisons import POISONS
@@ -43,6 +46,8 @@ FLOOD, RUNS = 5_000, 5
 TIMES, LEAST_MS = 2, 50
 LEAST_USED = 0.9
 SLOW = (SLOW_MS, SLOW_MS)
+#: The kind of poison that is a flood in a pool.
+POOL_FLOOD = "pool_flood"
 Seconds = tuple[int, int]
 
 
@@ -90,6 +95,7 @@ def measure_poisons(runs: int) -> dict[str, Any]:
             both = beside.and_(stack.among_poison(running, Credentials.root(f"{number:012d}"), poison))
             counts = {"lost": both.lost, "duplicates": both.duplicates}
             found[name] = {**counts, "p99Ms": both.p99_ms, "p99AloneMs": alone.p99_ms}
+    (found[POOL_FLOOD],) = pool_flood.measure(runs, [("high", 1_000)]).values()
     return found
 
 
@@ -112,9 +118,10 @@ def page(result: Mapping[str, Any]) -> str:
     """The block in the documentation."""
     heads = ["beside", "others' p99 ms", "alone", "lost", "duplicates", "its own p99 ms", "capacity used"]
     rows = []
-    for name, poison in POISONS.items():
+    kinds = {name: poison.says for name, poison in POISONS.items()} | {POOL_FLOOD: "a flood in a pool, 1 s a job"}
+    for name, said in kinds.items():
         of_one = result["poisons"][name]
-        rows.append([poison.says, *(str(of_one[key]) for key in ("p99Ms", "p99AloneMs", "lost", "duplicates")), "", ""])
+        rows.append([said, *(str(of_one[key]) for key in ("p99Ms", "p99AloneMs", "lost", "duplicates")), "", ""])
     for name, says in {"fast": "a flood, answered at once", "slow": "a flood, 2 s an answer"}.items():
         keys = ("othersP99Ms", "othersP99AloneMs", "lost", "duplicates")
         figures = [str(result[name][key]) for key in keys]

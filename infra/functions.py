@@ -176,7 +176,7 @@ class Functions(Construct):
             # The Lambdas derive the URLs of these queues from names, a dependency that CloudFormation cannot see.
             function.node.add_dependency(*queues.further.values())
             for pool in queues.pools.values():
-                function.node.add_dependency(pool.dead_letters, *pool.by_priority.values())
+                function.node.add_dependency(pool.dead_letters, *pool.by_name.values())
         grant(
             self.by_moment,
             tables=storage.tables,

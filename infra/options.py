@@ -21,7 +21,7 @@ from infra.network import Network
 #: The priorities of a pool that names none.
 _PRIORITIES = tuple(OPTIONS["pools"]["items"]["properties"]["priorities"]["items"]["enum"])
 #: A stack has at most 500 resources. A further release queue is ten of them with its deliverer and alarms, a priority
-#: of a pool is three, and a pool has four more.
+#: of a pool is six, and a pool has four more.
 MOST_RESOURCES_OF_QUEUES = 270
 #: The environment of a Lambda has 4 KB, of which Clockwork's other settings leave so many characters at the least.
 MOST_CHARACTERS_OF_LISTS = 620
@@ -199,7 +199,7 @@ def _faults_of_pools(given: Mapping[str, Any]) -> Iterator[str]:
     names = [plain_name(one["name"]) for one in _value(given, "pools")]
     if alike := sorted({name for name in names if names.count(name) > 1}):
         yield f"pools: two have the name {alike[0]}, but for hyphens"
-    further, pools = 10 * _value(given, "releaseQueues"), sum(4 + 3 * len(one) for one in _pools(given).values())
+    further, pools = 10 * _value(given, "releaseQueues"), sum(4 + 6 * len(one) for one in _pools(given).values())
     if further + pools > MOST_RESOURCES_OF_QUEUES:
         yield "pools: with so many releaseQueues they do not fit into one stack: give fewer of either"
     texts = [*_value(given, "adminPrincipals"), *(pool_setting(*one) for one in _pools(given).items())]

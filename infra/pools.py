@@ -23,9 +23,7 @@ def policy_of(stack: cdk.Stack, pool: str, *, queues: PoolQueues, api: Api, key_
     nobody, and IAM stops a principal without the policy before the API.
     """
     statements = [
-        iam.PolicyStatement(
-            actions=list(RECEIVES), resources=[queue.queue_arn for queue in queues.by_priority.values()]
-        ),
+        iam.PolicyStatement(actions=list(RECEIVES), resources=[queue.queue_arn for queue in queues.by_name.values()]),
         iam.PolicyStatement(actions=["execute-api:Invoke"], resources=_routes(pool, api)),
     ]
     if key_arn:

@@ -35,9 +35,9 @@ class Pair:
 
 @dataclass(frozen=True)
 class PoolQueues:
-    """The queues of a pool by priority, and the dead-letter queue that they share."""
+    """The queues of a pool by name (`Settings.pool_queue_urls`), and the dead-letter queue that they share."""
 
-    by_priority: Mapping[str, sqs.IQueue]
+    by_name: Mapping[str, sqs.IQueue]
     dead_letters: sqs.IQueue
 
 
@@ -67,7 +67,7 @@ class Queues(Construct):
             self.pairs["private_deliverer"] = self._private(settings, self.pairs["deliverer"])
             self.ordered["private_deliverer"] = self._private(settings, self.ordered["deliverer"], fifo=True)
         self.further = {number: self._further(number, settings) for number in range(1, settings.release_queues)}
-        self.pools = {pool: self._pool(pool, priorities, settings) for pool, priorities in options.pools.items()}
+        self.pools = {pool: self._pool(pool, settings) for pool in options.pools}
 
     @property
     def every(self) -> Sequence[Pair]:
@@ -106,12 +106,12 @@ class Queues(Construct):
         leave_behind(queue)
         return queue
 
-    def _pool(self, pool: str, priorities: Sequence[str], settings: Settings) -> PoolQueues:
+    def _pool(self, pool: str, settings: Settings) -> PoolQueues:
         """The queues of a pool, whose names are derived."""
         stack = cdk.Stack.of(self).stack_name
         dead_letters = self._queue(f"PoolDead-{pool}", queue_name=pool_queue_name(stack, pool))
         redrive = sqs.DeadLetterQueue(queue=dead_letters, max_receive_count=settings.max_receive_count)
-        names = {one: pool_queue_name(stack, pool, one) for one in priorities}
+        names = {one: pool_queue_name(stack, pool, one) for one in settings.pool_queue_urls[pool]}
         made = {one: self._queue(f"Pool-{pool}-{one}", POOL_VISIBILITY, redrive, name) for one, name in names.items()}
         return PoolQueues(made, dead_letters)
 

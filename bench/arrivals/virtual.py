@@ -64,6 +64,19 @@ class Loop:
         self.at(self.clock.at + ms, getcurrent().switch)
         self._hub.switch()
 
+    def park(self, hand_over: Callable[[Callable[[], object]], object]) -> None:
+        """Stop the actor that is at work now until what `hand_over` gets is called; further calls do nothing."""
+        actor, is_awake = getcurrent(), False
+
+        def wake() -> None:
+            nonlocal is_awake
+            if not is_awake:
+                is_awake = True
+                actor.switch()
+
+        hand_over(wake)
+        self._hub.switch()
+
     def run(self) -> None:
         """Run until no event is left."""
         while self._queue:

@@ -174,10 +174,11 @@ class Alarms(Construct):
     def _watch_pool(self, pool: str, queues: PoolQueues) -> None:
         """Alarms of a pool. Its tickets may wait for hours while its workers are busy: that is no fault."""
         kind = f"Pool{plain_name(pool).capitalize()}"
-        for priority, queue in queues.by_priority.items():
+        for name, queue in queues.by_name.items():
             age = queue.metric_approximate_age_of_oldest_message(statistic="Maximum", period=_MINUTE)
             means = f"Work of the pool {pool} waits for a day: it has no workers, or too few"
-            self._alarm(f"{priority.capitalize()}OldestTicket", age, above=TICKET_AGE_SECONDS, means=means, kind=kind)
+            use = "".join(part.capitalize() for part in name.split("-"))
+            self._alarm(f"{use}OldestTicket", age, above=TICKET_AGE_SECONDS, means=means, kind=kind)
         dead = queues.dead_letters.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
         means = f"Workers of the pool {pool} received tickets again and again and never asked for their jobs"
         self._alarm("DeadLetters", dead, above=0, means=means, kind=kind)

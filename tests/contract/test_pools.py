@@ -60,11 +60,22 @@ def test_of_several_that_replace_one_revision_at_once_one_does(pools: Pools) -> 
     assert pools.get("batch-etl") == wanted[won.index(True)]
 
 
+def test_the_latest_note_of_overflow_counts_and_is_no_part_of_the_pool(pools: Pools) -> None:
+    assert pools.overflow_at("batch-etl") is None
+    for at in (1_000, 2_000):
+        pools.note_overflow("batch-etl", at)
+    assert (pools.overflow_at("batch-etl"), pools.overflow_at("gpu")) == (2_000, None)
+    assert pools.get("batch-etl") is None
+    assert pools.put(FIRST, replaces=0)
+    assert (pools.get("batch-etl"), pools.overflow_at("batch-etl")) == (FIRST, 2_000)
+
+
 def test_a_pool_is_no_client_and_no_principal_of_one(world: World) -> None:
     """A pool may be called as a client is, and its workers act for no client."""
     world.clients.put(Client(client_id="client"))
     world.pools.put(msgspec.structs.replace(FIRST, name="client"), replaces=0)
     world.pools.put(FIRST, replaces=0)
+    world.pools.note_overflow("client", 1_000)
     assert [client_id for client_id, _ in world.clients.list(10, None)] == ["client"]
     assert list(world.clients.of_principal(WORKER)) == []
     assert world.clients.get("@batch-etl") is None
@@ -177,3 +188,14 @@ def test_what_is_put_is_read_anew() -> None:
     cached.get("batch-etl")
     cached.put(SECOND, replaces=1)
     assert cached.get("batch-etl") == SECOND
+
+
+def test_a_note_of_overflow_is_read_every_five_minutes() -> None:
+    inner, clock = MemoryPools(), MemoryClock()
+    cached = CachedPools(inner, clock, seconds=10)
+    assert cached.overflow_at("batch-etl") is None
+    cached.note_overflow("batch-etl", clock.at)
+    clock.advance(5 * 60_000 - 1)
+    assert cached.overflow_at("batch-etl") is None
+    clock.advance(1)
+    assert cached.overflow_at("batch-etl") == clock.at - 5 * 60_000

@@ -11,9 +11,10 @@ from clockwork.aws.stores.ticket_keys import CachedTicketKeys
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.keys import BEGINNING, END
 from clockwork.domain.messages.tickets import opened
+from clockwork.domain.pools.shares import MOST_FIRST
 from clockwork.domain.releases import Check, Deliver, Release
 from clockwork.domain.storage.checks import check_of
-from clockwork.domain.storage.codec import decode_message, decode_row
+from clockwork.domain.storage.codec import decode_message, decode_row, decode_ticket
 from clockwork.domain.timeline import Row, ShardStatus
 from clockwork.flows.sealing import Checks, Tickets
 from clockwork.memory.clients import MemoryTicketKeys
@@ -30,8 +31,8 @@ CHECK_MS = 3 * 86_400_000
 ROWS_MS = 3 * 86_400_000
 
 
-def message(body: str = "{}", *, priority: str = "normal", pool: str = "etl", run_at: int = NOW) -> PoolMessage:
-    return PoolMessage(pool, priority, body, run_at, "acme")
+def message(body: str = "{}", *, queue: str = "normal", pool: str = "etl", run_at: int = NOW) -> PoolMessage:
+    return PoolMessage(pool, queue, body, run_at, "acme")
 
 
 def for_pool(priority: str = "normal", pool: str = "etl") -> Release:
@@ -40,18 +41,31 @@ def for_pool(priority: str = "normal", pool: str = "etl") -> Release:
 
 
 def test_messages_go_to_the_queue_of_their_priority(world: World) -> None:
-    sent = [message("a"), message("b", priority="high"), message("c")]
+    sent = [message("a"), message("b", queue="high"), message("c")]
     assert list(world.pool_queues.send(sent, NOW)) == []
     assert sorted(body for body, _ in world.receive_tickets("normal")) == ["a", "c"]
     assert [body for body, _ in world.receive_tickets("high")] == ["b"]
     assert list(world.receive_tickets("low")) == []
 
 
+def test_the_overflow_of_a_priority_has_a_queue_of_its_own(world: World) -> None:
+    sent = [message("a"), message("b", queue="normal-overflow"), message("c", queue="high-overflow")]
+    assert list(world.pool_queues.send(sent, NOW)) == []
+    assert [body for body, _ in world.receive_tickets("normal")] == ["a"]
+    ((body, receipt),) = world.receive_tickets("normal-overflow")
+    assert body == "b"
+    assert list(world.pool_queues.hold("etl", "normal-overflow", [receipt], 0)) == [True]
+    ((_, receipt),) = world.receive_tickets("normal-overflow")
+    world.pool_queues.delete("etl", "normal-overflow", [receipt])
+    assert world.pool_queues.waiting("etl")["normal-overflow"] == (0, 0)
+    assert world.pool_queues.waiting("etl")["high-overflow"] == (1, 0)
+
+
 def test_what_has_no_queue_is_refused_for_good_and_the_others_are_sent(world: World) -> None:
-    sent = [message("a", pool="gone"), message("b"), message("c", priority="urgent")]
+    sent = [message("a", pool="gone"), message("b"), message("c", queue="urgent")]
     refused = world.pool_queues.send(sent, NOW)
     assert [(one.index, one.permanent) for one in refused] == [(0, True), (2, True)]
-    assert "no queue of pool gone for the priority normal" in refused[0].reason
+    assert "no queue of pool gone called normal" in refused[0].reason
     assert [body for body, _ in world.receive_tickets("normal")] == ["b"]
 
 
@@ -76,7 +90,7 @@ def test_what_was_received_is_deleted_by_its_receipt_as_often_as_one_likes(world
 
 
 def test_only_a_message_in_hand_is_held(world: World) -> None:
-    world.pool_queues.send([message("a"), message("b"), message("c", priority="low")], NOW)
+    world.pool_queues.send([message("a"), message("b"), message("c", queue="low")], NOW)
     received = dict(world.receive_tickets("normal"))
     world.pool_queues.delete("etl", "normal", [received["b"]])
     asked = [received["a"], received["b"], "no receipt"]
@@ -120,7 +134,20 @@ def test_keys_are_cached_and_their_absence_is_not() -> None:
 
 def routed(world: World) -> Routed:
     checks = Checks(world.timeline, world.shards, CHECK_MS, ROWS_MS)
-    return Routed(by_pool(world.releases, Tickets(world.ticket_keys, world.pool_queues, checks)))
+    return Routed(by_pool(world.releases, Tickets(world.ticket_keys, world.pool_queues, checks, world.pools)))
+
+
+def test_of_many_tickets_at_once_the_most_lie_in_the_overflow_queue(world: World) -> None:
+    world.ticket_keys.make(KEY)
+    world.pools.note_overflow("etl", NOW - 1_000)
+    sent = [msgspec.structs.replace(for_pool(), revision=number) for number in range(MOST_FIRST + 3)]
+    assert list(routed(world).send(sent, NOW)) == []
+    counts = {queue: count.ready for queue, count in world.pool_queues.waiting("etl").items() if count.ready}
+    assert counts == {"normal": MOST_FIRST, "normal-overflow": 3}
+    for body, _ in world.receive_tickets("normal-overflow"):
+        ticket = opened(body, [KEY], NOW, "etl")
+        carried = decode_ticket(ticket.release)
+        assert (ticket.priority, carried.spilled) == ("normal", True)
 
 
 def checks_of(world: World) -> list[Release]:
@@ -172,7 +199,7 @@ def test_a_check_that_is_not_certain_refuses_its_ticket_for_now(world: World) ->
 
     world.ticket_keys.make(KEY)
     checks = Checks(Out(), world.shards, CHECK_MS, ROWS_MS)  # type: ignore[arg-type]
-    refused = Tickets(world.ticket_keys, world.pool_queues, checks).send([for_pool()], NOW)
+    refused = Tickets(world.ticket_keys, world.pool_queues, checks, world.pools).send([for_pool()], NOW)
     assert [(one.permanent, one.reason) for one in refused] == [(False, "1 rows were not put")]
     assert list(world.receive_tickets("normal")) == []
 
@@ -209,7 +236,7 @@ def test_keys_that_give_no_answer_refuse_for_now_what_is_for_a_pool() -> None:
             raise AssertionError(messages, now)
 
     checks = Checks(Queues(), Queues(), CHECK_MS, ROWS_MS)  # type: ignore[arg-type]
-    refused = Tickets(Out(), Queues(), checks).send([for_pool(), for_pool()], NOW)  # type: ignore[arg-type]
+    refused = Tickets(Out(), Queues(), checks, Queues()).send([for_pool(), for_pool()], NOW)  # type: ignore[arg-type]
     assert [(one.index, one.permanent, one.reason) for one in refused] == [
         (0, False, "no answer"),
         (1, False, "no answer"),

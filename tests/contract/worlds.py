@@ -32,7 +32,7 @@ from clockwork.aws.stores.trail import AwsTrail
 from clockwork.aws.stores.workers import AwsWorkers
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.named_jobs import NamedJob
-from clockwork.domain.pools.pool import PRIORITIES
+from clockwork.domain.pools.pool import PRIORITIES, pool_queues
 from clockwork.domain.storage.codec import decode
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows, MemoryPools, MemoryTicketKeys
 from clockwork.memory.clock import MemoryClock
@@ -68,6 +68,8 @@ from tests.contract.strictness import enforce
 
 #: Reads botocore's service models once for all tests.
 _LOADER = botocore.loaders.create_loader()
+
+POOL_QUEUES = pool_queues(PRIORITIES)
 
 
 class World(Protocol):
@@ -162,7 +164,7 @@ class MemoryWorld:
         self.trail = MemoryTrail()
         self.signing_secrets = MemorySigningSecrets()
         self.releases = self.backlog = MemoryReleaseQueue(self.clock)
-        self.pool_queues = MemoryPoolQueues(self.clock, {"etl": PRIORITIES})
+        self.pool_queues = MemoryPoolQueues(self.clock, {"etl": POOL_QUEUES})
         self.ticket_keys = MemoryTicketKeys()
 
     def receive_tickets(self, priority: str) -> Sequence[tuple[str, str]]:
@@ -294,7 +296,7 @@ class AwsWorld:
 
     @cached_property
     def pool_queues(self) -> PoolQueues:
-        return AwsPoolQueues(self.aws, {"etl": {one: self._pool_url(one) for one in PRIORITIES}})
+        return AwsPoolQueues(self.aws, {"etl": {one: self._pool_url(one) for one in POOL_QUEUES}})
 
     def _pool_url(self, priority: str) -> str:
         sqs = self.aws.client("sqs")

@@ -36,7 +36,7 @@ REGION = "us-east-1"
 #: Each queue's name, with the name of its dead-letter queue.
 QUEUES = {"release": "release-dead", "ordered.fifo": "ordered-dead.fifo"}
 #: The same of a pool.
-POOL_QUEUES = {"pool-normal": "pool-dead"}
+POOL_QUEUES = {"pool-normal": "pool-dead", "pool-normal-overflow": "pool-dead"}
 POOL_VISIBILITY_SECONDS = 60
 Invoked = Callable[[Mapping[str, Any]], None]
 

@@ -50,9 +50,9 @@ class Worker:
         """The messages that are visible now."""
         return list(self.api.clockwork.pool_queues.of(POOL, priority).receive())
 
-    def claim(self, *claims: dict[str, str]) -> list[dict[str, Any]]:
+    def claim(self, *claims: dict[str, str], **more: Any) -> list[dict[str, Any]]:
         """Hand tickets in."""
-        body = {"workerId": "host-1", "handlers": self.handlers, "claims": list(claims)}
+        body = {"workerId": "host-1", "handlers": self.handlers, "claims": list(claims), **more}
         answer = self.post("claims", body)
         assert answer.status == 200, answer.text
         found: list[dict[str, Any]] = answer.body["claims"]

@@ -17,7 +17,9 @@ WORKER = "arn:aws:iam::111111111111:role/BatchWorkers"
 SESSION = "arn:aws:sts::111111111111:assumed-role/BatchWorkers/i-1"
 BODY = {"principals": [WORKER], "handlers": ["generate_invoices"]}
 QUEUES = "https://sqs.eu-central-1.amazonaws.com/111111111111"
-URLS = {one: f"{QUEUES}/Clockwork-Pool-batch-etl-{one}" for one in ("high", "normal", "low")}
+FIRST = ("high", "normal", "low")
+NAMES = (*FIRST, *(f"{one}-overflow" for one in FIRST))
+URLS = {one: f"{QUEUES}/Clockwork-Pool-batch-etl-{one}" for one in NAMES}
 
 
 @pytest.fixture
@@ -45,7 +47,10 @@ def test_a_pool_tells_how_many_tickets_wait_by_priority(api: Api, monkeypatch: p
     put(api)
     for number in range(3):
         api.clockwork.pool_queues.of("batch-etl", "low").put(str(number), number // 2 * 60)
-    assert get(api).body["waiting"][2] == {"priority": "low", "tickets": 2, "delayed": 1}
+        api.clockwork.pool_queues.of("batch-etl", "low-overflow").put(str(number), 60)
+    # Both queues of a priority count together.
+    assert [one["priority"] for one in get(api).body["waiting"]] == list(FIRST)
+    assert get(api).body["waiting"][2] == {"priority": "low", "tickets": 2, "delayed": 4}
 
     def no_answer(_: str) -> Any:
         raise Unavailable("no answer")
@@ -58,7 +63,7 @@ def test_a_pool_tells_how_many_tickets_wait_by_priority(api: Api, monkeypatch: p
 def test_a_pool_that_nobody_has_written_has_no_workers(api: Api) -> None:
     shown = get(api, pool="gpu").body
     assert (shown["revision"], shown["principals"], shown["handlers"]) == (0, [], [])
-    assert set(shown["queueUrls"]) == {"normal"}
+    assert set(shown["queueUrls"]) == {"normal", "normal-overflow"}
 
 
 def test_a_put_replaces_the_pool_whole(api: Api) -> None:

@@ -45,7 +45,7 @@ OPTION_SETS: dict[str, dict[str, Any]] = {
         "network": NETWORK,
         "ingestionQueue": True,
         "unsignedCompletions": True,
-        "releaseQueues": MOST_QUEUES,
+        "releaseQueues": MOST_QUEUES - 2,  # as many as fit beside the pools
         "shards": 1_000,
         "name": "A-name-as-long-as-it-may",
         "adminPrincipals": [f"arn:aws:iam::123456789012:role/SchedulerAdministrators{number}" for number in range(8)],

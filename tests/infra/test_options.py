@@ -63,8 +63,8 @@ def test_further_release_queues_are_adopted_by_a_stack_of_their_name() -> None:
 
 def test_pools_and_release_queues_share_the_room_of_a_stack() -> None:
     pools = json.dumps([{"name": f"p{number}"} for number in range(10)])
-    assert len(options(pools=pools, releaseQueues="14").pools) == 10
-    (fault,) = faults_of(pools=pools, releaseQueues="15")
+    assert len(options(pools=pools, releaseQueues="5").pools) == 10
+    (fault,) = faults_of(pools=pools, releaseQueues="6")
     assert fault == "pools: with so many releaseQueues they do not fit into one stack: give fewer of either"
 
 

@@ -18,10 +18,12 @@ from tests.support.iam.simulator import ALLOWED, verdicts
 
 ACCOUNT = "123456789012"
 POOLS = json.dumps([{"name": "batch-etl"}, {"name": "gpu", "priorities": ["normal"]}])
-NAMES = {
+FIRST = {
     *(f"Clockwork-Pool-batch-etl-{priority}" for priority in ("high", "normal", "low")),
     "Clockwork-Pool-gpu-normal",
 }
+#: Each priority has a second queue.
+NAMES = {*FIRST, *(f"{name}-overflow" for name in FIRST)}
 DEAD = {"Clockwork-PoolDead-batch-etl", "Clockwork-PoolDead-gpu"}
 SEND = {"sqs:SendMessage", "sqs:SendMessageBatch"}
 #: The actions of the workers Lambda on tickets that it has answered, or puts off; AWS has no rights of batches.
@@ -81,7 +83,7 @@ def test_the_queues_are_those_whose_urls_the_lambdas_derive(pooled: Template) ->
 def test_a_queue_keeps_what_waits_for_two_weeks_and_stays_in_the_account(pooled: Template, name: str) -> None:
     found = queue(pooled, name)
     properties = found["Properties"]
-    pool = name.removeprefix("Clockwork-Pool-").rpartition("-")[0]
+    pool = name.removeprefix("Clockwork-Pool-").removesuffix("-overflow").rpartition("-")[0]
     dead = pooled.logical_id(queue(pooled, f"Clockwork-PoolDead-{pool}"))
     assert properties == {
         "QueueName": name,

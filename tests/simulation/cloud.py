@@ -153,6 +153,7 @@ class Cloud:
         stores.ordered_queue.on_put = partial(self._pump_at, is_ordered=True)
         for queue in stores.pool_queues.all():
             queue.on_put = partial(self._pull_at, queue)
+        self.fleet.on_free = self._pull_all
 
     def skew(self) -> int:
         """How far a new machine's clock is ahead (ms)."""
@@ -356,10 +357,17 @@ class Cloud:
         self.scheduler.after(after_ms, partial(self._pull, queue))
 
     def _pull(self, queue: UnrulyQueue) -> None:
-        while received := queue.receive(self._at_once()):
+        if self.fleet.hands is not None and (first := self.stores.pool_queues.before(queue)) is not None:
+            self._pull(first)
+        while (most := self.fleet.room(self._at_once())) > 0 and (received := queue.receive(most)):
             tickets = [(m.body, m.message_id) for m in received if is_ticket(m.body) and not self._loses(queue, m)]
             if tickets:
                 self.fleet.take(tickets)
+
+    def _pull_all(self) -> None:
+        """Receive for the slot that is free again."""
+        for queue in self.stores.pool_queues.all():
+            self._pull(queue)
 
     def _loses(self, queue: UnrulyQueue, ticket: Ticket) -> bool:
         """Whether a worker lets a ticket go without a claim, as one does that pairs it with another's receipt."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
@@ -20,7 +21,7 @@ from clockwork.domain.executions import State
 from clockwork.domain.ids import only_execution
 from clockwork.domain.lifecycle.tokens import Token, claimant_of, decode_token
 from clockwork.domain.pools.pool import PRIORITIES, Pool
-from clockwork.domain.releases import Delivery
+from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.storage.codec import decode_message, encode_release
 from clockwork.edge.responses.workers import BeatAnswer
 from clockwork.flows.access import Caller
@@ -29,9 +30,10 @@ from clockwork.flows.pools.checkpoints import keep_checkpoint
 from clockwork.flows.pools.claim import Asked, Claimed, Start, claim_for
 from clockwork.flows.pools.presence import Hands, forget_ended, in_hand, note_beats, note_claims
 from clockwork.flows.pools.reports import Beat, Ended, Taken, beat_all, report_all
+from clockwork.flows.pools.sharing import Sharing
 from clockwork.flows.requests.reporting import Reported
 from clockwork.flows.world import World
-from tests.simulation.faults import Adversary
+from tests.simulation.faults import Adversary, Fault
 from tests.simulation.labour import ENDED_WITHIN_MS
 from tests.simulation.receivers import DONE, FAULTLESS, SAYS, SOON, CallApi, Manner, acts
 from tests.simulation.scheduler import Actor, Scheduler
@@ -56,6 +58,12 @@ SILENT = 0.3
 IMPATIENT = 0.25
 #: Of so many calls one is followed by one of a liar.
 HONEST = 6
+#: This share of the calls comes from a worker that does not receive from overflow queues.
+OLD = 0.25
+#: A worker tells of so many hands at the most, where nothing says how many it has.
+MOST_HANDS = 4
+#: An attempt holds its hand for so long (ms), where workers have so many.
+HOLDS_MS = 20_000
 #: Behind so many of the starts somebody looks at what the pool holds.
 LOOKS = 0.1
 #: No tokens: a text, one that names no execution, and one of an execution that there never was.
@@ -94,10 +102,26 @@ class Fleet:
         self.shows_twice = False
         #: After how long (ms) they ask again while their call goes on, where nothing troubles them; None: they do not.
         self.asks_again_after_ms: int | None = None
+        #: How many attempts they run at once, all together; None: as many as there are.
+        self.hands: int | None = None
+        #: Called when a slot is free again.
+        self.on_free: Callable[[], None] = lambda: None
+        #: By token: the client of an attempt that a worker runs.
+        self._held: dict[str, str] = {}
+        #: The claimIds without an answer yet.
+        self._open: set[str] = set()
+        #: Where workers have so many hands: when (ms) attempts of each client began.
+        self._began_at: defaultdict[str, list[int]] = defaultdict(list)
+        #: The clients of all tickets.
+        self._clients: set[str] = set()
 
     @property
     def _is_troubled(self) -> bool:
         return self._adversary.is_active and self._adversary.profile.targets > 0
+
+    def room(self, most: int) -> int:
+        """How many tickets may be received now: so many at the most, and no more than there are free slots."""
+        return most if self.hands is None else min(most, self.hands - len(self._held) - len(self._open))
 
     def take(self, tickets: Sequence[tuple[str, str]]) -> None:
         """One worker has received these tickets, each with its receipt: it hands them in."""
@@ -105,7 +129,9 @@ class Fleet:
         asked = [Asked(self._claim_id(), text, receipt) for text, receipt in tickets]
         if self.shows_twice or (self._is_troubled and self._rng.randrange(HONEST) == 0):
             asked += [msgspec.structs.replace(one, claim_id=self._claim_id()) for one in asked]
+        self._open |= {one.claim_id for one in asked}
         self._seen += [text for text, _ in tickets]
+        self._clients |= {_release_in(text).occurrence.client_id for text, _ in tickets}
         if self._is_troubled and self._rng.randrange(HONEST) == 0:
             asked += self._lies()
         self._claim(asked, handlers, TRIES)
@@ -127,7 +153,8 @@ class Fleet:
     def _claim(self, asked: Sequence[Asked], handlers: Sequence[str], tries: int) -> None:
         sent_at, claimants = self._scheduler.now, {claimant_of(one.claim_id) for one in asked}
         self._note_asked(asked, sent_at)
-        worker_id = self._rng.choice(WORKERS)
+        worker_id = self._rng.choice(WORKERS if self.hands is None else WORKERS[:1])
+        sharing = self._sharing(worker_id)
         self._claimants |= claimants
 
         def work(world: World, _: object) -> list[Claimed]:
@@ -135,7 +162,7 @@ class Fleet:
             self._scheduler.acting.tokens |= claimants
             deadline_at = world.clock.now() + world.settings.api_timeout_seconds * 1000
             pool = worked_by(world, Caller(PRINCIPAL), NAME)
-            claimed = claim_for(world, pool, worker_id, handlers, asked, deadline_at)
+            claimed = claim_for(world, pool, worker_id, handlers, asked, deadline_at, sharing)
             note_claims(world, pool, claimed)
             return claimed
 
@@ -154,6 +181,8 @@ class Fleet:
             claimed = actor.result if isinstance(actor.result, list) else unanswered
             for one in claimed:
                 self._answered(actor, one, sent_at)
+            self._open -= {one.claim_id for one in claimed}
+            self._scheduler.after(1, self.on_free)
             left = {one.claim_id for one in claimed if one.is_left}
             again = [one for one in asked if one.claim_id in left]
             if again and tries > 1 and not self._dies():
@@ -165,6 +194,19 @@ class Fleet:
         actor.on_end = on_end
         if (after_ms := self._patience_ms()) is not None:
             self._scheduler.after(after_ms, give_up)
+
+    def _sharing(self, worker_id: str) -> Sharing | None:
+        """The slots of a worker, as it tells them. One client may flood them, and some workers tell nothing."""
+        if self.hands is not None:
+            held = {**dict.fromkeys(sorted(self._clients), 0), **Counter(self._held.values())}
+            return Sharing(worker_id, self.hands, held)
+        if self._rng.random() < OLD:
+            return None
+        hands, clients = self._rng.randint(1, MOST_HANDS), sorted(self._clients)
+        by_client = dict.fromkeys(clients, 0)
+        if self._adversary.strikes(Fault.POOL_FLOOD, 2 * self._adversary.profile.queue):
+            by_client[self._rng.choice(clients)] = hands
+        return Sharing(worker_id, hands, by_client)
 
     def _note_asked(self, asked: Sequence[Asked], sent_at: int) -> None:
         for one in asked:
@@ -185,6 +227,7 @@ class Fleet:
         start = claimed.start
         if start is None or self._dies():
             return
+        self._held[start.token] = start.release.occurrence.client_id
         forged = claimed.claim_id.startswith("forged")
         self._watcher.require(not forged, "P5", "a ticket that was made up starts something", start.release.job_id)
         # An answer may be late, and a worker may pause before it starts: its own count decides.
@@ -204,6 +247,7 @@ class Fleet:
         self._watcher.require(objection is None, "P6", str(objection), about)
         self._watcher.begun(actor, delivery, start.claimed, asked_at)
         self._goes_on(start, sent_at)
+        self._is_shared(delivery, now)
         if self._rng.random() < LOOKS:
             self._look()
         goes_wrong = self._adversary.profile.targets > 0
@@ -213,6 +257,9 @@ class Fleet:
         asks = delivery.occurrence.payload.body
         if asks == HANDS_BACK and delivery.attempt == 1:
             self._scheduler.after(5_000, partial(self._report, delivery, token, HANDED_BACK))
+            return
+        if self.hands is not None:
+            self._scheduler.after(HOLDS_MS, partial(self._report, delivery, token, DONE))
             return
         # Its watch is sent with its claim, and may be the last message that is late.
         is_calm = self._calm_from is not None and asked_at >= self._calm_from
@@ -244,6 +291,18 @@ class Fleet:
         stored = self._watcher.executions.find(delivery.job_id, delivery.execution_id)
         objection = self._watcher.labour.silence_objection(start.claimed, stored)
         self._watcher.require(objection is None, "P4", str(objection), delivery.job_id)
+
+    def _is_shared(self, delivery: Delivery, now: int) -> None:
+        """Requires that no client with more attempts got more than half of the hands while this job was due."""
+        if self.hands is None:
+            return
+        client_id, due_at = delivery.occurrence.client_id, delivery.occurrence.due_at
+        self._began_at[client_id].append(now)
+        for other, began_at in self._began_at.items():
+            count = sum(at > due_at for at in began_at)
+            is_few = other == client_id or len(began_at) < len(self._began_at[client_id]) or count <= self.hands // 2
+            told = f"{count} attempts of {other} began while it was due"
+            self._watcher.require(is_few, "P10", told, delivery.job_id)
 
     def _goes_on(self, start: Start, sent_at: int) -> None:
         """Requires that an attempt goes on from the last checkpoint that an earlier one was told is kept.
@@ -295,6 +354,8 @@ class Fleet:
             self._watcher.succeeded(delivery)
             self._watcher.accepted(delivery)
         sent_at, labour = self._scheduler.now, self._watcher.labour
+        if self._held.pop(str(token), None) is not None:
+            self._scheduler.after(1, self.on_free)
         labour.let_go(delivery.execution_id, delivery.attempt)
 
         def note(taken: Taken) -> None:
@@ -355,6 +416,11 @@ class Fleet:
                 self._scheduler.after(2_000, partial(self._tell, token, call, tries - 1))
 
         self._call_api(REPORTING_WORKER, work).on_end = on_end
+
+
+def _release_in(ticket: str) -> Release:
+    (release,) = decode_message(json.loads(ticket)["release"])
+    return release
 
 
 def _delivery_of(start: Start) -> Delivery:

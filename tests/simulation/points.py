@@ -24,7 +24,7 @@ POINTS: Mapping[str, Sequence[Fault]] = {
     "pools_written": (*OTHERS, Fault.SLOW, Fault.ANSWER_LOST),
     "crowded": (Fault.OVERTAKEN, Fault.THROTTLED, Fault.SLOW),
     "recast": (Fault.OVERTAKEN, Fault.THROTTLED),
-    **dict.fromkeys(("shut", "short_of_permits"), ()),
+    **dict.fromkeys(("shut", "short_of_permits", "flooded"), ()),
     "stalled": (Fault.SLOW,),
     "taken_over": (Fault.CRASH_BEFORE, Fault.CRASH_AFTER),
 }

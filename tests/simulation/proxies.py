@@ -27,7 +27,10 @@ from tests.simulation.scheduler import Actor, Scheduler
 R = TypeVar("R")
 #: Calls that change nothing. Every other call counts as a write, which more faults may strike.
 READS = frozenset(
-    {"list", "all", "get", "find", "read", "scan", "of_principal", "receive", "dead", "parked", "circuits", "between"}
+    {
+        *("list", "all", "get", "find", "read", "scan", "of_principal", "receive", "dead", "parked", "circuits"),
+        *("between", "overflow_at"),
+    }
 )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from clockwork.domain.clients import Client
 from clockwork.domain.errors import UnknownToken
 from clockwork.domain.executions import State
 from clockwork.domain.ids import only_execution
@@ -21,7 +22,7 @@ from clockwork.targets.registry import Target
 from tests.simulation.clients import Visit, ask_again
 from tests.simulation.fleet import HANDLERS
 from tests.simulation.receivers import SAYS, Manner
-from tests.simulation.requests import POOL, REGULATED, KeyedRequest
+from tests.simulation.requests import CLIENTS, POOL, REGULATED, KeyedRequest
 from tests.simulation.scenes import TARGET, Steps, change_key, create_key, definition_of, job_of, keyed_request
 from tests.simulation.stage import BEGAN_AT
 
@@ -30,6 +31,8 @@ WORK, TOIL = (PoolTarget(POOL, handler, 300) for handler in HANDLERS)
 SECRET = "a" * 22
 #: One claim meets so many changes, so long apart (ms). Of four, this one is of the handler.
 CHANGES, CHANGED_EVERY_MS, CHANGES_HANDLER = 14, 25, 3
+#: The attempts that run at once in a pool that one client floods.
+FEW_HANDS = 4
 #: The work of a worker for half a minute at least.
 STEADY = Payload(SAYS + Manner.STEADY.name.encode())
 #: A job is moved between a worker's claim and the look (ms), and back before the worker asks again.
@@ -68,6 +71,30 @@ def crowded() -> Steps:
         ask_again(visit, KeyedRequest(keyed_request("crowded", jobs, REGULATED), visit.now))
 
     return [(1_000, ask)]
+
+
+def flooded() -> Steps:
+    """A client's tickets fill all hands of the workers, and wait. Another client's come behind them."""
+
+    def let_have_hands(visit: Visit) -> None:
+        visit.desk.cloud.fleet.hands = FEW_HANDS
+
+    def ask(key: str, client: Client, count: int, delay_ms: int) -> Callable[[Visit], None]:
+        jobs = [job_of(b"%s %d" % (key.encode(), n), delay_ms + 1_000 * n) for n in range(count)]
+        jobs = [msgspec.structs.replace(job, target=WORK) for job in jobs]
+
+        def asking(visit: Visit) -> None:
+            visit.client = client
+            ask_again(visit, KeyedRequest(keyed_request(key, jobs, client), visit.now))
+
+        return asking
+
+    return [
+        (500, let_have_hands),
+        (1_000, ask("quiet", CLIENTS[1], 1, 1_000)),
+        (2_000, ask("flood", CLIENTS[0], 10, 200_000)),
+        (203_000, ask("quiet again", CLIENTS[1], 1, 12_000)),
+    ]
 
 
 def recast() -> Steps:
@@ -127,5 +154,5 @@ def _ask(key: str, jobs: list[NewJob]) -> Callable[[Visit], None]:
 
 
 PULLING: dict[str, Callable[[], Steps]] = {
-    scene.__name__: scene for scene in (keyless, lacking, crowded, recast, stalled, outlived)
+    scene.__name__: scene for scene in (keyless, lacking, crowded, flooded, recast, stalled, outlived)
 }

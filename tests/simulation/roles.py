@@ -49,6 +49,8 @@ NEEDS: Mapping[str, Needs] = {
     "clients.put": _needs("clients", "PutItem"),
     "pools.get": _needs("clients", "GetItem"),
     "pools.put": _needs("clients", "PutItem"),
+    "pools.note_overflow": _needs("clients", "PutItem"),
+    "pools.overflow_at": _needs("clients", "GetItem"),
     "ticket_keys.get": _needs("clients", "GetItem"),
     "ticket_keys.make": _needs("clients", "PutItem"),
     "checkpoints.get": _needs("executions", "GetItem"),

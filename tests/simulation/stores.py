@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from clockwork.domain.clients import Client
@@ -13,6 +14,7 @@ from clockwork.domain.limits.slots import Reach, Reserved
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.messages.tickets import is_ticket
 from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.pools.pool import OVERFLOW
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows, MemoryPools, MemoryTicketKeys
@@ -256,6 +258,10 @@ def carried(body: str) -> str:
     return str(json.loads(body)["release"]) if is_ticket(body) else body
 
 
+#: A ticket is moved once. A call that dies behind the send repeats it, and so does each copy of its message.
+MOST_MOVES = 20
+
+
 class UnrulyPoolQueues(MemoryPoolQueues):
     """The queues of a pool, each as unruly as the release queue."""
 
@@ -271,16 +277,29 @@ class UnrulyPoolQueues(MemoryPoolQueues):
         }
         self._watcher = watcher
         self._acting = acting
+        #: How often each very release was sent to an overflow queue.
+        self._moved: Counter[str] = Counter()
         #: Told the release in each ticket that was deleted.
         self.on_deleted: Callable[[str], None] = lambda _: None
 
     def all(self) -> Sequence[UnrulyQueue]:
         return [queue for queue in self._queues.values() if isinstance(queue, UnrulyQueue)]
 
+    def before(self, queue: UnrulyQueue) -> UnrulyQueue | None:
+        """The first queue of a priority, for its overflow queue: a worker asks it before."""
+        for (pool, name), one in self._queues.items():
+            if one is queue and name.endswith(OVERFLOW):
+                first = self._queues[pool, name.removesuffix(OVERFLOW)]
+                return first if isinstance(first, UnrulyQueue) else None
+        return None
+
     def send(self, messages: Sequence[PoolMessage], now: int) -> Sequence[Refused]:
         releases = [release for one in messages for release in decode_message(carried(one.body))]
         never = [n for n, one in enumerate(releases) if one.occurrence.payload.body.startswith(NEVER_SENDABLE)]
         super().send([one for number, one in enumerate(messages) if number not in never], now)
+        self._moved.update(carried(one.body) for one in messages if one.queue.endswith(OVERFLOW))
+        often = [text for text, count in self._moved.items() if count > MOST_MOVES]
+        self._watcher.require(not often, "P10", f"a ticket was moved {MOST_MOVES} times")
         self._watcher.sent([one for number, one in enumerate(releases) if number not in never], self._acting.actor)
         return [Refused(number, True, "the queue will never take it") for number in never]
 

@@ -183,10 +183,10 @@ class Settings:
 
     @property
     def pool_queue_urls(self) -> Mapping[str, Mapping[str, str]]:
-        """The URLs of the pools' queues, by pool and priority, derived as those of the further release queues are."""
+        """The URLs of the pools' queues by pool and name, derived as those of the further release queues are."""
         return {
-            pool: {one: self._beside(pool_queue_name(self.stack_name, pool, one)) for one in priorities}
-            for pool, priorities in map(_pool_of, self.pools)
+            pool: {one: self._beside(pool_queue_name(self.stack_name, pool, one)) for one in queues}
+            for pool, queues in map(_pool_of, self.pools)
         }
 
     @property
@@ -263,9 +263,9 @@ def private_queue_name(stack_name: str, *, ordered: bool = False) -> str:
     return f"{stack_name}-PrivateOrderedRelease.fifo" if ordered else f"{stack_name}-PrivateRelease"
 
 
-def pool_queue_name(stack_name: str, pool: str, priority: str = "") -> str:
-    """The name of a pool's queue for one priority; without one, that of the pool's dead-letter queue."""
-    return f"{stack_name}-Pool-{pool}-{priority}" if priority else f"{stack_name}-PoolDead-{pool}"
+def pool_queue_name(stack_name: str, pool: str, queue: str = "") -> str:
+    """The name of one of a pool's queues; without one, that of the pool's dead-letter queue."""
+    return f"{stack_name}-Pool-{pool}-{queue}" if queue else f"{stack_name}-PoolDead-{pool}"
 
 
 def pool_setting(name: str, priorities: Collection[str]) -> str:
@@ -275,7 +275,7 @@ def pool_setting(name: str, priorities: Collection[str]) -> str:
 
 def _pool_of(setting: str) -> tuple[str, list[str]]:
     name, _, priorities = setting.partition("=")
-    return name, priorities.split(",")
+    return name, [one + end for end in ("", "-overflow") for one in priorities.split(",")]
 
 
 def _to_text(value: object) -> str:

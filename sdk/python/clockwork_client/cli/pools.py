@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clockwork_client.cli import show
+from clockwork_client.worker.draws import is_priority
 
 if TYPE_CHECKING:
     from clockwork_client.cli.state import State
@@ -25,7 +26,10 @@ def list_(state: State) -> None:
     if state.is_json:
         show.as_json([one.raw for one in found])
         return
-    rows = [[one.name, ", ".join(one.queue_urls), f"{one.lease_seconds} s", ", ".join(one.handlers)] for one in found]
+    rows = [
+        [one.name, ", ".join(filter(is_priority, one.queue_urls)), f"{one.lease_seconds} s", ", ".join(one.handlers)]
+        for one in found
+    ]
     show.table(("pool", "priorities", "lease", "handlers"), rows)
 
 

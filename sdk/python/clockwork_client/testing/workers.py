@@ -16,9 +16,12 @@ from clockwork_client.client import Clockwork
 from clockwork_client.worker.attempt import Attempt
 from clockwork_client.worker.calls import MOST_CLAIMS, Calls
 from clockwork_client.worker.context import Context
-from clockwork_client.worker.draws import WEIGHTS
+from clockwork_client.worker.draws import OVERFLOW, WEIGHTS
 from clockwork_client.worker.handlers import outcome_of, result_of
 from clockwork_client.worker.pool import Pool
+
+#: The hands of an inline worker, as it tells them: its only one is free.
+ONE_HAND = {"count": 1, "held": {}}
 
 
 class VirtualSeconds:
@@ -67,15 +70,15 @@ class InlineWorkers:
 
     def _queues(self) -> Iterator[tuple[Pool, Calls, MemoryReleaseQueue]]:
         for pool, calls in self._pools.values():
-            for priority in WEIGHTS:
-                if priority in self._core.settings.pool_queue_urls[pool.name]:
-                    yield pool, calls, self._core.pool_queues.of(pool.name, priority)
+            for name in (queue for priority in WEIGHTS for queue in (priority, priority + OVERFLOW)):
+                if name in self._core.settings.pool_queue_urls[pool.name]:
+                    yield pool, calls, self._core.pool_queues.of(pool.name, name)
 
     def _work(self, pool: Pool, calls: Calls, messages: Any) -> None:
         for message in messages:
             clock = VirtualSeconds(self._core)
             sent_at = clock.now()
-            (answer,) = calls.claim("virtual", sorted(pool.handlers), [_claim(message)])
+            (answer,) = calls.claim("virtual", sorted(pool.handlers), [_claim(message)], ONE_HAND)
             if answer["outcome"] != "start":
                 continue
             attempt = Attempt(answer, sent_at, clock.now())

@@ -66,6 +66,17 @@ class Busy:
                 self._allowed[priority] = allowed
             self._changed.notify_all()
 
+    def withdrawn(self, queue: str) -> None:
+        """A short poll of a queue was not needed after all."""
+        with self._changed:
+            self._under_way[queue] -= 1
+            self._changed.notify_all()
+
+    def is_quiet(self, queue: str) -> bool:
+        """Whether a queue has no work, as far as is known."""
+        with self._changed:
+            return queue not in self._allowed
+
     def clear(self) -> None:
         """Nothing is known of any queue."""
         with self._changed:

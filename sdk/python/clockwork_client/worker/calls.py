@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from clockwork_client.calls import segment
-from clockwork_client.errors import UnexpectedAnswer
+from clockwork_client.errors import Refused, UnexpectedAnswer
 from clockwork_client.worker.attempt import Attempt, Checkpoint, Lost
 
 if TYPE_CHECKING:
@@ -30,10 +30,29 @@ class Calls:
     def __init__(self, caller: Caller, pool: str) -> None:
         self._caller = caller
         self._path = f"/v1/pools/{segment(pool)}"
+        self._knows_overflow = True
 
-    def claim(self, worker_id: str, handlers: Sequence[str], claims: Sequence[Mapping[str, str]]) -> list[Any]:
-        """Claim tickets. The same claims may be repeated: the API answers `start` to them again."""
+    def claim(
+        self,
+        worker_id: str,
+        handlers: Sequence[str],
+        claims: Sequence[Mapping[str, str]],
+        hands: Mapping[str, Any] | None = None,
+    ) -> list[Any]:
+        """Claim tickets. The same claims may be repeated: the API answers `start` to them again.
+
+        `hands`: how many attempts the worker runs at once, and how many it has of each client. Only a worker tells that
+        receives from overflow queues, too.
+        """
         body = {"workerId": worker_id, "handlers": list(handlers), "claims": list(claims)}
+        if hands is not None and self._knows_overflow:
+            try:
+                return self._all("claims", {**body, "hands": hands}, len(claims), CLAIM_SECONDS)
+            except Refused as error:
+                if not any(one.pointer.startswith("/hands") for one in error.faults):
+                    raise
+                # A deployment went back to a version without overflow queues, while this worker goes on.
+                self._knows_overflow = False
         return self._all("claims", body, len(claims), CLAIM_SECONDS)
 
     def beat(self, beats: Sequence[Mapping[str, Any]], seconds: float) -> list[Any]:

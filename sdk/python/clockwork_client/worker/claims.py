@@ -17,10 +17,12 @@ from clockwork_client.errors import Refused
 from clockwork_client.worker.attempt import Attempt
 from clockwork_client.worker.calls import Calls
 from clockwork_client.worker.clock import Clock
+from clockwork_client.worker.draws import have_overflow, priority_of
 from clockwork_client.worker.hands import Hands
 from clockwork_client.worker.logs import logger
 from clockwork_client.worker.pauses import Brake, asked_pause
 from clockwork_client.worker.queues import Queue, Ticket
+from clockwork_client.worker.sharing import Sharing
 
 log = logger(__name__)
 
@@ -38,6 +40,7 @@ class Claims:
         clock: Clock,
         is_over: Event,
         hands: Hands,
+        sharing: Sharing,
         identity: tuple[str, Sequence[str]],
         start: Callable[[Attempt], None],
     ) -> None:
@@ -49,28 +52,29 @@ class Claims:
         self._hands = hands
         self._worker_id, self._handlers = identity
         self._start = start
+        self._sharing = sharing
         #: Held while no claim would be answered.
         self.brake = Brake(clock, is_over)
 
-    def claim(self, priority: str, tickets: Sequence[Ticket]) -> bool:
-        """Claim the jobs of tickets, each with a slot. Returns whether there was an answer."""
+    def claim(self, priority: str, tickets: Sequence[Ticket]) -> int | None:
+        """Claim the jobs of tickets, each with a slot. Returns how many start; None if there was no answer."""
         waiting = {secrets.token_urlsafe(16): one for one in tickets}
         asked_at = self._clock.now()
         try:
-            self._until_answered(waiting)
+            started = self._until_answered(priority, waiting)
         except Refused as error:
             self.brake.pull(asked_at, asked_pause(error))
             self.give_back(priority, list(waiting.values()))
             log.warning("%d tickets of %s go back, as their claims were refused: %s", len(waiting), priority, error)
-            return False
+            return None
         except Exception as error:  # noqa: BLE001 - one batch ends here; its tickets come back
             self.brake.pull(asked_at, asked_pause(error))
             log.warning("%d tickets of %s have no certain answer: %s", len(waiting), priority, error)
-            return False
+            return None
         finally:
             self._hands.give(len(waiting))
         self.brake.release(asked_at)
-        return True
+        return started
 
     def give_back(self, priority: str, tickets: Sequence[Ticket]) -> None:
         """Let others receive tickets at once. If that fails, they come back when their visibility ends."""
@@ -80,23 +84,31 @@ class Claims:
         except Exception as error:  # noqa: BLE001 - whatever SQS or its library says: nothing is lost by it
             log.warning("%d tickets of %s could not be given back: %s", len(tickets), priority, error)
 
-    def _until_answered(self, waiting: dict[str, Ticket]) -> None:
-        """Take tickets with an answer out of `waiting`. Tickets without an answer after some calls stay."""
+    def _until_answered(self, queue: str, waiting: dict[str, Ticket]) -> int:
+        """Take tickets with an answer out of `waiting`. Tickets without an answer after some calls stay.
+
+        Returns how many start.
+        """
+        started = 0
         for number in range(_TRIES):
             if number:
                 self._clock.wait(self._is_over, 1.0)
-            self._ask(waiting)
+            started += self._ask(queue, waiting)
             if not waiting:
-                return
+                break
+        return started
 
-    def _ask(self, waiting: dict[str, Ticket]) -> None:
-        """One call. Starts the attempts that may start."""
+    def _ask(self, queue: str, waiting: dict[str, Ticket]) -> int:
+        """One call. Starts the attempts that may start, and returns how many they are."""
         claims = [
             {"claimId": claim_id, "ticket": one.body, "receiptHandle": one.receipt_handle}
             for claim_id, one in waiting.items()
         ]
         sent_at = self._clock.now()
-        answers = self._calls.claim(self._worker_id, self._handlers, claims)
+        held = self._sharing.held(priority_of(queue), sent_at)
+        hands = {"count": self._hands.count, "held": held} if have_overflow(self._queues) else None
+        answers = self._calls.claim(self._worker_id, self._handlers, claims, hands)
+        started = 0
         answered_at = self._clock.now()
         for claim_id, answer in zip(list(waiting), answers, strict=True):
             if answer.get("outcome") == "unavailable":
@@ -104,9 +116,12 @@ class Claims:
             # From here on its hand is the attempt's, or free.
             del waiting[claim_id]
             if answer.get("outcome") == "start":
+                started += 1
+                self._sharing.met(priority_of(queue), answer.get("clientId"), answered_at)
                 self._begin(answer, sent_at, answered_at)
             else:
                 self._hands.give()
+        return started
 
     def _begin(self, answer: Mapping[str, Any], sent_at: float, answered_at: float) -> None:
         """Start an attempt, or free its hand; the others of its call are none of its business."""

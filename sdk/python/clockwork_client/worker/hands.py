@@ -12,6 +12,8 @@ class Hands:
         if count < 1:
             raise ValueError(f"the concurrency is {count}; it has to be at least 1")
         self._free = self.count = count
+        #: How many wait that have tickets already.
+        self._with_tickets = 0
         self._is_closed = False
         self._changed = Condition()
 
@@ -24,9 +26,17 @@ class Hands:
     def take(self, most: int, seconds: float | None = None) -> int:
         """Take up to so many; waits until there is one. 0 if none came within so many seconds, or no work is wanted."""
         with self._changed:
+            free = self._changed.wait_for(self._is_for_fetches, seconds)
+            return self._take(most) if free else 0
+
+    def take_for_tickets(self, most: int, seconds: float) -> int:
+        """Take up to so many for tickets that have come, before those who would fetch some."""
+        with self._changed:
+            self._with_tickets += 1
             self._changed.wait_for(lambda: self._free > 0 or self._is_closed, seconds)
-            taken = 0 if self._is_closed else min(most, self._free)
-            self._free -= taken
+            self._with_tickets -= 1
+            taken = self._take(most)
+            self._changed.notify_all()
             return taken
 
     def wait_for_one(self) -> bool:
@@ -46,3 +56,11 @@ class Hands:
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
+
+    def _is_for_fetches(self) -> bool:
+        return (self._free > 0 and not self._with_tickets) or self._is_closed
+
+    def _take(self, most: int) -> int:
+        taken = 0 if self._is_closed else min(most, self._free)
+        self._free -= taken
+        return taken

@@ -1,8 +1,9 @@
 """Receives tickets while there are free slots, and claims their jobs.
 
 A quiet queue is asked with a long poll that holds no slot. A queue with work is asked as slots become free, in the
-proportion of the priorities. A ticket that arrives when no slot is free waits for one for a while, and then goes back.
-While too many outcomes wait for the API, nothing is received.
+proportion of the priorities. Before the worker asks an overflow queue, it asks the first queue of that priority. A
+ticket that arrives when no slot is free waits for one for a while, and then goes back. While too many outcomes wait for
+the API, nothing is received.
 
 How it fails. If SQS or the API gives no answer, the worker waits up to half a minute and goes on; tickets come back
 when their visibility ends. If a poll does not end, a probe takes the worker for stuck. If the API refuses claims, the
@@ -20,7 +21,7 @@ from clockwork_client.worker.calls import MOST_CLAIMS
 from clockwork_client.worker.claims import Claims
 from clockwork_client.worker.clock import Clock
 from clockwork_client.worker.desk import Desk
-from clockwork_client.worker.draws import Draws
+from clockwork_client.worker.draws import QueueDraws, is_priority, priority_of
 from clockwork_client.worker.hands import Hands
 from clockwork_client.worker.logs import logger
 from clockwork_client.worker.pauses import Pauses
@@ -48,7 +49,7 @@ class Receiving:
         self._is_over = is_over
         self._hands = hands
         self._desk = desk
-        self._draws = Draws(queues)
+        self._draws = QueueDraws(queues)
         self._busy = Busy(queues)
         self._drawing = Lock()
         self._polled_at = clock.now()
@@ -101,7 +102,9 @@ class Receiving:
         is_wary = self._claims.brake.is_wary
         if not is_wary:
             self._draws.join(self._busy.found(priority, is_full=is_full))
-        taken = self._hands.take(len(tickets), _PATIENCE)
+        # Tickets that have come go before those that are still to be fetched, but not those of an overflow queue.
+        take = self._hands.take_for_tickets if is_priority(priority) else self._hands.take
+        taken = take(len(tickets), _PATIENCE)
         self._claims.give_back(priority, tickets[taken:])
         if taken:
             self._draws.charge(priority, taken)
@@ -136,30 +139,54 @@ class Receiving:
         self._busy.asked(priority)
         return priority, taken
 
-    def _fetch(self, priority: str, taken: int) -> None:
-        tickets: Sequence[Ticket] = ()
-        try:
-            tickets = self._receive(priority, taken, 0)
-        except Exception as error:  # noqa: BLE001 - whatever SQS or its library says; the long poll will tell
-            log.warning("the queue %s cannot be received from: %s", priority, error)
-        finally:
-            self._draws.charge(priority, len(tickets) - taken)
-            self._hands.give(taken - len(tickets))
-            self._busy.answered(priority, taken, len(tickets))
+    def _fetch(self, queue: str, taken: int) -> None:
+        first, tickets = priority_of(queue), self._of_first_queue(queue, taken)
         if tickets:
-            self._claim(priority, tickets)
+            self._draws.charge(queue, -taken)
+            self._busy.withdrawn(queue)
+            self._draws.join(self._busy.found(first, is_full=len(tickets) == taken))
+            self._draws.charge(first, len(tickets))
+            self._hands.give(taken - len(tickets))
+            self._claim(first, tickets)
+            return
+        try:
+            tickets = self._receive(queue, taken, 0)
+        except Exception as error:  # noqa: BLE001 - whatever SQS or its library says; the long poll will tell
+            log.warning("the queue %s cannot be received from: %s", queue, error)
+        finally:
+            self._draws.charge(queue, len(tickets) - taken)
+            self._hands.give(taken - len(tickets))
+            self._busy.answered(queue, taken, len(tickets))
+        if tickets:
+            self._claim(queue, tickets)
+
+    def _of_first_queue(self, queue: str, most: int) -> Sequence[Ticket]:
+        """Tickets of the first queue of an overflow queue's priority, if that one was quiet; else none.
+
+        A client without a flood must not wait until the hands of another's flood come free once more.
+        """
+        first = priority_of(queue)
+        if first == queue or not self._busy.is_quiet(first):
+            return ()
+        try:
+            return self._receive(first, most, 0)
+        except Exception as error:  # noqa: BLE001 - as for the queue itself
+            log.warning("the queue %s cannot be received from: %s", first, error)
+            return ()
 
     def _claim(self, priority: str, tickets: Sequence[Ticket]) -> bool:
         """Claim tickets, each with a slot. The tickets go back if claims have failed meanwhile."""
-        is_answered = False
+        started = None
         if self._claims.brake.is_on:
             self._hands.give(len(tickets))
             self._claims.give_back(priority, tickets)
         else:
-            is_answered = self._claims.claim(priority, tickets)
-        if not is_answered:
+            started = self._claims.claim(priority, tickets)
+        if started is None:
             self._busy.clear()
-        return is_answered
+            return False
+        self._draws.unstarted(priority, len(tickets) - started)
+        return True
 
     def _receive(self, priority: str, most: int, seconds: int) -> Sequence[Ticket]:
         try:

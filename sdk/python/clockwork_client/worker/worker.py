@@ -20,6 +20,7 @@ from clockwork_client.worker.queues import Queue, sqs_queues
 from clockwork_client.worker.receiving import LONG_POLL, Receiving
 from clockwork_client.worker.registry import Registry
 from clockwork_client.worker.reports import Reports
+from clockwork_client.worker.sharing import Sharing
 
 if TYPE_CHECKING:
     from clockwork_client.client import Clockwork
@@ -72,7 +73,8 @@ class Worker:
         found = queues if queues is not None else sqs_queues(cw, queue_urls(cw, pool))
         identity = self.worker_id, sorted(pool.handlers)
         is_over = Event()
-        claims = Claims(found, calls, self._clock, is_over, self._hands, identity, self._take_up)
+        sharing = Sharing(self._desk)
+        claims = Claims(found, calls, self._clock, is_over, self._hands, sharing, identity, self._take_up)
         self._receiving = Receiving(found, claims, self._clock, is_over, self._hands, self._desk)
         self._is_draining = Event()
         #: The number of further requests to drain after the first one.

@@ -7,7 +7,7 @@ from tests.simulation.mutants.mutant import Mutant
 _WATCHED = "    plans = _watched(batch, batch.each("
 _CLAIMED = "            item.seen = plan.execution\n            started.append(item)\n"
 _FENCES = "    return is_of_pool and (stored is None or watch.attempt == stored.attempt + 1)\n"
-_DECIDE = "    going = claimable(batch, items, handlers)\n"
+_DECIDE = "    going = claimable(batch, items, handlers, sharing)\n"
 _LOOK = "for slot in wanted(batch, claimed, range(len(claimed)))]"
 _LEASE = "lease_in_ms=max(0, record.claim_until - now)"
 _WAIT = "        return max(0, max(self.release.run_at, self.release.occurrence.due_at) - self.now)\n"
@@ -20,6 +20,13 @@ _REPEATED = """\
     plans = [(item, plan) for item, plan in plans if item not in again]
 """
 _IN_HAND = "    return record.state is State.RUNNING and record.awaited is not None and "
+_SHARES, _SHARING = "tests/unit/domain/test_shares.py", "tests/unit/flows/pools/test_sharing.py"
+_MOVED = "            _move(batch, [new[place] for place in places])\n"
+_NEW = "        new = [item for item in some if not item.release.spilled]\n"
+_QUEUE = "            held[index].queue = overflow_of(ticket.priority) if release.spilled else ticket.priority\n"
+_HOLD = "        _renew(self._held.setdefault(pool, {}), worker_id, (now, held), MOST_WORKERS)\n"
+_MEET = "            _renew(known, client, now, MOST_MET)\n"
+_NOTED = "        return noted_at is not None and now < noted_at + NOTED_FOR_MS\n"
 PULLING = (
     Mutant(
         "a worker's claim is written before its watch is sent",
@@ -122,5 +129,75 @@ PULLING = (
         "flows/pools/presence.py",
         ((_IN_HAND, "    return record.awaited is not None and "),),
         "P9",
+    ),
+    Mutant(
+        "a flood's tickets are claimed in their order",
+        "flows/pools/sharing.py",
+        ((_MOVED, "            _ = places\n"),),
+        "P10",
+        "flooded",
+    ),
+    Mutant(
+        "a ticket is moved again and again",
+        "flows/pools/sharing.py",
+        ((_NEW, "        new = list(some)\n"),),
+        "P10",
+        tests=_SHARING,
+    ),
+    Mutant(
+        "a moved ticket is deleted where it lay first",
+        "flows/pools/claim.py",
+        ((_QUEUE, "            held[index].queue = ticket.priority\n"),),
+        "P10",
+        tests=_SHARING,
+    ),
+    Mutant(
+        "a client alone in a pool is moved",
+        "domain/pools/shares.py",
+        (("        if shares > 1 and counts[client] >= most:", "        if counts[client] >= most:"),),
+        "P10",
+        tests=_SHARES,
+    ),
+    Mutant(
+        "a flood is forgotten while others send",
+        "domain/pools/shares.py",
+        ((_HOLD, "        self._held[pool] = {worker_id: (now, held)}\n"),),
+        "P10",
+        tests=_SHARES,
+    ),
+    Mutant(
+        "a quiet client is forgotten while a flood sends",
+        "domain/pools/shares.py",
+        ((_MEET, "            self._met[pool, priority] = {client: now}\n"),),
+        "P10",
+        tests=_SHARES,
+    ),
+    Mutant(
+        "no share is kept for a client that may come",
+        "domain/pools/shares.py",
+        ((" + any(client not in present for client in met)", ""),),
+        "P10",
+        "flooded",
+    ),
+    Mutant(
+        "tickets are moved for a worker that never asks for them there",
+        "flows/pools/sharing.py",
+        (("        if sharing is not None and any(", "        if any("),),
+        "P10",
+        tests=_SHARING,
+    ),
+    Mutant(
+        "a sender puts a whole flood into the first queue",
+        "flows/sealing.py",
+        (("spilled = release.spilled or (not is_first and has_overflow[pool])", "spilled = release.spilled"),),
+        "P10",
+        tests=_SHARING,
+    ),
+    Mutant(
+        "a sender spills where no worker asks for it",
+        "flows/sealing.py",
+        ((_NOTED, "        return True\n"),),
+        "P10",
+        tests=_SHARING,
     ),
 )

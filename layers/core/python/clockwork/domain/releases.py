@@ -52,7 +52,7 @@ NO_TRAVELS = Travels()
 
 
 class Release(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What all kinds have: attempt number `attempt` of an occurrence, and `run_at` (ms), before which nothing happens.
+    """The fields of all kinds: attempt number `attempt` of an occurrence, and its earliest instant, `run_at` (ms).
 
     The occurrence of a named job is a hint: its row has the rest. `sweeps` counts how often the sweeper took the
     release out of the dead-letter queue.
@@ -155,9 +155,14 @@ class Release(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Deliver(Release, frozen=True, tag="deliver"):
-    """Asks for the attempt, which starts at `run_at` (ms) or later. `checked`: a check of it is on its way."""
+    """Asks for the attempt, which starts at `run_at` (ms) or later. `checked`: a check of it is on its way.
+
+    `spilled`: its ticket is beyond its client's share of the pool. The overflow queue of its priority has the ticket
+    for the rest of the attempt.
+    """
 
     checked: bool = False
+    spilled: bool = False
     waits: Waits = NO_WAITS
     travels: Travels = NO_TRAVELS
 
@@ -172,11 +177,11 @@ class Deliver(Release, frozen=True, tag="deliver"):
         return has_moved or self.waits.permits > 0 or (line is not None and line.since < self.run_at)
 
     def for_attempt(self, attempt: int) -> Deliver:
-        """The release of this attempt or of another one. Its check is for its own, and so is that it came back."""
+        """The release of this attempt or of another one. Check, queue and return of a message are of one attempt."""
         if attempt == self.attempt:
             return self
         travels = msgspec.structs.replace(self.travels, came_back=False)
-        return msgspec.structs.replace(self, attempt=attempt, checked=False, travels=travels)
+        return msgspec.structs.replace(self, attempt=attempt, checked=False, spilled=False, travels=travels)
 
     def sent_alone(self) -> Deliver:
         """The release as it shares no message with others."""

@@ -15,6 +15,7 @@ its ticket gets a new check.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 import msgspec
@@ -22,12 +23,16 @@ import msgspec
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.messages.tickets import Ticket, sealed
+from clockwork.domain.pools.pool import overflow_of
+from clockwork.domain.pools.shares import NOTED_FOR_MS, FirstPlaces
 from clockwork.domain.releases import Deliver, Refused, Release
 from clockwork.domain.storage.checks import GRAINS_OF_WAIT, check_rows
 from clockwork.domain.storage.codec import encode_release
-from clockwork.ports import PoolMessage, PoolQueues, Shards, TicketKeys, Timeline
+from clockwork.ports import PoolMessage, PoolQueues, Pools, Shards, TicketKeys, Timeline
 from clockwork.ports.registry import polled
 from clockwork.targets.pool import PoolTarget
+
+log = logging.getLogger(__name__)
 
 
 class Checks:
@@ -53,10 +58,12 @@ class Checks:
 class Tickets:
     """`ports.ReleaseQueue` of releases for pools, each sent as a ticket of its own."""
 
-    def __init__(self, keys: TicketKeys, queues: PoolQueues, checks: Checks) -> None:
+    def __init__(self, keys: TicketKeys, queues: PoolQueues, checks: Checks, pools: Pools) -> None:
         self._keys = keys
         self._queues = queues
         self._checks = checks
+        self._pools = pools
+        self._places = FirstPlaces()
 
     def send(
         self,
@@ -72,7 +79,36 @@ class Tickets:
             checked = self._checks.put([release for release in releases if isinstance(release, Deliver)], now)
         except Unavailable as error:
             return [Refused(index, False, str(error)) for index, _ in enumerate(releases)]
-        return self._queues.send([_message(release, keys[0], now) for release in checked], now)
+        placed = self._placed(checked, now)
+        return self._queues.send([_message(release, keys[0], now) for release in placed], now)
+
+    def _placed(self, releases: Sequence[Deliver], now: int) -> list[Deliver]:
+        """The releases with their queues: of many that come due at once, the most go to overflow queues.
+
+        They do so only if workers receive from these.
+        """
+        has_overflow: dict[str, bool] = {}
+        placed = []
+        for release in releases:
+            target = release.occurrence.target
+            assert isinstance(target, PoolTarget), "only what is for a pool is sealed"
+            pool, due_at = target.pool, max(release.run_at, now)
+            is_first = self._places.take(pool, target.priority, release.occurrence.client_id, due_at)
+            if not is_first and pool not in has_overflow:
+                has_overflow[pool] = self._has_overflow(pool, now)
+            spilled = release.spilled or (not is_first and has_overflow[pool])
+            placed.append(msgspec.structs.replace(release, spilled=spilled))
+        return placed
+
+    def _has_overflow(self, pool: str, now: int) -> bool:
+        """Whether workers receive from the overflow queues of a pool. Without an answer: no, which costs fairness."""
+        try:
+            noted_at = self._pools.overflow_at(pool)
+        except Unavailable as error:
+            extra = {"action": "overflow_not_read", "pool": pool}
+            log.warning("a flood goes to the first queue: %s", error, extra=extra)
+            return False
+        return noted_at is not None and now < noted_at + NOTED_FOR_MS
 
 
 def _message(release: Deliver, key: str, now: int) -> PoolMessage:
@@ -80,4 +116,5 @@ def _message(release: Deliver, key: str, now: int) -> PoolMessage:
     assert isinstance(target, PoolTarget), "only what is for a pool is sealed"
     ticket = Ticket(target.pool, target.priority, now, encode_release(release))
     client_id = release.occurrence.client_id
-    return PoolMessage(target.pool, target.priority, sealed(ticket, key), release.run_at, client_id)
+    queue = overflow_of(target.priority) if release.spilled else target.priority
+    return PoolMessage(target.pool, queue, sealed(ticket, key), release.run_at, client_id)

@@ -14,6 +14,7 @@ from clockwork.domain.limits.circuits import Ratio
 from clockwork.domain.limits.sharing import Company
 from clockwork.domain.limits.slots import Reserved
 from clockwork.domain.pools.presence import Remembered
+from clockwork.domain.pools.shares import Shares
 from clockwork.domain.requests.reading import Meter
 from clockwork.domain.storage.retention import Retention
 from clockwork.flows.containment import Faults
@@ -44,6 +45,8 @@ class Environment:
     ordered_shards: int | None = None
     #: The last notes of this environment about workers.
     present: Remembered = field(default_factory=Remembered)
+    #: The clients that have work in each pool, as far as this environment knows.
+    shares: Shares = field(default_factory=Shares)
     #: When (ms) it told last of a handler that a worker lacks, by pool and handler; admins list the handlers.
     lacking_told_at: dict[tuple[str, str], int] = field(default_factory=dict)
     #: The defects that were contained and not yet told.

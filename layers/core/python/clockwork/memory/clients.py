@@ -53,6 +53,7 @@ class MemoryPools:
 
     def __init__(self) -> None:
         self._pools: dict[str, Pool] = {}
+        self._overflow_at: dict[str, int] = {}
 
     def get(self, name: str, *, fresh: bool = False) -> Pool | None:  # noqa: ARG002 - always fresh
         return self._pools.get(name)
@@ -63,6 +64,12 @@ class MemoryPools:
             return False
         self._pools[pool.name] = pool
         return True
+
+    def note_overflow(self, name: str, now: int) -> None:
+        self._overflow_at[name] = now
+
+    def overflow_at(self, name: str) -> int | None:
+        return self._overflow_at.get(name)
 
 
 class MemoryKeyRows:

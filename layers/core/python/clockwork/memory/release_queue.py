@@ -74,7 +74,7 @@ class MemoryReleaseQueue(MemoryQueue):
 
 
 class MemoryPoolQueues:
-    """`ports.PoolQueues` in plain Python: a queue for each priority of each pool.
+    """`ports.PoolQueues` in plain Python: all queues of each pool.
 
     A receipt is the id of a message. `of` is where workers receive.
     """
@@ -82,14 +82,14 @@ class MemoryPoolQueues:
     def __init__(self, world: MemoryClock, pools: Mapping[str, Collection[str]], max_receive_count: int = 100) -> None:
         self._world = world
         self._queues: dict[tuple[str, str], MemoryReleaseQueue] = {
-            (pool, priority): MemoryReleaseQueue(world, VISIBILITY_MS, max_receive_count, ids=f"{pool}-{priority}-")
-            for pool, priorities in pools.items()
-            for priority in priorities
+            (pool, name): MemoryReleaseQueue(world, VISIBILITY_MS, max_receive_count, ids=f"{pool}-{name}-")
+            for pool, names in pools.items()
+            for name in names
         }
 
-    def of(self, pool: str, priority: str = "normal") -> MemoryReleaseQueue:
-        """The queue of a pool for a priority."""
-        return self._queues[pool, priority]
+    def of(self, pool: str, name: str = "normal") -> MemoryReleaseQueue:
+        """A queue of a pool."""
+        return self._queues[pool, name]
 
     def all(self) -> Sequence[MemoryReleaseQueue]:
         """All queues."""
@@ -98,9 +98,9 @@ class MemoryPoolQueues:
     def send(self, messages: Sequence[PoolMessage], now: int) -> Sequence[Refused]:
         refused = []
         for index, message in enumerate(messages):
-            queue = self._queues.get((message.pool, message.priority))
+            queue = self._queues.get((message.pool, message.queue))
             if queue is None:
-                reason = f"the deployment has no queue of pool {message.pool} for the priority {message.priority}"
+                reason = f"the deployment has no queue of pool {message.pool} called {message.queue}"
                 refused.append(Refused(index, True, reason))
             elif len(message.body) > LARGEST_MESSAGE:
                 refused.append(Refused(index, True, f"{len(message.body)} bytes are more than SQS takes"))
@@ -109,23 +109,24 @@ class MemoryPoolQueues:
         return refused
 
     def waiting(self, pool: str) -> Mapping[str, Tickets]:
-        of_pool = ((priority, queue) for (name, priority), queue in self._queues.items() if name == pool)
-        return {priority: self._counted(queue.messages.values()) for priority, queue in of_pool}
+        of_pool = ((name, queue) for (its_pool, name), queue in self._queues.items() if its_pool == pool)
+        return {name: self._counted(queue.messages.values()) for name, queue in of_pool}
 
     def _counted(self, messages: Collection[Message]) -> Tickets:
         ready = sum(one.visible_at <= self._world.at for one in messages)
         # What was received and is hidden is in somebody's hand.
         return Tickets(ready, sum(one.visible_at > self._world.at and not one.receive_count for one in messages))
 
-    def delete(self, pool: str, priority: str, receipts: Sequence[str]) -> None:
-        queue = self._queues.get((pool, priority))
-        if queue is None:
-            raise Unavailable(f"the deployment has no queue of pool {pool} for the priority {priority}")
+    def delete(self, pool: str, queue: str, receipts: Sequence[str]) -> None:
+        found = self._found(pool, queue)
         for receipt in receipts:
-            queue.delete(receipt)
+            found.delete(receipt)
 
-    def hold(self, pool: str, priority: str, receipts: Sequence[str], seconds: int) -> Sequence[bool]:
-        queue = self._queues.get((pool, priority))
-        if queue is None:
-            raise Unavailable(f"the deployment has no queue of pool {pool} for the priority {priority}")
-        return [queue.hold(receipt, seconds) for receipt in receipts]
+    def hold(self, pool: str, queue: str, receipts: Sequence[str], seconds: int) -> Sequence[bool]:
+        found = self._found(pool, queue)
+        return [found.hold(receipt, seconds) for receipt in receipts]
+
+    def _found(self, pool: str, queue: str) -> MemoryReleaseQueue:
+        if (pool, queue) not in self._queues:
+            raise Unavailable(f"the deployment has no queue of pool {pool} called {queue}")
+        return self._queues[pool, queue]

@@ -24,6 +24,12 @@ class Pools(Protocol):
         replaced.
         """
 
+    def note_overflow(self, name: str, now: int) -> None:
+        """Note that a worker claims at `now` (ms) that receives from the pool's overflow queues."""
+
+    def overflow_at(self, name: str) -> int | None:
+        """When (ms) that was noted last; as old as the adapter's stated cache time. None: never."""
+
 
 class Checkpoints(Protocol):
     """The last checkpoint of each execution that keeps any, changed only by compare-and-set on its revision."""

@@ -32,17 +32,20 @@ class ReleaseQueue(Protocol):
 
 
 class PoolMessage(msgspec.Struct, frozen=True):
-    """A ticket to be sent to the queue of a pool for a priority, delayed until `run_at` (ms), of one client."""
+    """A ticket of one client to be sent to a queue of a pool, delayed until `run_at` (ms)."""
 
     pool: str
-    priority: str
+    queue: str
     body: str
     run_at: int
     client_id: str
 
 
 class PoolQueues(Protocol):
-    """The queues of pools, one for each priority of each pool. Workers receive from them, at least once."""
+    """The queues of pools, two for each priority of each pool. Workers receive from them, at least once.
+
+    A priority names its queue, and its overflow queue has a name that is made of it (`overflow_of`).
+    """
 
     def send(self, messages: Sequence[PoolMessage], now: int) -> Sequence[Refused]:
         """Send each message, delayed as releases are. Returns the refused ones; never raises Unavailable.
@@ -50,13 +53,13 @@ class PoolQueues(Protocol):
         A message for a queue that the deployment does not have is refused permanently.
         """
 
-    def delete(self, pool: str, priority: str, receipts: Sequence[str]) -> None:
+    def delete(self, pool: str, queue: str, receipts: Sequence[str]) -> None:
         """Delete messages that a worker has received. A deleted message stays deleted. Raises Unavailable.
 
         A text that is no receipt of the queue changes nothing, or raises Unavailable.
         """
 
-    def hold(self, pool: str, priority: str, receipts: Sequence[str], seconds: int) -> Sequence[bool]:
+    def hold(self, pool: str, queue: str, receipts: Sequence[str], seconds: int) -> Sequence[bool]:
         """Hide messages that a worker has received, for `seconds` from now. Returns for each whether it was in flight.
 
         A message that was deleted or is visible again is not in flight, and stays unchanged; nor is a text that is no
@@ -64,7 +67,7 @@ class PoolQueues(Protocol):
         """
 
     def waiting(self, pool: str) -> Mapping[str, Tickets]:
-        """The number of tickets that no worker has received, by priority. Raises Unavailable."""
+        """The number of tickets that no worker has received, by queue. Raises Unavailable."""
 
 
 class TicketKeys(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal
 
-from clockwork.domain.pools.pool import HANDLER, POOL_NAME
+from clockwork.domain.pools.pool import HANDLER, POOL_NAME, PRIORITIES
 from clockwork.targets.target import Asked, Asking, Earlier, StoredTarget
 
 Priority = Literal["normal", "high", "low"]
@@ -39,7 +39,8 @@ class PoolTarget(StoredTarget, frozen=True, tag="pool"):
         """A priority or a handler that the pool does not have."""
         priorities = asking.settings.pool_queue_urls[self.pool]
         if self.priority not in priorities:
-            yield "priority", f"must be one of the pool's: {', '.join(priorities)}"
+            known = ", ".join(one for one in PRIORITIES if one in priorities)
+            yield "priority", f"must be one of the pool's: {known}"
         pool = asking.pool_named(self.pool)
         if pool is None or self.handler not in pool.handlers:
             yield "handler", "is no handler of the pool: PUT /v1/pools/{pool} lists them"

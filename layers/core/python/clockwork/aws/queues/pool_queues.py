@@ -1,4 +1,4 @@
-"""The queues of pools on SQS: a standard queue for each priority of each pool."""
+"""The queues of pools on SQS: two standard queues for each priority of each pool."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from clockwork.domain.errors import Unavailable
 from clockwork.domain.pools.pool import Tickets
 from clockwork.ports import PoolMessage, Refused
 
-#: The URL of the queue of each pool for each priority.
+#: The URL of each pool's queues, by the name of the queue.
 Urls = Mapping[str, Mapping[str, str]]
 
 
@@ -36,9 +36,9 @@ class AwsPoolQueues:
         refused: list[Refused] = []
         by_queue: dict[str, list[int]] = {}
         for index, message in enumerate(messages):
-            url = self._url(message.pool, message.priority)
+            url = self._url(message.pool, message.queue)
             if url is None:
-                reason = f"the deployment has no queue of pool {message.pool} for the priority {message.priority}"
+                reason = f"the deployment has no queue of pool {message.pool} called {message.queue}"
                 refused.append(Refused(index, True, reason))
             else:
                 by_queue.setdefault(url, []).append(index)
@@ -49,20 +49,20 @@ class AwsPoolQueues:
             refused += [msgspec.structs.replace(one, index=indexes[one.index]) for one in answers]
         return sorted(refused, key=lambda one: one.index)
 
-    def delete(self, pool: str, priority: str, receipts: Sequence[str]) -> None:
+    def delete(self, pool: str, queue: str, receipts: Sequence[str]) -> None:
         """Delete messages, as many in a call as SQS takes. It takes a receipt handle again that it has taken before."""
-        url, sqs = self._url(pool, priority), self._aws.plane("sqs")
+        url, sqs = self._url(pool, queue), self._aws.plane("sqs")
         if url is None:
-            raise Unavailable(f"the deployment has no queue of pool {pool} for the priority {priority}")
+            raise Unavailable(f"the deployment has no queue of pool {pool} called {queue}")
         for batch in batches(receipts, MESSAGES_PER_BATCH):
             entries = [{"Id": str(index), "ReceiptHandle": receipt} for index, receipt in enumerate(batch)]
             ask(sqs.call, "DeleteMessageBatch", QueueUrl=url, Entries=entries)
 
-    def hold(self, pool: str, priority: str, receipts: Sequence[str], seconds: int) -> Sequence[bool]:
+    def hold(self, pool: str, queue: str, receipts: Sequence[str], seconds: int) -> Sequence[bool]:
         """Hide messages, as many in a call as SQS takes. It blames the sender for a receipt that holds no message."""
-        url, sqs, in_hand = self._url(pool, priority), self._aws.plane("sqs"), [True] * len(receipts)
+        url, sqs, in_hand = self._url(pool, queue), self._aws.plane("sqs"), [True] * len(receipts)
         if url is None:
-            raise Unavailable(f"the deployment has no queue of pool {pool} for the priority {priority}")
+            raise Unavailable(f"the deployment has no queue of pool {pool} called {queue}")
         for batch in batches(range(len(receipts)), MESSAGES_PER_BATCH):
             entries = [
                 {"Id": str(place), "ReceiptHandle": receipts[place], "VisibilityTimeout": seconds} for place in batch
@@ -77,13 +77,13 @@ class AwsPoolQueues:
     def waiting(self, pool: str) -> Mapping[str, Tickets]:
         """By SQS's own counts, which become consistent within a minute."""
         sqs, found = self._aws.plane("sqs"), {}
-        for priority, url in self._urls.get(pool, cast("Mapping[str, str]", {})).items():
+        for queue, url in self._urls.get(pool, cast("Mapping[str, str]", {})).items():
             answer = ask(sqs.call, "GetQueueAttributes", QueueUrl=url, AttributeNames=_COUNTS)
-            found[priority] = Tickets(*(int(told(told(answer, "Attributes"), count)) for count in _COUNTS))
+            found[queue] = Tickets(*(int(told(told(answer, "Attributes"), count)) for count in _COUNTS))
         return found
 
-    def _url(self, pool: str, priority: str) -> str | None:
-        return self._urls.get(pool, cast("Mapping[str, str]", {})).get(priority)
+    def _url(self, pool: str, queue: str) -> str | None:
+        return self._urls.get(pool, cast("Mapping[str, str]", {})).get(queue)
 
     def _sender(self, url: str) -> Sender:
         if url not in self._senders:

@@ -20,6 +20,7 @@ from clockwork.ports import Pools as PoolsPort
 log = logging.getLogger(__name__)
 
 _ITEM = "pool"
+_OVERFLOW = "overflow"
 #: Prefix of a pool's name in the attribute `clientId`; no clientId begins with it.
 _POOL = "@"
 #: While the table gives no answer, a pool counts for so long (ms) as it was read last. Heartbeats need their pool, and
@@ -42,6 +43,13 @@ class AwsPools:
         item = written(clientId=_POOL + pool.name, item=_ITEM, definition=encode(pool), revision=pool.revision)
         return held(self._table.replace, item, "revision", replaces or None) or self.get(pool.name) == pool
 
+    def note_overflow(self, name: str, now: int) -> None:
+        self._table.store(written(clientId=_POOL + name, item=_OVERFLOW, at=now))
+
+    def overflow_at(self, name: str) -> int | None:
+        item = self._table.get(_POOL + name, _OVERFLOW)
+        return None if item is None else int(item["at"]["N"])
+
 
 class CachedPools:
     """`ports.Pools` with a cache: the answer of `get` may be `seconds` old. The absence of a pool is never cached.
@@ -58,6 +66,8 @@ class CachedPools:
         self._read: dict[str, tuple[int, Pool]] = {}
         #: When (ms) the table gave no answer about a pool last.
         self._silent_at: dict[str, int] = {}
+        #: When (ms) each pool's note of overflow was read, and what it said.
+        self._overflow: dict[str, tuple[int, int | None]] = {}
 
     def get(self, name: str, *, fresh: bool = False) -> Pool | None:
         read_at, kept = self._read.get(name, (0, None))
@@ -91,3 +101,13 @@ class CachedPools:
             return self._inner.put(pool, replaces=replaces)
         finally:
             self._read.pop(pool.name, None)
+
+    def note_overflow(self, name: str, now: int) -> None:
+        self._inner.note_overflow(name, now)
+
+    def overflow_at(self, name: str) -> int | None:
+        """The note may be KEPT_MS old: it counts for hours."""
+        now = self._clock.now()
+        if name not in self._overflow or not 0 <= now - self._overflow[name][0] < KEPT_MS:
+            self._overflow[name] = now, self._inner.overflow_at(name)
+        return self._overflow[name][1]

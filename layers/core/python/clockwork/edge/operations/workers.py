@@ -25,6 +25,7 @@ from clockwork.flows.pools.checkpoints import keep_checkpoint
 from clockwork.flows.pools.claim import claim_for
 from clockwork.flows.pools.presence import forget_ended, note_beats, note_claims
 from clockwork.flows.pools.reports import Taken, beat_all, report_all
+from clockwork.flows.pools.sharing import Sharing
 
 
 class WorkerApi(Operations):
@@ -36,7 +37,8 @@ class WorkerApi(Operations):
         body = validate(ClaimsBody, read_body(request.event, CLAIMS_BYTES), self._checks(request))
         deadline_at = self.world.clock.now() + self.world.settings.api_timeout_seconds * 1000
         asked = [one.to_asked() for one in body.claims]
-        claimed = claim_for(self.world, pool, body.worker_id, body.handlers, asked, deadline_at)
+        sharing = None if body.hands is None else Sharing(body.worker_id, body.hands.count, body.hands.held)
+        claimed = claim_for(self.world, pool, body.worker_id, body.handlers, asked, deadline_at, sharing)
         note_claims(self.world, pool, claimed)
         starts = [one.start for one in claimed if one.start is not None]
         if starts:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from clockwork.domain.clients import CLIENT_ID
 from clockwork.domain.executions import State
 from clockwork.domain.pools.pool import HANDLER
 from clockwork.edge.http.models import EdgeModel, checks_of
@@ -18,11 +19,28 @@ from clockwork.targets.webhooks import LONGEST_RETRY_AFTER_SECONDS
 #: As many messages as SQS hands out at once.
 MOST_CLAIMS = 10
 MOST_BEATS = 100
+#: The most clients of whom a worker tells, and attempts of each.
+MOST_SHARING = 50
+MOST_HANDS = 1_000_000
 MOST_OUTCOMES = 10
 #: A message of SQS has at most so many bytes.
 LARGEST_TICKET = 1_048_576
 #: The most bytes of the body of a request to claim, which Lambda takes beside headers and more.
 CLAIMS_BYTES = 5_000_000
+
+
+ClientId = Annotated[str, Field(pattern=f"^{CLIENT_ID.pattern}$")]
+Count = Annotated[int, Field(ge=0, le=MOST_HANDS)]
+
+
+class HandsBody(EdgeModel):
+    """How many attempts a worker runs at once, and how many it has of each client."""
+
+    count: int = Field(ge=1, le=MOST_HANDS)
+    held: dict[ClientId, Count] = Field(
+        max_length=MOST_SHARING,
+        description="by clientId, with 0 for clients whose jobs of the priority it started within an hour",
+    )
 
 
 class TicketBody(EdgeModel):
@@ -45,6 +63,10 @@ class ClaimsBody(EdgeModel):
 
     worker_id: str = Field(
         min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+$", description="shown with its attempts"
+    )
+    hands: HandsBody | None = Field(
+        default=None,
+        description="given by a worker that receives from overflow queues, too: no ticket is moved there for any other",
     )
     handlers: list[Annotated[str, Field(pattern=f"^{HANDLER.pattern}$")]] = Field(min_length=1, max_length=200)
     claims: list[TicketBody] = Field(min_length=1, max_length=MOST_CLAIMS)

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from clockwork.domain.executions import Execution
 from clockwork.domain.instants import to_text
-from clockwork.domain.pools.pool import Pool, Tickets
+from clockwork.domain.pools.pool import Pool, Tickets, by_priority
 from clockwork.edge.http.answer import AnswerBody, Instant, instant
 from clockwork.flows.pools.presence import Hands
 
@@ -81,7 +81,10 @@ class ShownPool(AnswerBody):
     principals: tuple[str, ...]
     handlers: tuple[str, ...]
     lease_seconds: int
-    queue_urls: Annotated[Mapping[str, str], Meta(description="by priority: from these workers receive tickets")]
+    queue_urls: Annotated[
+        Mapping[str, str],
+        Meta(description="by priority, and by priority-overflow: from all of these workers receive tickets"),
+    ]
 
     waiting: Annotated[
         list[WaitingTickets] | None, Meta(description="unless a list shows the pool, or SQS gives no answer")
@@ -100,8 +103,8 @@ class ShownPool(AnswerBody):
         waiting: Mapping[str, Tickets] | None = None,
         hands: Hands | None = None,
     ) -> Self:
-        """The pool as it is kept, the URLs of its queues by priority, how many tickets wait there, and its workers."""
-        told = None if waiting is None else [WaitingTickets(priority, *one) for priority, one in waiting.items()]
+        """The pool as it is kept, the URLs of its queues, how many tickets wait in each of them, and its workers."""
+        told = None if waiting is None else [WaitingTickets(name, *one) for name, one in by_priority(waiting).items()]
         running, workers = (None, None) if hands is None else (len(hands.running), _workers(hands))
         return cls.like(pool, queue_urls=dict(queue_urls), waiting=told, running=running, workers=workers)
 

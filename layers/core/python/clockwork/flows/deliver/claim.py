@@ -199,7 +199,7 @@ def _watched(batch: Batch, plans: Sequence[tuple[Item, Plan]]) -> list[tuple[Ite
 
 
 def end_watched(batch: Batch, watches: Sequence[Received]) -> None:
-    """End the claims that the watches find over, and send what follows. Each other watch comes again, or is done."""
+    """End the claims that the watches find over, and send what follows. Each other watch is sent again, or is done."""
     going = with_records(batch, watches)
     while going:
         plans = batch.each(going, partial(_plan_watch, batch))

@@ -97,6 +97,7 @@ class Item(Received):
     whole: Occurrence | None = None
     pauses: Sequence[Pause] = ()
     permit: int | None = None
+    sent_at: int = 0
 
 
 def is_left_to_its_watch(item: Item) -> bool:

@@ -26,7 +26,7 @@ from clockwork.domain.lifecycle.awaiting import Worker
 from clockwork.domain.lifecycle.tokens import Token
 from clockwork.domain.messages.tickets import InvalidTicket, Ticket, opened
 from clockwork.domain.pools.checkpoint import Checkpoint
-from clockwork.domain.pools.pool import Pool
+from clockwork.domain.pools.pool import Pool, overflow_of
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_ticket
 from clockwork.flows.containment import contained
@@ -42,6 +42,7 @@ from clockwork.flows.pools.answers import started_within
 from clockwork.flows.pools.checkpoints import last_checkpoint
 from clockwork.flows.pools.claimable import claimable
 from clockwork.flows.pools.putting_off import Handed, PutOff
+from clockwork.flows.pools.sharing import Sharing, note_started
 from clockwork.flows.records import Planned, replace
 from clockwork.flows.timeline.retries import send_retries
 from clockwork.flows.world import World
@@ -115,6 +116,8 @@ class _Held(msgspec.Struct):
     asked: Asked
     ticket: Ticket
     item: Item | None = None
+    #: The queue in which its message lies. The item's release may be sent to another one.
+    queue: str = ""
 
     def is_first(self, index: int) -> bool:
         """Whether it is the ticket, at its place `index`, of which the others are copies."""
@@ -122,22 +125,29 @@ class _Held(msgspec.Struct):
 
 
 def claim_for(
-    world: World, pool: Pool, worker_id: str, handlers: Sequence[str], asked: Sequence[Asked], deadline_at: int
+    world: World,
+    pool: Pool,
+    worker_id: str,
+    handlers: Sequence[str],
+    asked: Sequence[Asked],
+    deadline_at: int,
+    sharing: Sharing | None = None,
 ) -> list[Claimed]:
     """Claim for a worker of the pool what its tickets name; one answer for each, in the same order.
 
-    `handlers`: those that the worker has. `deadline_at` (ms): the end of the invocation. Raises Unavailable if the keys
-    of tickets cannot be read.
+    `handlers`: those that the worker has. `deadline_at` (ms): the end of the invocation. `sharing`: what
+    a worker tells that receives from overflow queues, too. Raises Unavailable if the keys of tickets cannot be read.
     """
     waiting = PutOff(world)
     batch = Batch(world, deadline_at, waiting, Worker(pool.name, worker_id, pool.lease_seconds * 1000))
     held = _opened(world, pool, asked)
     items = [one.item for index, one in held.items() if one.item is not None and one.is_first(index)]
     waiting.handed = {item.message_id: _handed(held[int(item.message_id)], item) for item in items}
-    going = claimable(batch, items, handlers)
+    going = claimable(batch, items, handlers, sharing)
     resumed = _resumed(batch, going)
     started = _started(batch, claim(batch, [item for item in going if id(item) in resumed]), resumed)
     _finish(batch, waiting)
+    note_started(world, pool.name, sharing, [item for item in items if id(item) in started])
     failed = set(batch.report.failed_messages)
     idle = [one for one in items if id(one) not in started and one.message_id not in failed and not one.is_repeated]
     give_back_permits(batch, idle)
@@ -168,13 +178,15 @@ def _opened(world: World, pool: Pool, asked: Sequence[Asked]) -> dict[int, _Held
         held[index] = _Held(one, ticket)
         # What a newer version has written stays for that.
         with contained(world.environment.faults, partial(_log_unread, pool.name), pool.name):
-            item = Item(str(index), decode_ticket(ticket.release), secret=one.claim_id)
+            release = decode_ticket(ticket.release)
+            item = Item(str(index), release, secret=one.claim_id, sent_at=ticket.sent_at)
             held[index].item = items.setdefault(ticket.release, item)
+            held[index].queue = overflow_of(ticket.priority) if release.spilled else ticket.priority
     return held
 
 
 def _handed(held: _Held, item: Item) -> Handed:
-    return Handed(held.ticket.pool, held.ticket.priority, held.asked.receipt, item.release.attempt)
+    return Handed(held.ticket.pool, held.queue, held.asked.receipt, item.release.attempt)
 
 
 def _log_unread(pool: str, why_not: str) -> None:
@@ -252,10 +264,10 @@ def _delete(world: World, done: Sequence[_Held]) -> None:
     """Delete the messages of tickets that are done. A message that is not deleted comes back, and finds the record."""
     queues: dict[tuple[str, str], list[str]] = {}
     for one in done:
-        queues.setdefault((one.ticket.pool, one.ticket.priority), []).append(one.asked.receipt)
-    for (pool, priority), receipts in queues.items():
+        queues.setdefault((one.ticket.pool, one.queue), []).append(one.asked.receipt)
+    for (pool, queue), receipts in queues.items():
         with tolerated(world, log, "tickets not deleted: %s", {"action": "tickets_not_deleted", "pool": pool}):
-            world.pool_queues.delete(pool, priority, receipts)
+            world.pool_queues.delete(pool, queue, receipts)
 
 
 def _start(item: Item, now: int, checkpoint: Checkpoint | None) -> Start:

@@ -28,6 +28,7 @@ from clockwork.flows.deliver.concurrency import keep_permit
 from clockwork.flows.deliver.inform import informed, unended, unexpired
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.pools.answers import claimed_within
+from clockwork.flows.pools.sharing import Sharing, within_shares
 from clockwork.flows.world import World
 from clockwork.targets.pool import PoolTarget
 
@@ -40,10 +41,10 @@ LONGEST_LACK_MS = 60_000
 TOLD_EVERY_MS = 60_000
 
 
-def claimable(batch: Batch, items: Sequence[Item], handlers: Sequence[str]) -> list[Item]:
+def claimable(batch: Batch, items: Sequence[Item], handlers: Sequence[str], sharing: Sharing | None) -> list[Item]:
     """The items that the batch's worker may claim: due, wanted, for its handlers, and within the size of its answer.
 
-    The others have ended, are parked or sent anew, or fail.
+    The others have ended, are parked, sent anew or moved to the overflow queue, or fail.
     """
     # 1. Read all records in one call. What has ended is gone, and so is a ticket of an attempt that has.
     read_records(batch, items)
@@ -55,8 +56,10 @@ def claimable(batch: Batch, items: Sequence[Item], handlers: Sequence[str]) -> l
     waiting = [item for item in items if item.seen is None or item.seen.state is not State.RUNNING]
     # 3. End what is not wanted or too late, whoever has its handler, before a worker that lacks it sends it on.
     waiting = unexpired(batch, informed(batch, _in_time(batch, waiting)))
-    # 4. Leave what the answer has no room for, before it takes a slot or a permit.
-    running, waiting = claimed_within(batch, running, _of_handlers(batch, waiting, handlers))
+    # 4. Move what is beyond its client's share, and leave what the answer has no room for, before either takes a slot
+    #    or a permit.
+    waiting = within_shares(batch, _of_handlers(batch, waiting, handlers), sharing)
+    running, waiting = claimed_within(batch, running, waiting)
     until = batch.world.clock.now() + ASKED_FOR_MS
     kept = [item for item, _ in batch.each(still_allowed(batch, running), partial(keep_permit, batch, until))]
     return [*kept, *(_whole(item) for item in admit(batch, waiting))]

@@ -36,7 +36,7 @@ class Handed(msgspec.Struct, frozen=True):
     """Where the message of a ticket lies, its receipt, and which attempt the ticket is for."""
 
     pool: str
-    priority: str
+    queue: str
     receipt: str
     attempt: int
 
@@ -84,13 +84,13 @@ class PutOff(Resent):
                 self.staying.add(item.message_id)  # One message stands for one ticket, however often a call shows it.
                 continue
             self._used.add(handed.receipt)
-            queues.setdefault((handed.pool, handed.priority), []).append((item, release))
+            queues.setdefault((handed.pool, handed.queue), []).append((item, release))
         failing: list[tuple[Received, str]] = []
         held: list[tuple[T, Release]] = []
-        for (pool, priority), some in queues.items():
+        for (pool, queue), some in queues.items():
             receipts = [self.handed[item.message_id].receipt for item, _ in some]
             try:
-                in_hand = self._world.pool_queues.hold(pool, priority, receipts, HELD_SECONDS)
+                in_hand = self._world.pool_queues.hold(pool, queue, receipts, HELD_SECONDS)
             except Exception as error:  # noqa: BLE001 - whatever the queue says of a receipt, the other tickets go on
                 failing += [(item, why(self._world.environment.faults, error, pool)) for item, _ in some]
                 continue

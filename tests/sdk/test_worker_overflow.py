@@ -1,0 +1,184 @@
+"""The two queues of a priority: which is asked first, how often each is drawn, and what the API is told for that."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from clockwork_client.transport import Response
+from clockwork_client.worker import Pool
+from clockwork_client.worker.clock import Monotonic
+from clockwork_client.worker.desk import Desk
+from clockwork_client.worker.draws import QueueDraws, have_overflow
+from clockwork_client.worker.hands import Hands
+from clockwork_client.worker.queues import Ticket
+from clockwork_client.worker.sharing import Sharing
+from tests.sdk.fleet import PATIENCE, Fleet, MemoryQueue
+from tests.sdk.workshop import ended, worker_of, working
+
+FIRST = ("high", "normal", "low")
+QUEUES = (*FIRST, *(f"{one}-overflow" for one in FIRST))
+
+
+def fleet_of(*queues: str) -> Fleet:
+    return Fleet(Monotonic(), queues={one: MemoryQueue() for one in queues})
+
+
+class TestDraws:
+    """8 of high to 4 of normal to 1 of low, and of each 3 to 1 of its overflow queue."""
+
+    def drawn(self, at_work: Sequence[str], count: int = 5_200) -> Counter[str]:
+        draws, found = QueueDraws(QUEUES), Counter[str]()
+        for _ in range(count):
+            name = draws.next(at_work)
+            draws.charge(name, 1)
+            found[name] += 1
+        return found
+
+    def test_while_all_have_work(self) -> None:
+        found = self.drawn(QUEUES)
+        expected = {"high": 2_400, "normal": 1_200, "low": 300}
+        expected |= {"high-overflow": 800, "normal-overflow": 400, "low-overflow": 100}
+        assert all(abs(found[name] - count) <= 0.02 * 5_200 for name, count in expected.items())
+
+    def test_an_overflow_queue_alone_has_all_of_its_priority(self) -> None:
+        found = self.drawn(["high-overflow", "low"])
+        assert abs(found["high-overflow"] - 8 * found["low"]) <= 10
+
+    def test_tickets_that_start_nothing_let_the_overflow_queue_come_forward_rarely_and_not_never(self) -> None:
+        draws, found = QueueDraws(QUEUES), Counter[str]()
+        for _ in range(3_000):
+            name = draws.next(["high", "high-overflow"])
+            draws.charge(name, 1)
+            if name == "high":
+                draws.unstarted(name, 1)
+            found[name] += 1
+        assert 5 <= found["high-overflow"] <= 50
+
+    def test_a_queue_of_another_name_is_drawn_as_the_least(self) -> None:
+        draws = QueueDraws(["high", "spare"])
+        draws.join(["high", "spare"])
+        assert draws.next(["spare"]) == "spare"
+
+
+class TestHands:
+    """Tickets that have come get hands before those that are still to be fetched."""
+
+    def test_who_has_tickets_comes_first(self) -> None:
+        hands, took = Hands(1), list[str]()
+        assert hands.take(1) == 1
+
+        def take(name: str) -> None:
+            count = hands.take(1, PATIENCE) if name == "fetch" else hands.take_for_tickets(1, PATIENCE)
+            took.extend([name] * count)
+            time.sleep(0.02)
+            hands.give(count)
+
+        threads = [threading.Thread(target=take, args=("fetch",)) for _ in range(5)]
+        for thread in threads:
+            thread.start()
+        threads.append(threading.Thread(target=take, args=("tickets",)))
+        threads[-1].start()
+        while not hands._with_tickets:
+            time.sleep(0.001)
+        hands.give()
+        for thread in threads:
+            thread.join(PATIENCE)
+        assert took == ["tickets", *["fetch"] * 5]
+
+    def test_no_hand_in_time_or_at_the_end_is_none_and_hinders_nobody(self) -> None:
+        hands = Hands(1)
+        hands.take(1)
+        assert hands.take_for_tickets(1, 0.0) == 0
+        hands.give()
+        assert hands.take(1, 0.0) == 1
+        hands.close()
+        assert hands.take_for_tickets(1, PATIENCE) == 0
+
+
+class TestTold:
+    """The API is told of all hands, and of the clients, by a worker with all queues of its priorities."""
+
+    def test_a_worker_with_overflow_queues_tells_what_it_has(self, pool: Pool) -> None:
+        fleet, gate = fleet_of("high", "high-overflow"), threading.Event()
+        pool.handler("work")(lambda *_: gate.wait(PATIENCE))
+        with working(worker_of(pool, fleet, concurrency=3)):
+            first = fleet.add("a", priority="high")
+            fleet.wait_for(lambda: first.state == "RUNNING")
+            second = fleet.add("b", priority="high-overflow")
+            fleet.wait_for(lambda: second.state == "RUNNING")
+            gate.set()
+            fleet.wait_for(ended(first, second))
+        assert [one.get("hands") for one in fleet.asked("claims")] == [
+            {"count": 3, "held": {}},
+            {"count": 3, "held": {"acme": 1}},
+        ]
+
+    def test_a_worker_without_tells_nothing(self, pool: Pool) -> None:
+        fleet = fleet_of("high", "normal", "normal-overflow")
+        pool.handler("work")(lambda *_: None)
+        with working(worker_of(pool, fleet)):
+            fleet.wait_for(ended(fleet.add("a", priority="high")))
+        assert ["hands" in one for one in fleet.asked("claims")] == [False]
+        assert have_overflow(QUEUES)
+        assert not have_overflow(fleet.queues)
+
+    def test_an_api_of_an_older_version_is_told_nothing_from_then_on(self, pool: Pool) -> None:
+        fleet = fleet_of("high", "high-overflow")
+        pool.handler("work")(lambda *_: None)
+        body = b'{"detail": "faults", "errors": [{"pointer": "/hands", "detail": "Extra inputs are not permitted"}]}'
+        fleet.fates["claims"] = [Response(422, {}, body)]
+        with working(worker_of(pool, fleet)):
+            for name in "ab":
+                fleet.wait_for(ended(fleet.add(name, priority="high")))
+        assert ["hands" in one for one in fleet.asked("claims")] == [True, False, False]
+
+    def test_clients_count_for_an_hour_after_their_last_job_of_the_priority(self) -> None:
+        sharing = Sharing(Desk())
+        sharing.met("high", "acme", 0.0)
+        sharing.met("low", "other", 0.0)
+        sharing.met("high", None, 0.0)
+        assert sharing.held("high", 3_599.0) == {"acme": 0}
+        assert sharing.held("high", 3_600.0) == {}
+
+    def test_of_many_clients_the_latest_are_told(self) -> None:
+        sharing = Sharing(Desk())
+        for number in range(120):
+            sharing.met("high", f"client-{number}", float(number))
+        assert list(sharing.held("high", 120.0)) == [f"client-{number}" for number in range(119, 69, -1)]
+
+
+class Late(MemoryQueue):
+    """A queue whose long polls find nothing: only a short poll tells."""
+
+    def receive(self, most: int, wait_seconds: int) -> Sequence[Ticket]:
+        if wait_seconds:
+            time.sleep(0.05)
+            return ()
+        return super().receive(most, wait_seconds)
+
+
+def test_the_first_queue_is_asked_before_the_overflow_queue_although_it_seems_quiet(pool: Pool) -> None:
+    fleet = Fleet(Monotonic(), queues={"high": Late(), "high-overflow": MemoryQueue()})
+    order, gate = list[str](), threading.Event()
+
+    @pool.handler("work")
+    def work(payload: str, _: object) -> None:
+        order.append(payload)
+        gate.wait(PATIENCE)
+
+    for number in range(30):
+        fleet.add(f"flood-{number}", payload="flood", priority="high-overflow")
+    worker = worker_of(pool, fleet, concurrency=2)
+    with working(worker):
+        fleet.wait_for(lambda: len(order) == 2)
+        works = [fleet.add("quiet", payload="quiet", priority="high")]
+        gate.set()
+        fleet.wait_for(ended(*works))
+        fleet.wait_for(ended(*fleet.works.values()))
+        fleet.wait_for(lambda: worker._hands.free == 2)
+    # Calls that were under way by then bring what they bring.
+    assert order.index("quiet") <= 2 + 20
+    assert len(order) == 31

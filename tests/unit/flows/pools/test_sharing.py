@@ -1,0 +1,246 @@
+"""A flood in a pool: a ticket beyond its client's share goes to the overflow queue, once, for workers that ask it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.ids import AnonymousJob
+from clockwork.domain.keys import row_key
+from clockwork.domain.pools.pool import Pool
+from clockwork.domain.pools.shares import MOST_FIRST, NOTED_FOR_MS
+from clockwork.domain.releases import Deliver, Of
+from clockwork.domain.storage.codec import decode_ticket
+from clockwork.flows.pools.claim import Asked, Claimed, claim_for
+from clockwork.flows.pools.sharing import Sharing
+from clockwork.memory.queue import Message
+from clockwork.memory.world import MemoryClockwork
+from clockwork.settings import Settings
+from clockwork.targets.pool import PoolTarget
+from tests.simulation.stores import carried
+from tests.support.examples import ACME, occurrence, release
+
+POOL = Pool(name="etl", revision=1, principals=("w",), handlers=("work",), lease_seconds=60)
+FLOOD, QUIET = "flood", "quiet"
+LATE = 1_000
+NUMBERS = itertools.count()
+FULL = Sharing("one", 10, {FLOOD: 10, QUIET: 0})
+
+
+@pytest.fixture
+def clockwork() -> MemoryClockwork:
+    made = MemoryClockwork(Settings.for_local().with_(pools=("etl=high,normal",)))
+    for client_id in (FLOOD, QUIET):
+        made.clients.put(msgspec.structs.replace(ACME, client_id=client_id, allowed_pools=("etl",)))
+    made.ticket_keys.make("k" * 22)
+    return made
+
+
+def send(clockwork: MemoryClockwork, client_id: str, count: int, *, due_in: int = 0, apart: int = 1_000) -> None:
+    """Send tickets, each in a second of its own unless told otherwise."""
+    now = clockwork.clock.at
+    target = PoolTarget("etl", "work", timeout_seconds=600, priority="high")
+    for number in range(count):
+        due_at = now + due_in - apart * number
+        one = occurrence(client_id=client_id, target=target, due_at=due_at, created_at=now - 100_000)
+        job_id = AnonymousJob("p000", row_key(due_at, f"{next(NUMBERS):022d}"), 0).job_id
+        sent = Deliver(Of(job_id), one, due_at)
+        assert not clockwork.world.releases.send([sent], due_at if apart else now)
+
+
+def visible(clockwork: MemoryClockwork, queue: str = "high") -> list[str]:
+    """Whose tickets lie in a queue."""
+    return [release_in(one).occurrence.client_id for one in clockwork.pool_queues.of("etl", queue).messages.values()]
+
+
+def release_in(message: Message) -> Deliver:
+    return decode_ticket(carried(message.body))
+
+
+def received(clockwork: MemoryClockwork, queue: str = "high") -> list[Asked]:
+    messages = clockwork.pool_queues.of("etl", queue).receive(10)
+    return [Asked(f"{one.message_id:c>22}"[:22], one.body, one.message_id) for one in messages]
+
+
+def claim(clockwork: MemoryClockwork, asked: Sequence[Asked], sharing: Sharing | None = FULL) -> list[Claimed]:
+    return claim_for(clockwork.world, POOL, "one", ["work"], asked, clockwork.clock.at + 29_000, sharing)
+
+
+def started(claimed: Sequence[Claimed]) -> int:
+    return sum(one.start is not None for one in claimed)
+
+
+def test_a_late_ticket_beyond_its_clients_share_goes_to_the_overflow_queue_and_starts_from_there(
+    clockwork: MemoryClockwork,
+) -> None:
+    send(clockwork, FLOOD, 5)
+    clockwork.clock.advance(LATE)
+    assert started(claim(clockwork, received(clockwork))) == 0
+    assert (visible(clockwork), visible(clockwork, "high-overflow")) == ([], [FLOOD] * 5)
+    claimed = claim(clockwork, received(clockwork, "high-overflow"))
+    assert started(claimed) == 5
+    assert visible(clockwork, "high-overflow") == []
+
+
+def test_a_ticket_that_was_moved_is_never_moved_again(clockwork: MemoryClockwork) -> None:
+    send(clockwork, FLOOD, 1)
+    clockwork.clock.advance(LATE)
+    claim(clockwork, received(clockwork))
+    clockwork.clock.advance(LATE)
+    assert started(claim(clockwork, received(clockwork, "high-overflow"))) == 1
+
+
+def test_a_ticket_that_was_moved_and_is_put_off_goes_back_to_the_overflow_queue(clockwork: MemoryClockwork) -> None:
+    send(clockwork, FLOOD, 1)
+    clockwork.clock.advance(LATE)
+    claim(clockwork, received(clockwork))
+    (asked,) = received(clockwork, "high-overflow")
+    claim_for(clockwork.world, POOL, "one", ["toil"], [asked], clockwork.clock.at + 29_000, FULL)
+    assert (visible(clockwork), visible(clockwork, "high-overflow")) == ([], [FLOOD])
+
+
+def test_the_next_attempt_is_no_part_of_the_flood() -> None:
+    spilled = msgspec.structs.replace(release(), spilled=True)
+    assert spilled.for_attempt(1).spilled
+    assert not spilled.for_attempt(2).spilled
+
+
+def test_a_quiet_clients_ticket_stays_beside_a_flood(clockwork: MemoryClockwork) -> None:
+    send(clockwork, FLOOD, 3)
+    send(clockwork, QUIET, 2)
+    clockwork.clock.advance(LATE)
+    claimed = claim(clockwork, received(clockwork))
+    assert [one.start.release.occurrence.client_id for one in claimed if one.start] == [QUIET] * 2
+    assert visible(clockwork, "high-overflow") == [FLOOD] * 3
+
+
+@pytest.mark.parametrize(
+    ("sharing", "why"),
+    [
+        (None, "the worker does not receive from overflow queues"),
+        (Sharing("one", 10, {FLOOD: 10}), "nobody else was met"),
+        (Sharing("one", 100, {FLOOD: 10, QUIET: 0}), "there are hands enough"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_nothing_is_moved_without_need(clockwork: MemoryClockwork, sharing: Sharing | None, why: str) -> None:
+    send(clockwork, FLOOD, 4)
+    clockwork.clock.advance(LATE)
+    assert started(claim(clockwork, received(clockwork), sharing)) == 4, why
+
+
+def test_nothing_is_moved_for_a_worker_without_overflow_queues_although_the_client_floods_others(
+    clockwork: MemoryClockwork,
+) -> None:
+    send(clockwork, QUIET, 1)
+    claim(clockwork, received(clockwork), Sharing("two", 10, {FLOOD: 10}))
+    send(clockwork, FLOOD, 3)
+    clockwork.clock.advance(LATE)
+    assert started(claim(clockwork, received(clockwork), None)) == 3
+
+
+def test_nothing_is_moved_while_tickets_are_in_time(clockwork: MemoryClockwork) -> None:
+    send(clockwork, FLOOD, 4, apart=0)
+    assert started(claim(clockwork, received(clockwork))) == 4
+
+
+def test_a_late_send_is_no_late_ticket(clockwork: MemoryClockwork) -> None:
+    send(clockwork, FLOOD, 2, due_in=-60_000, apart=0)
+    assert started(claim(clockwork, received(clockwork))) == 2
+
+
+def test_who_asks_again_for_a_claim_gets_it_however_much_its_client_has(clockwork: MemoryClockwork) -> None:
+    send(clockwork, FLOOD, 1)
+    clockwork.clock.advance(LATE)
+    asked = received(clockwork)
+    assert started(claim(clockwork, asked, None)) == 1
+    assert started(claim(clockwork, asked)) == 1
+
+
+def test_a_repeated_call_moves_no_second_copy(clockwork: MemoryClockwork) -> None:
+    send(clockwork, FLOOD, 1)
+    clockwork.clock.advance(LATE)
+    asked = received(clockwork)
+    for _ in range(3):
+        claim(clockwork, asked)
+    assert visible(clockwork, "high-overflow") == [FLOOD]
+
+
+def test_an_environment_that_was_told_by_one_worker_moves_for_another(clockwork: MemoryClockwork) -> None:
+    send(clockwork, QUIET, 1)
+    claim(clockwork, received(clockwork), Sharing("two", 10, {FLOOD: 10}))
+    send(clockwork, FLOOD, 3)
+    clockwork.clock.advance(LATE)
+    assert started(claim(clockwork, received(clockwork), Sharing("one", 1, {}))) == 0
+
+
+def test_a_queue_that_takes_nothing_leaves_the_ticket_where_it_is(
+    clockwork: MemoryClockwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send(clockwork, FLOOD, 1)
+    clockwork.clock.advance(LATE)
+    asked = received(clockwork)
+    with monkeypatch.context() as broken:
+        broken.setattr(type(clockwork.pool_queues), "hold", raising)
+        (answer,) = claim(clockwork, asked)
+    assert answer.is_left
+    assert (visible(clockwork), visible(clockwork, "high-overflow")) == ([FLOOD], [])
+
+
+def raising(*_: Any) -> Any:
+    raise Unavailable("no answer")
+
+
+class TestSenders:
+    """A sender puts the most of a flood where it belongs, which costs no move."""
+
+    def note(self, clockwork: MemoryClockwork) -> None:
+        """A worker claims that receives from overflow queues."""
+        send(clockwork, QUIET, 1)
+        claim(clockwork, received(clockwork))
+
+    def test_of_many_that_come_due_at_once_some_go_to_the_first_queue(self, clockwork: MemoryClockwork) -> None:
+        self.note(clockwork)
+        send(clockwork, FLOOD, 30, apart=0)
+        send(clockwork, QUIET, 2, apart=0)
+        assert visible(clockwork) == [FLOOD] * MOST_FIRST + [QUIET] * 2
+        assert visible(clockwork, "high-overflow") == [FLOOD] * (30 - MOST_FIRST)
+
+    def test_where_no_worker_receives_from_overflow_queues_all_go_to_the_first(
+        self, clockwork: MemoryClockwork
+    ) -> None:
+        send(clockwork, QUIET, 1)
+        claim(clockwork, received(clockwork), None)
+        send(clockwork, FLOOD, 30, apart=0)
+        assert visible(clockwork) == [FLOOD] * 30
+
+    def test_such_workers_that_are_gone_count_no_more(self, clockwork: MemoryClockwork) -> None:
+        self.note(clockwork)
+        clockwork.clock.advance(NOTED_FOR_MS)
+        send(clockwork, FLOOD, 30, apart=0)
+        assert visible(clockwork) == [FLOOD] * 30
+
+    def test_a_store_that_gives_no_answer_costs_fairness_alone(
+        self, clockwork: MemoryClockwork, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.note(clockwork)
+        monkeypatch.setattr(type(clockwork.pools), "overflow_at", raising)
+        send(clockwork, FLOOD, 30, apart=0)
+        assert visible(clockwork) == [FLOOD] * 30
+
+    def test_a_note_that_is_not_taken_costs_no_claim_and_is_made_by_the_next(
+        self, clockwork: MemoryClockwork, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        send(clockwork, QUIET, 2)
+        first, second = received(clockwork)
+        with monkeypatch.context() as broken:
+            broken.setattr(type(clockwork.pools), "note_overflow", raising)
+            assert started(claim(clockwork, [first])) == 1
+        assert clockwork.pools.overflow_at("etl") is None
+        claim(clockwork, [second])
+        assert clockwork.pools.overflow_at("etl") == clockwork.clock.at
