@@ -140,7 +140,7 @@ def routed(world: World) -> Routed:
 def test_of_many_tickets_at_once_the_most_lie_in_the_overflow_queue(world: World) -> None:
     world.ticket_keys.make(KEY)
     world.pools.note_overflow("etl", NOW - 1_000)
-    sent = [msgspec.structs.replace(for_pool(), revision=number) for number in range(MOST_FIRST + 3)]
+    sent = [for_pool().of_its(revision=number) for number in range(MOST_FIRST + 3)]
     assert list(routed(world).send(sent, NOW)) == []
     counts = {queue: count.ready for queue, count in world.pool_queues.waiting("etl").items() if count.ready}
     assert counts == {"normal": MOST_FIRST, "normal-overflow": 3}

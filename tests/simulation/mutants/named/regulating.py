@@ -227,7 +227,7 @@ REGULATING = (
     Mutant(
         "a retry straight from its backoff probes",
         "domain/limits/circuits.py",
-        (("    return release.attempt == 1 or release.held is not None\n", "    return True\n"),),
+        (("    return release.attempt == 1 or release.waits.held is not None\n", "    return True\n"),),
         "L1",
         tests="tests/unit/flows/sweep/test_turns_of_probes.py",
     ),

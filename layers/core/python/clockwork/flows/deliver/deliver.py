@@ -56,9 +56,10 @@ def attempt(batch: Batch, inbox: Inbox) -> None:
     """Make an attempt at each item that is due, and record its outcome. The others go back or are parked."""
     # 1. See to watches, which start nothing, and let checks become the tickets that were missed. Then claim: from here
     #    on no other deliverer starts these attempts.
-    end_watched(batch, look(batch, inbox.watches))
-    items = [*inbox.items, *_missed(batch, look(batch, inbox.checks))]
-    claimed = _claimable(batch, items)
+    if inbox.watches:
+        end_watched(batch, look(batch, inbox.watches))
+    missed = _missed(batch, look(batch, inbox.checks)) if inbox.checks else []
+    claimed = _claimable(batch, [*inbox.items, *missed])
     # 2. Hold each item until it is due, check that its job still wants it, start it. None waits for another's answer.
     targets = batch.world.targets
     # An invocation that failed may have left attempts under way in this environment: their outcomes are not awaited.
