@@ -61,7 +61,7 @@ def client_module() -> str:
     """The module of the client with a class and a function for each type of target."""
     makers = sorted(map(name_of, TARGETS))
     listed = f"__all__ = [\n{''.join(f'    {maker!r},{chr(10)}' for maker in makers)}]\n".replace("'", '"')
-    by_service = "".join(f'    "{target.service.client}": {name_of(target)},\n' for target in SERVICE_TARGETS)
+    by_service = "".join(f'    "{target.service.in_arns}": {name_of(target)},\n' for target in SERVICE_TARGETS)
     of_arns = "#: By the service in the ARN of its first argument.\nOF_ARNS: Mapping[str, Callable[..., Target]] = "
     of_arns += f"{{\n{by_service}}}\n"
     parts = [_HEAD + "\n" + listed, *map(_class, TARGETS), *map(_function, TARGETS)]
