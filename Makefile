@@ -207,9 +207,10 @@ sbom: setup ## Write the bill of materials of all locked packages (CycloneDX), i
 audit: setup .venv-supply/.complete ## Ask the advisory services about all locked packages; without an answer they are not audited
 	@$(PY) -m supply.audit
 
-openapi: setup-dev ## Write the API's description and reference anew, after a change of routes or models
+openapi: setup-dev ## Write anew what is made of routes, models and targets: the description, the reference, the client's targets
 	@$(PY) -m clockwork.edge.description.openapi
 	@$(PY) -m tests.handlers.reference
+	@$(PY) -m tests.support.generated
 
 synth: setup ## The CloudFormation template that deployment.json asks for (ENV=staging), in build/cdk.out.account
 	@$(CDK) synth --quiet --output build/cdk.out.account $(CHOSEN) && echo build/cdk.out.account

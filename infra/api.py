@@ -74,7 +74,7 @@ class Api(Construct):
             throttle=apigateway.ThrottleSettings(rate_limit=REQUESTS_PER_SECOND, burst_limit=BURST),
         )
         self._throttle(unsigned)
-        if options.access_log:
+        if options.value("accessLog"):
             # A path may hold a token, which is a secret as long as its attempt runs.
             self._log_access(disposable=not options.keeps, has_tokens=bool(unsigned))
 

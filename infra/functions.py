@@ -140,9 +140,9 @@ class Functions(Construct):
         super().__init__(scope, construct_id)
         self._layers = layers
         self._live: dict[lambda_.Function, lambda_.Alias] = {}
-        self._architecture = ARCHITECTURES[options.architecture]
-        self._reserves = options.reserve
-        self._platform_logs = options.platform_logs
+        self._architecture = ARCHITECTURES[options.value("architecture")]
+        self._reserves = options.value("reserve")
+        self._platform_logs = options.value("platformLogs")
         self._removal_policy = cdk.RemovalPolicy.RETAIN if options.keeps else cdk.RemovalPolicy.DESTROY
         kept = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
         self._version_policy = kept if options.keeps else cdk.RemovalPolicy.DESTROY

@@ -40,7 +40,7 @@ class Ingestion(Construct):
         super().__init__(scope, construct_id)
         self._options = options
         self.rejected = self._queue("Rejected")
-        self.dead_letters = self._queue("InboundDeadLetters", fifo=True) if options.ingestion_queue else None
+        self.dead_letters = self._queue("InboundDeadLetters", fifo=True) if options.value("ingestionQueue") else None
         self.inbound = self._inbound(options.settings, self.dead_letters) if self.dead_letters else None
 
     def feed(self, ingester: lambda_.Function, live: lambda_.Alias, cluster: KafkaCluster | None) -> None:

@@ -51,27 +51,12 @@ class Options:
     target_key_arns: tuple[str, ...] = ()
     #: The key of Clockwork's own tables and queues. Empty: DynamoDB's and SQS's own.
     key_arn: str = ""
-    #: An SNS topic that every alarm notifies. Empty: alarms show in CloudWatch and notify nobody.
-    alarm_topic_arn: str = ""
     #: The Kafka cluster whose topics jobs may target. None: jobs may target no topic.
     kafka: KafkaCluster | None = None
     #: The network of private targets. None: deliveries have none.
     network: Network | None = None
-    #: Provisioned pollers that Lambda keeps ready for each plain release queue of the deliverers (not for the Kafka
-    #: deliverer's). 0: Lambda adds pollers as messages arrive.
-    queue_pollers: int = 0
     #: The priorities of each pool of workers, by its name. Empty: no job may target a pool.
     pools: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    #: Whether jobs may be created and cancelled by messages to a queue.
-    ingestion_queue: bool = False
-    #: Whether ticker and pollers have concurrency that nothing else in the account can take.
-    reserve: bool = False
-    #: From which level on Lambda's own lines about invocations are logged: `WARN` or `INFO`.
-    platform_logs: str = "WARN"
-    #: Whether the API logs every request.
-    access_log: bool = True
-    #: `arm64` or `x86_64`.
-    architecture: str = "arm64"
     tags: Mapping[str, str] = field(default_factory=dict)
     #: The account's names of tables and queues that stayed from an earlier stack, by purpose.
     adopted_tables: Mapping[str, str] = field(default_factory=dict)
@@ -81,10 +66,14 @@ class Options:
     #: The options as they were given. The stack keeps them, so that the next deployment can tell which ones it drops.
     given: Mapping[str, Any] = field(default_factory=dict)
 
+    def value(self, option: str) -> Any:
+        """The value of an option that needs no reading: as it was given, or the default of its schema."""
+        return _value(self.given, option)
+
     @property
     def ingests(self) -> bool:
         """Whether the deployment has an ingester: a queue or a topic whose messages create and cancel jobs."""
-        return self.ingestion_queue or (self.kafka is not None and self.kafka.ingestion_topic != "")
+        return self.value("ingestionQueue") or (self.kafka is not None and self.kafka.ingestion_topic != "")
 
     @property
     def is_local(self) -> bool:
@@ -140,16 +129,9 @@ def _options(given: Mapping[str, Any], settings: Settings) -> Options:
         target_arns=tuple(_value(given, "targetArns")),
         target_key_arns=tuple(_value(given, "targetKeyArns")),
         key_arn=given.get("keyArn", ""),
-        alarm_topic_arn=given.get("alarmTopicArn", ""),
         kafka=KafkaCluster.of(cluster) if cluster is not None else None,
         network=Network.of(network) if network is not None else None,
-        queue_pollers=_value(given, "queuePollers"),
         pools=pools,
-        ingestion_queue=_value(given, "ingestionQueue"),
-        reserve=_value(given, "reserve"),
-        platform_logs=_value(given, "platformLogs"),
-        access_log=_value(given, "accessLog"),
-        architecture=_value(given, "architecture"),
         tags=given.get("tags", {}),
         adopted_tables=given.get("adopt", {}).get("tables", {}),
         adopted_queues=given.get("adopt", {}).get("queues", {}),

@@ -20,7 +20,7 @@ from infra.table_actions import TABLE_ACTIONS
 #: Lambdas that need the permissions of another, for the same work on other queues.
 KIND_OF = {"kafka_deliverer": "deliverer", "private_deliverer": "deliverer"}
 #: The action that the deliverer needs for a target or role, by the service of its ARN.
-TARGET_ACTIONS = {target.service.client: target.service.action for target in LISTED} | {ROLES: "sts:AssumeRole"}
+TARGET_ACTIONS = {target.service.in_arns: target.service.action for target in LISTED} | {ROLES: "sts:AssumeRole"}
 #: Services that use the key of an encrypted resource in the name of the deliverer.
 _USE_KEYS = (*(target.service.client for target in SERVICE_TARGETS if target.service.uses_keys), "secretsmanager")
 #: Lambdas in which an execution may become DEAD. They may send to the queues that jobs may target, since a client may

@@ -37,7 +37,7 @@ class Triggers(Construct):
         if options.network:
             shares["private_deliverer"] = concurrency.shares(options.network.deliverer_concurrency, queues=1)
         for moment, pair in queues.pairs.items():
-            pollers = options.queue_pollers if moment == "deliverer" else 0
+            pollers = options.value("queuePollers") if moment == "deliverer" else 0
             how = _how(shares[moment].plain, pollers=pollers)
             functions.by_moment[moment].add_event_source(SqsEventSource(pair.release, **how))
         for moment, pair in queues.ordered.items():
@@ -61,7 +61,7 @@ class Triggers(Construct):
             f"Deliverer{number}",
             target=functions.further[number],
             event_source_arn=queues.further[number].queue_arn,
-            **_how(options.shares.plain, pollers=options.queue_pollers),
+            **_how(options.shares.plain, pollers=options.value("queuePollers")),
         )
         _start_live(mapping, functions.live(functions.further[number]))
         leave_behind(mapping)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from botocore.credentials import Credentials
 
 from clockwork_client import Clockwork, job
-from clockwork_client.requests import pool as pool_target
+from clockwork_client.targets import pool as pool_target
 from local.dev.files import environment_of
 from local.dev.running import Server
 from local.dev.server import POOL

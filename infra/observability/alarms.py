@@ -61,7 +61,7 @@ class Alarms(Construct):
         ingestion: Ingestion | None,
     ) -> None:
         super().__init__(scope, construct_id)
-        topic = options.alarm_topic_arn
+        topic = options.value("alarmTopicArn")
         self._action = actions.SnsAction(sns.Topic.from_topic_arn(self, "Topic", topic)) if topic else None
         self._watch_heartbeats(functions, polls=options.settings.own_metrics == "none")
         if options.settings.own_metrics != "none":

@@ -26,7 +26,7 @@ class Layers(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, *, options: Options) -> None:
         super().__init__(scope, construct_id)
-        self._architecture = ARCHITECTURES[options.architecture]
+        self._architecture = ARCHITECTURES[options.value("architecture")]
         local, kafka = options.is_local, options.kafka is not None
         # `aws:cdk:bundling-stacks: []` in the context asks for a template without bundles (tests of the template).
         bundled = cdk.Stack.of(self).bundling_required
@@ -35,7 +35,7 @@ class Layers(Construct):
         self.of = {"core": self._layer("Core", source, "The clockwork package", exclude)}
         for layer in ("vendor", "edge", *(["kafka"] if kafka else [])):
             folder = (
-                packages(layer, architecture=None if local else options.architecture)
+                packages(layer, architecture=None if local else options.value("architecture"))
                 if bundled
                 else ROOT / "layers" / layer
             )

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from clockwork.targets.registry import TARGETS
 from tests.architecture.sources import CORE, imports
 
 PACKAGE = CORE / "clockwork"
 #: A room that holds more has more than one reason to exist.
 MOST_FILES = 15
+#: The files and rooms of the types of targets.
+TYPES = tuple({target.__module__.split(".")[2] for target in TARGETS})
 #: Part of the core -> its entries (rooms, or files at its root), from the outermost to the innermost. An entry may
 #: import entries of later lines, never those of its own line or of an earlier one.
 ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -42,7 +45,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "targets": (
         ("registry",),
-        ("http", "sqs", "kafka", "lambda_function", "eventbridge", "sns", "pool"),
+        TYPES,
         ("text",),
         ("service",),
         ("target", "webhooks"),

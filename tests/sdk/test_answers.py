@@ -12,7 +12,8 @@ import pytest
 
 from clockwork_client import UnexpectedAnswer, callback, http, pool, retry
 from clockwork_client.answers import Target, instant, text_of
-from clockwork_client.results import Execution, HttpTarget, Job
+from clockwork_client.results import Execution, Job
+from clockwork_client.targets import HttpTarget
 
 RAW: dict[str, Any] = {
     "jobId": "j",

@@ -19,7 +19,19 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from clockwork_client import Clockwork, errors, handled, overview, pools, reports, requests, resources, results, waiting
+from clockwork_client import (
+    Clockwork,
+    errors,
+    handled,
+    overview,
+    pools,
+    reports,
+    requests,
+    resources,
+    results,
+    targets,
+    waiting,
+)
 from clockwork_client.answers import Answer, Target, camel, fields_of
 from clockwork_client.transport import Request, Response
 from infra import ROOT
@@ -39,15 +51,24 @@ LEFT_OUT |= {"claimTickets", "beatAttempts", "reportOutcomes", "keepCheckpoint"}
 #: For receivers without AWS credentials: the client signs whatever it sends.
 LEFT_OUT |= {"reportByToken"}
 AT = datetime(2027, 1, 31, 9, tzinfo=UTC)
-TARGETS: dict[str, Target] = {
-    "HttpTargetBody": requests.http("https://a", method="POST", headers={"x": "y"}, timeout_seconds=3),
-    "SqsTargetBody": requests.sqs("arn", message_group_id="g", role_arn="r"),
-    "SnsTargetBody": requests.sns("arn", message_group_id="g", role_arn="r"),
-    "KafkaTargetBody": requests.kafka("topic", key="k"),
-    "LambdaTargetBody": requests.lambda_function("arn", role_arn="r"),
-    "PoolTargetBody": requests.pool("p", "h", timeout_seconds=60, priority="low"),
-    "EventBridgeTargetBody": requests.eventbridge("arn", source="s", detail_type="d", role_arn="r"),
-}
+
+
+def example_of(kind: type[Target]) -> Target:
+    """A target of the type, with a value in each of its fields."""
+    arguments = inspect.signature(make := MAKERS[kind]).parameters
+    given: dict[str, Any] = {}
+    for name, argument in arguments.items():
+        choices = re.findall(r"Literal\[\"(\w+)", str(argument.annotation))
+        is_a = str(argument.annotation).partition(" ")[0]
+        given[name] = choices[0] if choices else {"Duration": 60, "Mapping[str,": {"x": "y"}}.get(is_a, "text")
+    return make(**given)
+
+
+MAKING: list[Callable[..., Target]] = [getattr(targets, name) for name in targets.__all__]
+#: By class of target the function that makes it.
+MAKERS = {getattr(targets, make.__annotations__["return"]): make for make in MAKING}
+#: Each type with a value in each of its fields.
+TARGETS: dict[str, Target] = {f"{kind.__name__}Body": example_of(kind) for kind in Target.__subclasses__()}
 HTTP = TARGETS["HttpTargetBody"]
 RETRY = requests.retry(
     max_attempts=2,
@@ -199,13 +220,6 @@ ANSWERS: dict[type[Answer], set[str]] = {
     results.RetryPolicy: {"ShownRetryPolicy", "RetryPolicyBody"},
     results.Every: {"EveryBody"},
     results.Schedule: {"ScheduleBody", "ShownSchedule"},
-    results.HttpTarget: {"ShownHttpTarget", "HttpTargetBody"},
-    results.SqsTarget: {"ShownSqsTarget", "SqsTargetBody"},
-    results.SnsTarget: {"ShownSnsTarget", "SnsTargetBody"},
-    reports.PoolTarget: {"ShownPoolTarget", "PoolTargetBody"},
-    results.KafkaTarget: {"ShownKafkaTarget", "KafkaTargetBody"},
-    results.LambdaTarget: {"ShownLambdaTarget", "LambdaTargetBody"},
-    results.EventBridgeTarget: {"ShownEventBridgeTarget", "EventBridgeTargetBody"},
     results.Cancellation: {"Cancellation"},
     results.StartedRun: {"StartedRun"},
     results.StartedBackfill: {"StartedBackfill"},
@@ -228,6 +242,7 @@ ANSWERS: dict[type[Answer], set[str]] = {
     handled.PassedJob: {"PassedJob"},
     results.Unparking: {"Unparking"},
     results.Discarding: {"Discarding"},
+    **{kind: {f"Shown{kind.__name__}", f"{kind.__name__}Body"} for kind in Target.__subclasses__()},
 }
 #: Fields of a batch's elements that stand around the job: `Created` has them as its position and its kind.
 AROUND = {"index", "status"}

@@ -22,7 +22,7 @@ from clockwork_client import (
     retry,
     sqs,
 )
-from clockwork_client.results import HttpTarget
+from clockwork_client.targets import HttpTarget
 from tests.handlers.handlers import Api
 from tests.sdk.edge import InMemory, client_of, on
 from tests.support.examples import ADMIN

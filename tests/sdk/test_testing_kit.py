@@ -24,7 +24,7 @@ from clockwork_client import (
     sqs,
     verify_webhook,
 )
-from clockwork_client.results import HttpTarget
+from clockwork_client.targets import HttpTarget
 from clockwork_client.testing import Answer, Delivery, VirtualClockwork
 
 HOOK = http("https://example.com/hook")

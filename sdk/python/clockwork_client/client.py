@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from clockwork_client import requests, resources
+from clockwork_client import objects, requests, resources
 from clockwork_client.answers import Target
 from clockwork_client.calls import Caller, Machine, Unanswered, made
 from clockwork_client.errors import NotConfigured
@@ -131,15 +131,15 @@ class Clockwork:
     def upcoming(
         self,
         *,
-        from_: requests.Instant | None = None,
-        to: requests.Instant | None = None,
+        from_: objects.Instant | None = None,
+        to: objects.Instant | None = None,
         client_id: str | None = None,
         page_size: int | None = None,
         next_token: str | None = None,
     ) -> Pages[UpcomingItem]:
         """The jobs of a client that start within 24 hours, or between `from_` and `to`; anonymous ones included."""
         client = client_id or self.client_id
-        query = {"clientId": client, **requests.fields(from_=from_, to=to), "limit": page_size}
+        query = {"clientId": client, **objects.fields(from_=from_, to=to), "limit": page_size}
         return Pages(
             lambda after: self._caller.call("GET", "/v1/upcoming", query={**query, "nextToken": after}),
             UpcomingItem,

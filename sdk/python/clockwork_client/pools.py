@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from clockwork_client import requests
+from clockwork_client import objects
 from clockwork_client.answers import Answer
 from clockwork_client.calls import segment
 from clockwork_client.pages import Resource
@@ -93,7 +93,7 @@ class Pools(Resource):
 
         An attempt may be missing in its first minute or two.
         """
-        query = {"state": "RUNNING", **requests.fields(limit=limit)}
+        query = {"state": "RUNNING", **objects.fields(limit=limit)}
         answer = self._call("GET", f"/v1/pools/{segment(name)}/executions", query=query)
         found = RunningAttempts(map(RunningAttempt, answer["items"]))
         found.more = bool(answer.get("more"))
@@ -109,5 +109,5 @@ class Pools(Resource):
         if_revision: int | None = None,
     ) -> PoolState:
         """Write a whole pool that the deployment has. An option that is left out gets its default."""
-        body = requests.fields(principals=principals, handlers=handlers, lease_seconds=lease_seconds)
+        body = objects.fields(principals=principals, handlers=handlers, lease_seconds=lease_seconds)
         return PoolState(self._call("PUT", f"/v1/pools/{segment(name)}", body, if_match=if_revision))

@@ -21,8 +21,9 @@ from clockwork_client.errors import (
     TooManyRequests,
     UnexpectedAnswer,
 )
-from clockwork_client.requests import callback, eventbridge, http, job, kafka, lambda_function, pool, retry, sns, sqs
+from clockwork_client.requests import callback, job, retry
 from clockwork_client.results import Execution, Job
+from clockwork_client.targets import eventbridge, http, kafka, lambda_function, pool, sns, sqs
 from clockwork_client.webhooks import ScheduledContext, scheduled_context, verify_webhook
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from clockwork_client import requests, results
+from clockwork_client import objects, results
 from clockwork_client.calls import segment
 from clockwork_client.pages import Resource
 from clockwork_client.reports import AtWork
@@ -28,7 +28,7 @@ class Reporting(Resource):
         error: str,
         *,
         retryable: bool | None = None,
-        retry_after_seconds: requests.Duration | None = None,
+        retry_after_seconds: objects.Duration | None = None,
     ) -> results.Execution:
         """The attempt has failed.
 
@@ -51,5 +51,5 @@ class Reporting(Resource):
         return AtWork(self._say(execution_id, "heartbeat", token, progress=progress, message=message))
 
     def _say(self, execution_id: str, what: str, token: str, **said: Any) -> Any:
-        body = requests.fields(token=token, **said)
+        body = objects.fields(token=token, **said)
         return self._call("POST", f"/v1/executions/{segment(execution_id)}/{what}", body)

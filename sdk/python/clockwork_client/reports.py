@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from clockwork_client.answers import Answer, Target
+from clockwork_client.answers import Answer
 
 
 class Completion(Answer):
@@ -14,15 +14,6 @@ class Completion(Answer):
     mode: str
     heartbeat_seconds: float | None
     timeout_seconds: float | None
-
-
-class PoolTarget(Target):
-    """A handler of a pool, whose workers pull: its attempts end by their reports."""
-
-    pool: str
-    handler: str
-    timeout_seconds: float | None
-    priority: str | None
 
 
 class AtWork(Answer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from clockwork_client import overview, requests, results
+from clockwork_client import objects, overview, requests, results
 from clockwork_client.answers import Target
 from clockwork_client.calls import made, segment
 from clockwork_client.handled import HandledDead, HandledJobs
@@ -32,8 +32,8 @@ class Jobs(Resource):
         state: str | None = None,
         tag: str | None = None,
         key: str | None = None,
-        due_from: requests.Instant | None = None,
-        due_to: requests.Instant | None = None,
+        due_from: objects.Instant | None = None,
+        due_to: objects.Instant | None = None,
         client_id: str | None = None,
         page_size: int | None = None,
         next_token: str | None = None,
@@ -43,7 +43,7 @@ class Jobs(Resource):
         `due_from` and `due_to`: jobs whose next fire is due within these instants.
         """
         client = client_id or self._client_id
-        due = requests.fields(due_from=due_from, due_to=due_to)
+        due = objects.fields(due_from=due_from, due_to=due_to)
         which = {"jobKey": key, "prefix": prefix, "state": state, "tag": tag, **due}
         query = {"clientId": client, **which, "limit": page_size}
         return self._pages("/v1/jobs", results.Job, query, next_token)
@@ -81,14 +81,14 @@ class Jobs(Resource):
         self, job_id: str, reason: str | None = None, *, waiting: str | None = None, if_revision: int | None = None
     ) -> results.Job:
         """Stop a named job until it is resumed. `waiting="cancel"` ends executions that were due before and wait."""
-        body = requests.fields(reason=reason, waiting=waiting)
+        body = objects.fields(reason=reason, waiting=waiting)
         return results.Job(self._call("POST", _job(job_id, "/pause"), body, if_match=if_revision))
 
     def resume(
         self, job_id: str, reason: str | None = None, *, waiting: str | None = None, if_revision: int | None = None
     ) -> results.Job:
         """Go on with a paused job. `waiting="cancel"` ends executions that were due before the pause and wait."""
-        body = requests.fields(reason=reason, waiting=waiting)
+        body = objects.fields(reason=reason, waiting=waiting)
         return results.Job(self._call("POST", _job(job_id, "/resume"), body, if_match=if_revision))
 
     def pause_many(
@@ -126,7 +126,7 @@ class Jobs(Resource):
 
     def _many(self, verb: str, client_id: str | None, which: Mapping[str, object]) -> HandledJobs:
         path = f"/v1/clients/{self._client(client_id)}/jobs/{verb}"
-        return HandledJobs(self._call("POST", path, requests.fields(**which)))
+        return HandledJobs(self._call("POST", path, objects.fields(**which)))
 
     def run(self, job_id: str, *, idempotency_key: str | None = None) -> results.StartedRun:
         """Execute a named job once, now."""
@@ -136,20 +136,20 @@ class Jobs(Resource):
     def backfill(
         self,
         job_id: str,
-        from_: requests.Instant,
-        to: requests.Instant,
+        from_: objects.Instant,
+        to: objects.Instant,
         *,
         max_per_second: float,
         idempotency_key: str | None = None,
     ) -> results.StartedBackfill:
         """Execute the fires of a past range again, `max_per_second` at most."""
-        body = requests.fields(from_=from_, to=to, max_per_second=max_per_second)
+        body = objects.fields(from_=from_, to=to, max_per_second=max_per_second)
         key = idempotency_key or self._machine.new_key()
         return made(results.StartedBackfill, self._call("POST", _job(job_id, "/backfill"), body, key=key), key)
 
     def preview(self, *, count: int | None = None, **options: Unpack[requests.ScheduleOptions]) -> results.Preview:
         """When a schedule would fire; nothing is saved."""
-        body = requests.fields(count=count) | {"schedule": requests.schedule_body(options)}
+        body = objects.fields(count=count) | {"schedule": requests.schedule_body(options)}
         return results.Preview(self._call("POST", "/v1/schedules/preview", body))
 
 
@@ -175,7 +175,7 @@ class Executions(Reporting):
 
         `as_it_was`: of a named job, as the record has it, and not by the definition that the job has now.
         """
-        body = requests.fields(as_it_was=as_it_was) or None
+        body = objects.fields(as_it_was=as_it_was) or None
         return results.Execution(self._call("POST", _execution(execution_id, "/redrive"), body))
 
 
@@ -189,8 +189,8 @@ class Dead(Resource):
         self,
         *,
         prefix: str | None = None,
-        from_: requests.Instant | None = None,
-        to: requests.Instant | None = None,
+        from_: objects.Instant | None = None,
+        to: objects.Instant | None = None,
         client_id: str | None = None,
         page_size: int | None = None,
         next_token: str | None = None,
@@ -271,7 +271,7 @@ class Clients(Resource):
 
     def release_parked(self, client_id: str | None = None, *, max_per_second: float | None = None) -> results.Unparking:
         """Unpark a client's parked occurrences, 10 a second unless said otherwise."""
-        body = requests.fields(max_per_second=max_per_second)
+        body = objects.fields(max_per_second=max_per_second)
         return results.Unparking(self._call("POST", self._path(client_id, "/parked/release"), body))
 
     def discard_parked(self, client_id: str | None = None) -> results.Discarding:

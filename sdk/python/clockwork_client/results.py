@@ -15,54 +15,6 @@ from clockwork_client.reports import AtWork, Completion, Report
 from clockwork_client.waiting import Waiting
 
 
-class HttpTarget(Target):
-    """An HTTPS endpoint."""
-
-    url: str
-    method: str | None
-    headers: Mapping[str, str] | None
-    timeout_seconds: float | None
-
-
-class SqsTarget(Target):
-    """An SQS queue."""
-
-    queue_arn: str
-    message_group_id: str | None
-    role_arn: str | None
-
-
-class KafkaTarget(Target):
-    """A Kafka topic."""
-
-    topic: str
-    key: str | None
-
-
-class LambdaTarget(Target):
-    """A Lambda function, invoked asynchronously."""
-
-    function_arn: str
-    role_arn: str | None
-
-
-class EventBridgeTarget(Target):
-    """An EventBridge bus."""
-
-    bus_arn: str
-    source: str
-    detail_type: str
-    role_arn: str | None
-
-
-class SnsTarget(Target):
-    """An SNS topic."""
-
-    topic_arn: str
-    message_group_id: str | None
-    role_arn: str | None
-
-
 class RetryPolicy(Answer):
     """When a failed attempt is tried again. `retry(...)` makes one for a request."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clockwork_client import requests
+from clockwork_client import objects, requests
 from clockwork_client.answers import camel
 from clockwork_client.cli import controls, show, values
 from clockwork_client.cli.options import (
@@ -52,7 +52,7 @@ def create(
 ) -> None:
     """Create a job: clockwork job create --in 5m https://example.com/hook --data '{"order":17}'.
 
-    TARGET is https://..., kafka:TOPIC, or the ARN of an SQS queue, SNS topic, Lambda function or EventBridge bus.
+    TARGET is https://..., kafka:TOPIC, pool:NAME/HANDLER, or the ARN of a queue, topic, function or bus.
     """
     found = {**chosen(SCHEDULE, given), **chosen(DEFINITION, given)}
     if sum(name in found for name in WAYS) != 1:
@@ -127,7 +127,7 @@ def update(
     schedule = chosen(SCHEDULE, given)
     if schedule:
         # Another way to say when replaces the one before: null takes that away.
-        ways = dict.fromkeys(requests.RENAMED.get(way) or camel(way) for way in WAYS)
+        ways = dict.fromkeys(objects.RENAMED.get(way) or camel(way) for way in WAYS)
         is_another = any(way in schedule for way in WAYS)
         changes["schedule"] = {**(ways if is_another else {}), **requests.schedule_body(schedule)}
     changes |= requests.renamed(chosen(DEFINITION, given))

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from clockwork_client import requests
+from clockwork_client import targets
 from clockwork_client.answers import Target, instant
 
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|min|h|d|w)")
@@ -147,34 +147,31 @@ def target(text: str, more: dict[str, Any]) -> Target:
     given = {name: value for name, value in more.items() if value not in (None, ())}
     match = _ARN.match(text)
     service = match[1] if match else text.partition(":")[0]
-    makers: dict[str, tuple[Callable[..., Target], set[str]]] = {
-        "https": (requests.http, {"method", "headers", "timeout_seconds"}),
-        "http": (requests.http, {"method", "headers", "timeout_seconds"}),
-        "sqs": (requests.sqs, {"message_group_id", "role_arn"}),
-        "sns": (requests.sns, {"message_group_id", "role_arn"}),
-        "lambda": (requests.lambda_function, {"role_arn"}),
-        "events": (requests.eventbridge, {"source", "detail_type", "role_arn"}),
-        "kafka": (requests.kafka, {"message_key"}),
-        "pool": (requests.pool, {"timeout_seconds"}),
-    }
-    if service not in makers:
+    makers: dict[str, Callable[..., Target]] = {**targets.OF_ARNS, "https": targets.http, "http": targets.http}
+    makers |= {"kafka": targets.kafka, "pool": targets.pool}
+    make = makers.get(service)
+    if make is None:
+        known_arns = ", ".join(targets.OF_ARNS)
         raise click.UsageError(
-            f"{text!r} is no target: https://..., kafka:TOPIC, pool:NAME/HANDLER, or an ARN of SQS, SNS, Lambda, events"
+            f"{text!r} is no target: https://..., kafka:TOPIC, pool:NAME/HANDLER, or an ARN of {known_arns}"
         )
-    make, known = makers[service]
-    strange = set(given) - known
-    if strange:
-        raise click.UsageError(f"a target of this type has no --{sorted(strange)[0].replace('_', '-')}")
-    if service == "events" and not {"source", "detail_type"} <= set(given):
-        raise click.UsageError("an event needs --source and --detail-type")
-    if service == "pool":
-        name, _, handler = text.partition(":")[2].partition("/")
-        return requests.pool(name, handler, **given)
-    if service == "kafka":
-        return requests.kafka(text.partition(":")[2], key=given.get("message_key"))
+    if service == "kafka" and "message_key" in given:
+        given["key"] = given.pop("message_key")
+    # By their names alone: `inspect` takes long to load.
+    code, defaults = make.__code__, make.__kwdefaults__ or {}
+    known = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    if strange := sorted(set(given) - set(known)):
+        raise click.UsageError(f"a target of this type has no {_flag(strange[0])}")
+    if lacking := [name for name in known if name not in {**defaults, **given}]:
+        raise click.UsageError(f"a target of this type needs {' and '.join(map(_flag, lacking))}")
     if "headers" in given:
         given["headers"] = dict(given["headers"])
-    return make(text, **given)
+    named = text if service not in ("kafka", "pool") else text.partition(":")[2]
+    return make(*(named.partition("/")[::2] if service == "pool" else [named]), **given)
+
+
+def _flag(option: str) -> str:
+    return f"--{option.replace('_', '-')}"
 
 
 def _number(seconds: float) -> float:

@@ -18,7 +18,7 @@ from clockwork.flows.hardening import hardened_releases
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports.routing import Routed, by_order
 from clockwork.settings import Settings, pool_setting
-from clockwork_client import requests
+from clockwork_client import objects
 from clockwork_client.answers import text_of
 from clockwork_client.calls import Machine, segment
 from clockwork_client.client import Clockwork
@@ -88,7 +88,7 @@ class VirtualClockwork:
         this package. The principal of the kit is added to its `principals`. Raises the errors of `admin.clients.put`.
         """
         own = principal(client_id)
-        body = {"principals": [], **requests.fields(**options)}
+        body = {"principals": [], **objects.fields(**options)}
         if isinstance(body["principals"], list):  # anything else is for the API to refuse
             body["principals"] = [*body["principals"], *([] if own in body["principals"] else [own])]
         self.admin._caller.call("PUT", f"/v1/clients/{segment(client_id)}", body)

@@ -25,5 +25,5 @@ SERVICE_TARGETS: tuple[type[ServiceTarget], ...] = tuple(one for one in TARGETS 
 #: Those that the option `targetArns` and a client's allowedTargetArns list.
 LISTED = tuple(target for target in SERVICE_TARGETS if target.service.option == TARGET_ARNS)
 #: The services of their ARNs, and that of the roles which the same lists allow; and their types in words.
-LISTED_ARNS = (*(target.service.client for target in LISTED), ROLES)
+LISTED_ARNS = (*(target.service.in_arns for target in LISTED), ROLES)
 LISTED_TYPES = " and ".join(", ".join(str(one.__struct_config__.tag) for one in LISTED).rsplit(", ", 1))

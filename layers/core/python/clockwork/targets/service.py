@@ -42,7 +42,7 @@ Told = Mapping[int, Refused | None]
 
 
 class Service(msgspec.Struct, frozen=True):
-    """One service: its name in botocore and in ARNs, the words of error texts, and codes.
+    """One service: its name in botocore, the words of error texts, and codes.
 
     `arn_field` is the field of a target with its ARN. `resource` is a pattern of the last part of that ARN. `a_thing`
     and `things` are words for what it names. `action` is the attempt's name in IAM, and `option` the deployment's
@@ -62,13 +62,20 @@ class Service(msgspec.Struct, frozen=True):
     option: str = TARGET_ARNS
     #: The client's list that has to have its ARN.
     listed: str = "allowed_target_arns"
+    #: Its name in ARNs, if botocore has another one.
+    other_name: str = ""
     #: It asks for the key of an encrypted resource in the name of the sender.
     uses_keys: bool = False
 
     @property
+    def in_arns(self) -> str:
+        """Its name in ARNs."""
+        return self.other_name or self.client
+
+    @property
     def pattern(self) -> str:
         """The pattern of its resources' ARNs."""
-        return rf"^arn:aws[a-z-]*:{self.client}:[a-z0-9-]+:[0-9]{{12}}:{self.resource}\Z"
+        return rf"^arn:aws[a-z-]*:{self.in_arns}:[a-z0-9-]+:[0-9]{{12}}:{self.resource}\Z"
 
     def asked(self, max_length: int) -> Asked:
         """The field of the ARN, as requests name it."""

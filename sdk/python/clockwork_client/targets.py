@@ -1,0 +1,226 @@
+"""Targets: the classes of answers, and the functions that make targets for requests.
+
+`make openapi` writes this file from the registry of targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from clockwork_client.answers import Target
+from clockwork_client.objects import Duration, made
+
+__all__ = [
+    "eventbridge",
+    "http",
+    "kafka",
+    "lambda_function",
+    "pool",
+    "sns",
+    "sqs",
+]
+
+
+class HttpTarget(Target):
+    """An HTTP endpoint."""
+
+    url: str
+    method: str | None
+    headers: Mapping[str, str] | None
+    timeout_seconds: float | None
+
+
+class SqsTarget(Target):
+    """An SQS queue."""
+
+    queue_arn: str
+    message_group_id: str | None
+    role_arn: str | None
+
+
+class KafkaTarget(Target):
+    """A Kafka topic."""
+
+    topic: str
+    key: str | None
+
+
+class LambdaTarget(Target):
+    """A Lambda function."""
+
+    function_arn: str
+    role_arn: str | None
+
+
+class EventBridgeTarget(Target):
+    """An EventBridge bus."""
+
+    bus_arn: str
+    source: str
+    detail_type: str
+    role_arn: str | None
+
+
+class SnsTarget(Target):
+    """An SNS topic."""
+
+    topic_arn: str
+    message_group_id: str | None
+    role_arn: str | None
+
+
+class PoolTarget(Target):
+    """A handler of a pool, whose workers pull."""
+
+    pool: str
+    handler: str
+    timeout_seconds: float | None
+    priority: str | None
+
+
+def http(
+    url: str,
+    *,
+    method: Literal["POST", "PUT", "PATCH", "DELETE", "GET"] | None = None,
+    headers: Mapping[str, str] | None = None,
+    timeout_seconds: Duration | None = None,
+) -> HttpTarget:
+    """An HTTP endpoint.
+
+    `url`: https, at most 2,048 characters, leading to a public address. `method`: POST unless given. `headers`: at most
+    20, 4 KiB in all. `timeout_seconds`: at most 30, or what the deployment allows; 15 unless given.
+    """
+    return made(
+        HttpTarget,
+        type="http",
+        url=url,
+        method=method,
+        headers=headers,
+        timeout_seconds=timeout_seconds,
+    )
+
+
+def sqs(
+    queue_arn: str,
+    *,
+    message_group_id: str | None = None,
+    role_arn: str | None = None,
+) -> SqsTarget:
+    """An SQS queue that the client's allowedQueueArns list.
+
+    `role_arn`: taken on to send, with the clientId as the ExternalId; one of the client's allowedTargetArns.
+    """
+    return made(
+        SqsTarget,
+        type="sqs",
+        queue_arn=queue_arn,
+        message_group_id=message_group_id,
+        role_arn=role_arn,
+    )
+
+
+def kafka(
+    topic: str,
+    *,
+    key: str | None = None,
+) -> KafkaTarget:
+    """A topic that the client's allowedTopics list, if the deployment has a Kafka cluster.
+
+    `key`: the orderingKey, or else the jobId, unless given.
+    """
+    return made(
+        KafkaTarget,
+        type="kafka",
+        topic=topic,
+        key=key,
+    )
+
+
+def lambda_function(
+    function_arn: str,
+    *,
+    role_arn: str | None = None,
+) -> LambdaTarget:
+    """A Lambda function that the client's allowedTargetArns list, invoked asynchronously.
+
+    `role_arn`: taken on to send, with the clientId as the ExternalId; one of the client's allowedTargetArns.
+    """
+    return made(
+        LambdaTarget,
+        type="lambda",
+        function_arn=function_arn,
+        role_arn=role_arn,
+    )
+
+
+def eventbridge(
+    bus_arn: str,
+    *,
+    source: str,
+    detail_type: str,
+    role_arn: str | None = None,
+) -> EventBridgeTarget:
+    """An EventBridge bus that the client's allowedTargetArns list.
+
+    `source`: not beginning with aws. `role_arn`: taken on to send, with the clientId as the ExternalId; one of the
+    client's allowedTargetArns.
+    """
+    return made(
+        EventBridgeTarget,
+        type="eventbridge",
+        bus_arn=bus_arn,
+        source=source,
+        detail_type=detail_type,
+        role_arn=role_arn,
+    )
+
+
+def sns(
+    topic_arn: str,
+    *,
+    message_group_id: str | None = None,
+    role_arn: str | None = None,
+) -> SnsTarget:
+    """An SNS topic that the client's allowedTargetArns list.
+
+    `role_arn`: taken on to send, with the clientId as the ExternalId; one of the client's allowedTargetArns.
+    """
+    return made(
+        SnsTarget,
+        type="sns",
+        topic_arn=topic_arn,
+        message_group_id=message_group_id,
+        role_arn=role_arn,
+    )
+
+
+def pool(
+    name: str,
+    handler: str,
+    *,
+    timeout_seconds: Duration | None = None,
+    priority: Literal["normal", "high", "low"] | None = None,
+) -> PoolTarget:
+    """A handler of a pool that the client's allowedPools list: workers pull the job.
+
+    `handler`: one of the pool's handlers. `timeout_seconds`: an attempt ends so long after its start, heartbeats or
+    not; 3600 unless given. `priority`: normal unless given.
+    """
+    return made(
+        PoolTarget,
+        type="pool",
+        pool=name,
+        handler=handler,
+        timeout_seconds=timeout_seconds,
+        priority=priority,
+    )
+
+
+#: By the service in the ARN of its first argument.
+OF_ARNS: Mapping[str, Callable[..., Target]] = {
+    "sqs": sqs,
+    "lambda": lambda_function,
+    "events": eventbridge,
+    "sns": sns,
+}
