@@ -59,7 +59,8 @@ def attempt(batch: Batch, inbox: Inbox) -> None:
     if inbox.watches:
         end_watched(batch, look(batch, inbox.watches))
     missed = _missed(batch, look(batch, inbox.checks)) if inbox.checks else []
-    claimed = _claimable(batch, [*inbox.items, *missed])
+    items = [*inbox.items, *missed]
+    claimed = _claimable(batch, items)
     # 2. Hold each item until it is due, check that its job still wants it, start it. None waits for another's answer.
     targets = batch.world.targets
     # An invocation that failed may have left attempts under way in this environment: their outcomes are not awaited.
