@@ -62,7 +62,8 @@ def test_a_lambda_starts_with_nothing_but_its_layers(moment: str) -> None:
     inside_lambda = {"AWS_LAMBDA_FUNCTION_NAME": moment, "AWS_REGION": "us-east-1", "AWS_DEFAULT_REGION": "us-east-1"}
     settings = Settings.for_local()
     if moment == "KafkaDeliverer":
-        settings = settings.with_(kafka_bootstrap_servers="127.0.0.1:1")
+        own = {"kafka_release_queue_url": "http://q/Kafka", "kafka_ordered_release_queue_url": "http://q/Kafka.fifo"}
+        settings = settings.with_(kafka_bootstrap_servers="127.0.0.1:1", **own)
     # -I and -S: neither PYTHONPATH nor site-packages, only the standard library.
     ran = subprocess.run(
         [sys.executable, "-I", "-S", "-B", "-c", IMPORT, *map(str, shipped)],

@@ -83,8 +83,11 @@ def test_a_forked_process_that_leaves_its_handler_ends_there(
 def test_a_signal_ends_a_process_that_a_handler_has_forked(
     pool: Pool, fleet: Fleet, how: signal.Signals, status: int
 ) -> None:
+    awake, waking = os.pipe()
+
     def sleep() -> None:
         try:
+            os.write(waking, b".")
             time.sleep(PATIENCE)
         except KeyboardInterrupt:
             os._exit(3)
@@ -95,7 +98,8 @@ def test_a_signal_ends_a_process_that_a_handler_has_forked(
         if not child:
             sleep()
             os._exit(0)
-        time.sleep(0.1)
+        # A signal that comes before the child has left the fork is the worker's own.
+        os.read(awake, 1)
         os.kill(child, how)
         return status_of(child)
 

@@ -166,7 +166,7 @@ class NamedWatcher:
         least = self._least_row(life, delivery)
         rows = [i for i in range(least, len(life.truths)) if self._wants(life, i, execution, delivery.execution_id)]
         was_started = delivery.execution_id in self.started
-        begins = delivery.execution_id not in self._under_way
+        begins = delivery.execution_id not in self._under_way and not self._was_lost(delivery)
         self.started.add(delivery.execution_id)
         self._begun.add((delivery.execution_id, delivery.attempt))
         self._under_way.add(delivery.execution_id)
@@ -202,6 +202,11 @@ class NamedWatcher:
             if begins and not is_ordered:
                 return f"{other.execution_id}, which is {other.state} and has not ended since it began"
         return None
+
+    def _was_lost(self, delivery: Delivery) -> bool:
+        """Whether an attempt of the execution was lost. It counts as begun: nobody can tell whether it was."""
+        stored = self.executions.find(delivery.job_id, delivery.execution_id)
+        return stored is not None and any(one.state is State.WORKER_LOST for one in stored.attempts)
 
     def recorded(self, after: Execution) -> None:
         """Notes that a record was stored: what is final has ended."""
