@@ -87,9 +87,9 @@ def _is_ready(batch: Batch, release: Release, now: int) -> bool:
 
 def _of_handlers(batch: Batch, items: Sequence[Item], handlers: Sequence[str]) -> list[Item]:
     """The items whose handlers the worker has. The others come again, to another worker with some luck."""
-    lacking = [item for item in items if _handler_of(item) not in handlers]
+    lacking = [item for item in items if _target_of(item).handler not in handlers]
     now = batch.world.clock.now()
-    _tell(batch.world, {(_pool_of(item), _handler_of(item)) for item in lacking}, now)
+    _tell(batch.world, {(target.pool, target.handler) for target in map(_target_of, lacking)}, now)
     for item in lacking:
         meets = item.release.waits.meets
         run_at = max(item.release.run_at, now + min(meets_again_ms(meets), LONGEST_LACK_MS))
@@ -106,14 +106,6 @@ def _tell(world: World, lacking: Collection[tuple[str, str]], now: int) -> None:
             told_at[pool, handler] = now
             extra = {"action": "handler_lacking", "pool": pool, "handler": handler}
             log.warning("a worker of the pool %s has no handler %s: its jobs are put off", pool, handler, extra=extra)
-
-
-def _handler_of(item: Item) -> str:
-    return _target_of(item).handler
-
-
-def _pool_of(item: Item) -> str:
-    return _target_of(item).pool
 
 
 def _target_of(item: Item) -> PoolTarget:
