@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from infra import ROOT
+from tests.support import states
 
 ARCHITECTURE = ROOT / "docs/architecture"
 CORE = ROOT / "layers/core/python/clockwork"
@@ -147,6 +148,12 @@ def test_log_actions_are_those_of_the_code(path: Path) -> None:
     written = {action for file in CORE.rglob("*.py") for action in re.findall(r'"action": "(\w+)"', text_of(file))}
     assert len(written) > 20
     assert [action for action in re.findall(r"\baction `(\w+)`", text_of(path)) if action not in written] == []
+
+
+def test_the_page_of_states_has_the_transitions_of_the_code() -> None:
+    page = text_of(states.PAGE)
+    assert page == states.written(page), "run `python -m tests.support.states`"
+    assert states.written(page.replace("claim", "klaim")).count("claim") > 10
 
 
 def test_no_place_answers_two_questions() -> None:

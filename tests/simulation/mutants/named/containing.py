@@ -1,12 +1,48 @@
-"""Mutants of containment: a row in quarantine, a damaged client, an odd shard, a target, and a slow name server."""
+"""Mutants of containment: odd rows, clients, shards and changes of records, a target, and a slow name server."""
 
 from __future__ import annotations
 
+from clockwork.domain.lifecycle import transitions
 from tests.simulation.mutants.mutant import Mutant
 
 _FILE = "flows/poll/quarantine.py"
+_TRANSITIONS = "domain/lifecycle/transitions.py"
+#: Each guard of the table of transitions holds for every change, in turn.
+_UNGUARDED = tuple(
+    Mutant(
+        f"no transition asks that {guard.says}",
+        _TRANSITIONS,
+        ((f"\n{name} = Guard(", f'\n{name} = Guard("", lambda *_: True) or Guard('),),
+        "I4",
+        tests="tests/unit/domain/lifecycle/test_transitions.py",
+    )
+    for name, guard in vars(transitions).items()
+    if isinstance(guard, transitions.Guard)
+)
 
 CONTAINING = (
+    *_UNGUARDED,
+    Mutant(
+        "a record becomes that of another execution",
+        _TRANSITIONS,
+        (("    if before and (after.execution_id", "    if False and (after.execution_id"),),
+        "I9",
+        tests="tests/unit/domain/lifecycle/test_transitions.py",
+    ),
+    Mutant(
+        "a change follows any revision",
+        _TRANSITIONS,
+        (("    if after.revision != was.revision + 1:\n", "    if False:\n"),),
+        "I4",
+        tests="tests/unit/domain/lifecycle/test_transitions.py",
+    ),
+    Mutant(
+        "a change that no transition allows is saved",
+        "flows/hardening.py",
+        (("refused(before, after)) is not None:\n", "refused(before, after)) is False:\n"),),
+        "I4",
+        tests="tests/unit/flows/test_refused_changes.py",
+    ),
     Mutant(
         "what nothing came of is passed and kept nowhere",
         _FILE,

@@ -9,9 +9,10 @@ import pytest
 
 from clockwork.domain.clients import Pause
 from clockwork.domain.closings import EVER, MOST_CLOSINGS, NEVER_ENDS, Closing, with_closing
-from clockwork.domain.executions import Execution, State
+from clockwork.domain.executions import Awaited, Execution, State
 from clockwork.domain.fires.chains import release_at, run_of
 from clockwork.domain.ids import ExecutionId, NamedJobId
+from clockwork.domain.lifecycle.transitions import refused
 from clockwork.domain.named.changes import (
     Change,
     begins_chain,
@@ -309,6 +310,21 @@ def test_only_what_somebody_asked_to_end_ends_before_it_comes_due() -> None:
     assert ended_at_once(after(held, 30, paused("again")), waiting(10), NOW).reason == "it goes on"
     for stored in (None, execution(State.RUNNING), execution(State.SUCCEEDED)):
         assert ended_at_once(held, stored, NOW).reason == "it does not wait"
+
+
+@pytest.mark.parametrize(
+    ("state", "after_it", "is_noted"),
+    [(State.HANDED_BACK, State.CANCELLED, False), (State.RUNNING, State.RUNNING, True)],
+    ids=["it was handed back", "it is at work"],
+)
+def test_only_an_attempt_at_work_hears_of_the_end_of_its_job(state: State, after_it: State, is_noted: bool) -> None:
+    deleted = after(job(), 20, cancelled(None))
+    # What a worker hands back keeps the notes of its claim, since a repeat makes the next release of them.
+    stored = msgspec.structs.replace(waiting(10), state=state, awaited=Awaited(heartbeat_ms=1, deadline_at=NOW))
+    ended = ended_at_once(deleted, stored, NOW).execution
+    assert ended is not None
+    assert (ended.state, ended.cancel_noted_at is not None) == (after_it, is_noted)
+    assert refused(stored, ended) is None
 
 
 def test_what_a_moved_job_still_fires_at_the_same_instant_does_not_end() -> None:

@@ -47,7 +47,7 @@ def test_a_message_of_days_goes_on_from_a_record_that_was_ended_for_earlier_ones
     release = release_of(named.job, Fire(due_at, due_at, 1))
     expires_at = clockwork.clock.at + 100 * DAY_MS
     paused = release.first_record(State.SKIPPED, expires_at, reason="its job is paused", ended_by=ended_by)
-    clockwork.world.executions.save([(None, paused)])
+    clockwork.executions.save([(None, paused)])
     clockwork.clock.advance(4 * DAY_MS)
     clockwork.queue.messages.clear()
     assert not clockwork.world.releases.send([release], clockwork.clock.now())

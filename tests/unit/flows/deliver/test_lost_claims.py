@@ -41,12 +41,12 @@ STEPS: tuple[Callable[[Batch, Item], None], ...] = (
 @pytest.mark.parametrize("step", STEPS, ids=["it waits for others", "its target was changed", "its job ends it"])
 @pytest.mark.parametrize("is_lost", [False, True])
 def test_whose_claim_was_taken_for_lost_comes_back(step: Callable[[Batch, Item], None], *, is_lost: bool) -> None:
-    world = MemoryClockwork().world
-    wanted = release()
+    clockwork = MemoryClockwork()
+    world, wanted = clockwork.world, release()
     claimed = execution(State.RUNNING, attempt=1, claimant="ours", claim_until=NOW + 1)
     lost = claimed.changed(state=State.WORKER_LOST, claimant=None, claim_until=None, next_attempt_at=NOW)
     for before, after in ((None, claimed), (claimed, lost))[: 1 + is_lost]:
-        assert world.executions.save([(before, after)])[0].ok
+        assert clockwork.executions.save([(before, after)])[0].ok
     batch = Batch(world, NOW + 60_000, Resent(world))
     item = Item("message", wanted, seen=msgspec.structs.replace(claimed))
     step(batch, item)

@@ -65,7 +65,7 @@ def test_the_wait_of_one_copy_makes_no_other_one_early_though_its_clock_is_ahead
     claimed = first.first_record(
         State.RUNNING, named.start * 2, attempt=1, claimant="c", claim_until=named.start + 60_000
     )
-    assert world.executions.save([(None, claimed)])[0].ok
+    assert named.clockwork.executions.save([(None, claimed)])[0].ok
     named.clockwork.clock.at += 700
     wait_for_others(Batch(world, named.start + 20_000, Resent(world)), Item("message", first, seen=claimed))
     stored = world.executions.find(first.job_id, first.execution_id)

@@ -286,7 +286,7 @@ def test_an_odd_one_among_500_costs_a_few_calls_and_not_500(ordered: bool) -> No
     assert len(calls) <= 61
     calls.clear()
     executions = HardenedExecutions(SimpleNamespace(save=call), Faults(), MemoryClock(NOW), Retention(1, 1, 1))
-    records = [(None, one.first_record(State.PENDING, NOW)) for one in releases]
+    records = [(None, one.first_record(State.PENDING, NOW, next_attempt_at=NOW)) for one in releases]
     assert [index for index, one in enumerate(executions.save(records)) if not one.ok] == [77]
     assert len(calls) <= 19
 

@@ -93,7 +93,7 @@ def test_a_used_ticket_that_is_shown_again_sends_no_watch(clockwork: MemoryClock
     if has_ended:
         running = record_of(clockwork, made)
         ended = running.changed(state=State.SUCCEEDED, claimant=None, claim_until=None, awaited=None)
-        assert clockwork.world.executions.save([(running, ended)])[0].ok
+        assert clockwork.executions.save([(running, ended)])[0].ok
     for number in range(5):
         (answer,) = claim(clockwork, [Asked(f"{number:l>22}", asked[0].ticket, "no receipt")])
         assert (answer.start, answer.is_left) == (None, False)
@@ -114,7 +114,7 @@ def test_a_used_ticket_takes_no_slot_of_its_client(clockwork: MemoryClockwork) -
 
 def test_a_ticket_whose_execution_has_ended_goes_although_nobody_has_its_handler(clockwork: MemoryClockwork) -> None:
     (made,) = sent(clockwork)
-    assert clockwork.world.executions.save([(None, made.first_record(State.CANCELLED, 10**15))])[0].ok
+    assert clockwork.executions.save([(None, made.first_record(State.CANCELLED, 10**15))])[0].ok
     (answer,) = claim(clockwork, received(clockwork), ["toil"])
     assert (answer.start, answer.is_left) == (None, False)
     assert copies(clockwork) == 0

@@ -88,7 +88,7 @@ def record_of(clockwork: MemoryClockwork, made: Release) -> Execution | None:
 
 
 def save(clockwork: MemoryClockwork, record: Execution) -> None:
-    (saved,) = clockwork.world.executions.save([(None, record)])
+    (saved,) = clockwork.executions.save([(None, record)])
     assert saved.ok
 
 

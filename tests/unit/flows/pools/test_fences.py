@@ -76,7 +76,7 @@ def test_a_claim_that_its_watch_has_overtaken_is_made_anew_with_a_watch_of_its_o
     body, sent = ticket(clockwork)
     if waits:
         first = sent.first_record(State.PENDING, 10**15, next_attempt_at=sent.run_at)
-        clockwork.world.executions.save([(None, first)])
+        clockwork.executions.save([(None, first)])
 
     def the_watch_comes() -> None:
         assert len(watches(clockwork)) == 1

@@ -90,7 +90,7 @@ def test_an_attempt_that_goes_on_though_a_cancel_was_noted_is_counted(clockwork:
     running = clockwork.executions.find(sent.job_id, sent.execution_id)
     assert running is not None
     noted = running.changed(cancel_noted_at=clockwork.clock.at)
-    assert clockwork.world.executions.save([(running, noted)])[0].ok
+    assert clockwork.executions.save([(running, noted)])[0].ok
     clockwork.clock.advance(65_000)
     report = clockwork.deliver_visible()
     assert (report.workers_lost, report.forced_cancels) == (0, 1)
@@ -100,7 +100,7 @@ def test_what_no_worker_starts_takes_no_permit(clockwork: MemoryClockwork) -> No
     (sent,) = send(clockwork, 1)
     asked = asked_of(clockwork)
     ended = sent.first_record(State.CANCELLED, clockwork.clock.at + 10**10)
-    clockwork.world.executions.save([(None, ended)])
+    clockwork.executions.save([(None, ended)])
     assert [one.start for one in claim(clockwork, asked)] == [None]
     assert taken(clockwork) == 0
 

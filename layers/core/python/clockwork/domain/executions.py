@@ -31,6 +31,9 @@ class State(StrEnum):
     SKIPPED = "SKIPPED"  # final: not wanted, and `reason` says why
     DEAD = "DEAD"  # final until its client redrives it
 
+    # Each save and each claim looks states up in sets and tables, and that of Enum is slow: it is written in Python.
+    __hash__ = str.__hash__
+
 
 DAY_MS = 86_400_000
 #: Characters kept of an error, whose text may quote an ARN or a URL. The errors of the hundred attempts that a record

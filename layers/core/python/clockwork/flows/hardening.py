@@ -7,6 +7,7 @@ deliverers.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ import msgspec
 
 from clockwork.domain.errors import ClockworkError, Unavailable, Undecodable, Unreadable
 from clockwork.domain.executions import DeadPage, Execution
+from clockwork.domain.lifecycle.transitions import refused
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
@@ -24,6 +26,7 @@ from clockwork.flows.world import World
 from clockwork.ports import Clock, Executions, Jobs, Listed, Refused, ReleaseQueue, Saved
 from clockwork.ports.routing import Routed, by_pool
 
+log = logging.getLogger(__name__)
 #: Releases of one piece, if all together raised: one batch of SQS, so that no piece is taken in part.
 PIECE = 10
 
@@ -47,10 +50,15 @@ def hardened_releases(world: World, releases: ReleaseQueue) -> ReleaseQueue:
     return HardenedReleases(Routed(by_pool(releases, tickets)), world.environment.faults)
 
 
+class Disallowed(Exception):
+    """A change of a record that no row of the table of transitions allows. The text quotes nothing of the record."""
+
+
 class HardenedExecutions:
     """`ports.Executions` whose saves and reads of several answer for each record, whatever one of them raises.
 
-    Each saved record is kept at least for as long as the law asks (`Retention.kept`).
+    A change that the table of transitions does not allow is a defect, and is not saved. Each saved record is kept at
+    least for as long as the law asks (`Retention.kept`).
     """
 
     def __init__(self, inner: Executions, faults: Faults, clock: Clock, retention: Retention) -> None:
@@ -84,6 +92,9 @@ class HardenedExecutions:
         return self._inner.dead(client_id, limit, behind, oldest_first=oldest_first)
 
     def _save(self, changes: Sequence[tuple[Execution | None, Execution]], now: int) -> Sequence[Saved]:
+        for before, after in changes:
+            if (reason := refused(before, after)) is not None:
+                raise Disallowed(reason)
         saves = self._inner.save([(before, self._retention.kept(before, after, now)) for before, after in changes])
         for one in saves:
             if one.is_defect:
@@ -92,6 +103,10 @@ class HardenedExecutions:
 
     def _refused(self, change: tuple[Execution | None, Execution], error: Exception) -> Saved:
         reason = why(self._faults, error, change[1].execution_id)
+        if isinstance(error, Disallowed):
+            extra = {"action": "transition_refused", "executionId": change[1].execution_id}
+            log.error("a change of a record is refused: %s", error, extra=extra)
+            reason = f"its change is refused: {error}"
         return Saved(ok=False, unavailable=reason, is_defect=not isinstance(error, Unavailable))
 
 

@@ -28,7 +28,8 @@ def ended_at_once(job: NamedJob, stored: Execution | None, now: int) -> Ending:
     """
     if stored is None:
         return Ending("it does not wait")
-    if stored.awaited is not None and stored.cancel_noted_at is None and not job.is_alive:
+    is_at_work = stored.state is State.RUNNING and stored.awaited is not None
+    if is_at_work and stored.cancel_noted_at is None and not job.is_alive:
         return Ending("its receiver is to hear of the cancel", stored.changed(cancel_noted_at=now))
     if stored.state not in WAITING:
         return Ending("it does not wait")

@@ -1,0 +1,278 @@
+"""Transitions: the table of all changes that the record of an execution may make, by event.
+
+The planners decide which event happens, and make the changed record. The table judges that change before it is saved. A
+change that no row of the table allows is a defect of its planner: it is refused, and ends with its item
+(`flows/hardening.py: HardenedExecutions`). `python -m tests.support.states` writes docs/architecture/states.md from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import msgspec
+
+from clockwork.domain.executions import WAITING, Execution, State
+from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS, ends_at
+
+#: A record that is not there yet, as guards see it.
+_NOTHING = Execution(job_id="", execution_id="", client_id="", due_at=0, state=State.PENDING, revision=0, expires_at=0)
+
+
+class Guard(msgspec.Struct, frozen=True):
+    """A condition of a change: as a text, and as a predicate over the record before and after.
+
+    Before its first save a record counts as one of revision 0 without attempts.
+    """
+
+    says: str
+    holds: Callable[[Execution, Execution], bool]
+
+
+class Arrow(msgspec.Struct, frozen=True):
+    """A change from one of the states `before` to one of `after`, if all guards hold; None: there is no record yet."""
+
+    before: Collection[State | None]
+    after: Collection[State]
+    guards: tuple[Guard, ...]
+
+    def leads(self, before: State | None, after: State) -> bool:
+        """Whether it may lead from the one state to the other."""
+        return before in self.before and after in self.after
+
+
+class Transition(msgspec.Struct, frozen=True):
+    """An event with its arrows. `purpose` is one sentence."""
+
+    event: str
+    purpose: str
+    arrows: tuple[Arrow, ...]
+
+
+IS_NEXT = Guard("its attempt is the next one", lambda before, after: after.attempt == before.attempt + 1)
+IS_SAME = Guard("the number of its attempt stays", lambda before, after: after.attempt == before.attempt)
+IS_UNCOUNTED = Guard("the attempt does not count", lambda before, after: after.attempt == before.attempt - 1)
+IS_UNCOUNTED_IF_OPEN = Guard(
+    "the attempt does not count if a later revision may go on from the record, else it stays",
+    lambda before, after: after.attempt == before.attempt - (after.ended_by is not None),
+)
+ENDS_ATTEMPT = Guard(
+    "the list of attempts ends with this one, for the first time",
+    lambda before, after: (
+        after.attempts != ()
+        and after.attempts[-1].number == after.attempt
+        and (before.attempts == () or before.attempts[-1].number < after.attempt)
+    ),
+)
+ENDS_NO_ATTEMPT = Guard("the list of attempts stays", lambda before, after: after.attempts == before.attempts)
+HAS_CLAIM = Guard(
+    "it has a claimant, a start and the end of its claim",
+    lambda _, after: None not in (after.claimant, after.started_at, after.claim_until),
+)
+HAS_NO_CLAIM = Guard("no claim is left", lambda _, after: after.claimant is None and after.claim_until is None)
+IS_SAME_CLAIMANT = Guard("the claimant stays", lambda before, after: after.claimant == before.claimant)
+IS_LEASE_KEPT = Guard("the claim's end stays", lambda before, after: after.claim_until == before.claim_until)
+IS_LEASE_LONGER = Guard(
+    "the claim of a receiver at work ends later, at its deadline at the latest, or as before",
+    lambda before, after: (
+        not before.is_accepted
+        or after.claim_until == before.claim_until
+        or (before.claim_until or 0) <= (after.claim_until or 0) <= (after.awaited.deadline_at if after.awaited else 0)
+    ),
+)
+IS_NEWS_KEPT = Guard(
+    "a noted cancel or report stays",
+    lambda before, after: (
+        before.cancel_noted_at in (None, after.cancel_noted_at) and before.report in (None, after.report)
+    ),
+)
+IS_NO_NEWS = Guard(
+    "no cancel and no report is noted with it",
+    lambda before, after: (after.cancel_noted_at, after.report) == (before.cancel_noted_at, before.report),
+)
+IS_NOT_EARLY = Guard(
+    "the attempt starts at its planned instant or later",
+    lambda before, after: (after.started_at or 0) >= (before.next_attempt_at or 0),
+)
+IS_PLANNED = Guard("the next attempt has an instant", lambda _, after: after.next_attempt_at is not None)
+IS_NOT_CANCELLED = Guard("no cancel was noted", lambda before, _: before.cancel_noted_at is None)
+IS_CANCELLED = Guard("a cancel is noted", lambda _, after: after.cancel_noted_at is not None)
+IS_OPEN = Guard("it had ended for earlier revisions of its job alone", lambda before, _: before.ended_by is not None)
+IS_CLOSED = Guard("it ends for all revisions of its job", lambda _, after: after.ended_by is None)
+HAS_REASON = Guard("it has a reason", lambda _, after: bool(after.reason))
+IS_UNCLAIMED = Guard("its record level is `none`", lambda _, after: after.unclaimed)
+IS_REDRIVABLE = Guard("it has its occurrence still", lambda before, _: before.occurrence is not None)
+IS_BUDGET_NEW = Guard("earlier attempts do not count any more", lambda _, after: after.budget_from == after.attempt)
+IS_CLAIM_OVER = Guard(
+    "the claim and its grace are over", lambda before, after: (after.dead_at or 0) >= ends_at(before) + CLAIM_GRACE_MS
+)
+IS_PUT_AWAY = Guard(
+    "its occurrence and raw bytes go",
+    lambda before, after: before.needs_attention and after.occurrence is None and after.raw is None,
+)
+IS_ALL_KEPT = Guard(
+    "all but revision and lifetime stays, the state as well",
+    lambda before, after: (
+        msgspec.structs.replace(after, revision=before.revision, expires_at=before.expires_at) == before
+    ),
+)
+
+_NEW: tuple[None] = (None,)
+_RUNNING = (State.RUNNING,)
+_FAILED = (State.FAILED, State.TIMED_OUT, State.HANDED_BACK, State.WORKER_LOST)
+_UNWANTED = (State.SKIPPED, State.CANCELLED)
+_CLAIMED = (HAS_CLAIM, ENDS_NO_ATTEMPT)
+_UNTRIED = (ENDS_NO_ATTEMPT, HAS_NO_CLAIM, HAS_REASON)
+_TRIED = (IS_SAME, ENDS_ATTEMPT, HAS_NO_CLAIM)
+_AT_WORK = (IS_SAME, IS_SAME_CLAIMANT, ENDS_NO_ATTEMPT)
+
+TRANSITIONS = (
+    Transition(
+        "claim",
+        "A deliverer or a worker claims the first attempt, or the attempt for which the execution waits.",
+        (
+            Arrow(_NEW, _RUNNING, _CLAIMED),
+            Arrow(WAITING, _RUNNING, (IS_NEXT, IS_NOT_EARLY, *_CLAIMED)),
+        ),
+    ),
+    Transition(
+        "reopen",
+        "A release of a later revision of the job claims an execution that a pause or a change had ended.",
+        (Arrow(_UNWANTED, _RUNNING, (IS_OPEN, IS_NEXT, *_CLAIMED)),),
+    ),
+    Transition(
+        "renew",
+        "The receiver accepts or is alive, its worker asks again, or a repeated cancel has sent its watch again.",
+        (Arrow(_RUNNING, _RUNNING, (*_AT_WORK, IS_LEASE_LONGER, IS_NO_NEWS)),),
+    ),
+    Transition(
+        "note",
+        "A cancel or a failure is noted on the running attempt, for its watch to act on.",
+        (Arrow(_RUNNING, _RUNNING, (*_AT_WORK, IS_LEASE_KEPT, IS_NEWS_KEPT)),),
+    ),
+    Transition(
+        "succeed",
+        "The target accepts, or the receiver reports a success.",
+        (Arrow(_RUNNING, (State.SUCCEEDED,), _TRIED),),
+    ),
+    Transition(
+        "retry",
+        "The attempt fails, and another one follows.",
+        (Arrow(_RUNNING, _FAILED, (*_TRIED, IS_NOT_CANCELLED, IS_PLANNED)),),
+    ),
+    Transition(
+        "give up",
+        "The attempt fails, and no retry is left or would be in time.",
+        (Arrow(_RUNNING, (State.DEAD, State.EXPIRED), (*_TRIED, IS_NOT_CANCELLED, HAS_REASON)),),
+    ),
+    Transition(
+        "stop",
+        "The attempt fails or its receiver stops, after a cancel was noted.",
+        (Arrow(_RUNNING, (State.CANCELLED,), (*_TRIED, IS_CANCELLED)),),
+    ),
+    Transition(
+        "fail unclaimed",
+        "The first attempt at record level `none`, which had no claim, fails.",
+        (Arrow(_NEW, (*_FAILED, State.DEAD, State.EXPIRED), (IS_UNCLAIMED, ENDS_ATTEMPT, HAS_NO_CLAIM)),),
+    ),
+    Transition(
+        "postpone",
+        "A claimed attempt does not start: it waits for others of its job, or goes to another target.",
+        (Arrow(_RUNNING, (State.PENDING,), (IS_UNCOUNTED, IS_PLANNED, *_UNTRIED)),),
+    ),
+    Transition(
+        "drop",
+        "Its job, its client or an admin does not want the execution, or it stands for missed fires.",
+        (
+            Arrow(_NEW, _UNWANTED, _UNTRIED),
+            Arrow(WAITING, _UNWANTED, (IS_SAME, *_UNTRIED)),
+            Arrow(_RUNNING, _UNWANTED, (IS_UNCOUNTED_IF_OPEN, *_UNTRIED)),
+        ),
+    ),
+    Transition(
+        "expire",
+        "The next attempt would be too late, and does not start.",
+        (
+            Arrow(_NEW, (State.EXPIRED,), (*_UNTRIED, IS_CLOSED)),
+            Arrow(WAITING, (State.EXPIRED,), (IS_SAME, *_UNTRIED, IS_CLOSED)),
+            Arrow(_RUNNING, (State.EXPIRED,), (IS_SAME, *_UNTRIED, IS_CLOSED)),
+        ),
+    ),
+    Transition(
+        "bury",
+        "The poller, the deliverer or the sweeper gives up an execution that nothing can deliver.",
+        (
+            Arrow(_NEW, (State.DEAD,), (*_UNTRIED, IS_CLOSED)),
+            Arrow(WAITING, (State.DEAD,), (IS_SAME, *_UNTRIED, IS_CLOSED)),
+            Arrow(_RUNNING, (State.DEAD,), (IS_CLAIM_OVER, IS_SAME, *_UNTRIED, IS_CLOSED)),
+        ),
+    ),
+    Transition(
+        "park",
+        "The client is paused, or the circuit of the target is open.",
+        (
+            Arrow(_NEW, (State.PARKED,), _UNTRIED),
+            Arrow(WAITING, (State.PARKED,), (IS_SAME, *_UNTRIED)),
+            Arrow(_UNWANTED, (State.PARKED,), (IS_OPEN, IS_CLOSED, IS_SAME, *_UNTRIED)),
+        ),
+    ),
+    Transition(
+        "place",
+        "An ordered head notes its slot or its place in the line, or a watch fences a first claim of a worker.",
+        (
+            Arrow(_NEW, (State.PENDING,), (ENDS_NO_ATTEMPT, HAS_NO_CLAIM, IS_PLANNED)),
+            Arrow(WAITING, (State.PENDING,), (IS_SAME, ENDS_NO_ATTEMPT, HAS_NO_CLAIM, IS_PLANNED)),
+        ),
+    ),
+    Transition(
+        "fence",
+        "A watch fences a claim of a worker, or the record has to outlive a message that is sent now.",
+        (
+            Arrow(WAITING, WAITING, (IS_ALL_KEPT,)),
+            Arrow(_UNWANTED, _UNWANTED, (IS_OPEN, IS_ALL_KEPT)),
+        ),
+    ),
+    Transition(
+        "cancel",
+        "Its client cancels an execution that does not run.",
+        (
+            Arrow((*_NEW, *WAITING), (State.CANCELLED,), (IS_CANCELLED, IS_CLOSED, IS_SAME, *_UNTRIED)),
+            Arrow(_UNWANTED, (State.CANCELLED,), (IS_OPEN, IS_CANCELLED, IS_CLOSED, IS_SAME, *_UNTRIED)),
+        ),
+    ),
+    Transition(
+        "discard",
+        "Its client puts a dead execution away.",
+        (Arrow((State.DEAD,), (State.DEAD,), (IS_PUT_AWAY, IS_SAME, *_UNTRIED)),),
+    ),
+    Transition(
+        "redrive",
+        "Its client has a dead execution delivered again.",
+        (Arrow((State.DEAD,), (State.PENDING,), (IS_REDRIVABLE, IS_BUDGET_NEW, IS_SAME, IS_PLANNED, *_UNTRIED)),),
+    ),
+)
+
+
+def leading(before: State | None, after: State) -> tuple[tuple[str, Arrow], ...]:
+    """The arrows that may lead from the one state to the other, each with its event."""
+    return tuple((one.event, arrow) for one in TRANSITIONS for arrow in one.arrows if arrow.leads(before, after))
+
+
+_LEADING = {(before, after): leading(before, after) for before in (None, *State) for after in State}
+
+
+def refused(before: Execution | None, after: Execution) -> str | None:
+    """Why the table refuses the change of a record; None if it allows the change. `before`: None without a record."""
+    was = before or _NOTHING
+    if after.revision != was.revision + 1:
+        return f"revision {after.revision} does not follow revision {was.revision}"
+    if before and (after.execution_id != before.execution_id or after.client_id != before.client_id):
+        return "it would become the record of another execution"
+    missed = []
+    for event, arrow in _LEADING[before and before.state, after.state]:
+        for guard in arrow.guards:
+            if not guard.holds(was, after):
+                missed.append(f"{event} asks that {guard.says}")
+                break
+        else:
+            return None
+    return f"{'no record' if before is None else before.state} -> {after.state}: {'; '.join(missed) or 'no such event'}"
