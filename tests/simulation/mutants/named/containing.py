@@ -39,7 +39,7 @@ CONTAINING = (
     Mutant(
         "a change that no transition allows is saved",
         "flows/hardening.py",
-        (("            if (reason := refused(before, after)) is not None:\n", "            if False:\n"),),
+        (("refused(before, after)) is not None:\n", "refused(before, after)) is False:\n"),),
         "I4",
         tests="tests/unit/flows/test_refused_changes.py",
     ),

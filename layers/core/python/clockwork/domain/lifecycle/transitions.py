@@ -2,7 +2,7 @@
 
 The planners decide which event happens, and make the changed record. The table judges that change before it is saved. A
 change that no row of the table allows is a defect of its planner: it is refused, and ends with its item
-(`flows/hardening.py: HardenedExecutions`). `docs/architecture/states.md` is written from this table.
+(`flows/hardening.py: HardenedExecutions`). `python -m tests.support.states` writes docs/architecture/states.md from it.
 """
 
 from __future__ import annotations
