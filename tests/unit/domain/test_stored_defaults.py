@@ -47,7 +47,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "overlap": "allow",
         "precision": "millisecond",
     },
-    "Deliver": {"attempt": 1, "sweeps": 0, "checked": False},
+    "Deliver": {"attempt": 1, "sweeps": 0, "checked": False, "spilled": False},
     "Entry": {},
     "Exclusion": {},
     "Execution": {

@@ -239,7 +239,7 @@ def test_two_revisions_of_a_fire_that_is_parked_have_a_row_each_since_a_change_m
     case.run(12)
     (first,) = case.clockwork.timeline.read(parking_of("acme"), "", "~", 10).rows
     (older,) = releases_of(first)
-    newer = msgspec.structs.replace(older, revision=2)
+    newer = older.of_its(revision=2)
     # A change of the job wants the same fire by its own revision.
     assert not case.clockwork.world.releases.send([newer, older], case.clockwork.clock.at)
     case.run(1)
