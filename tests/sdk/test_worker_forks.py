@@ -83,6 +83,8 @@ def test_a_forked_process_that_leaves_its_handler_ends_there(
 def test_a_signal_ends_a_process_that_a_handler_has_forked(
     pool: Pool, fleet: Fleet, how: signal.Signals, status: int
 ) -> None:
+    # A job of a shell's background ignores SIGINT, and whatever it starts inherits that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     awake, waking = os.pipe()
 
     def sleep() -> None:
