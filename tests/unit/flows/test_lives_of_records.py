@@ -7,14 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from clockwork.domain.executions import DAY_MS, Execution, State
+from clockwork.domain.executions import DAY_MS, Execution, Outcome, State
 from clockwork.domain.policies import RetryPolicy
+from clockwork.domain.releases import Delivery
 from clockwork.domain.storage.retention import SPARE_MS
 from clockwork.flows.access import Caller
 from clockwork.flows.requests.cancel import cancel_execution, cancel_job
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.timeline.shards import ensure_shards
-from tests.support.examples import ACME, ALICE, NOW, new_job, release, request
+from tests.support.examples import ACME, ALICE, NOW, failure, new_job, release, request
 from tests.support.regulated import Regulated
 
 MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
@@ -127,3 +128,25 @@ def test_a_record_that_is_written_is_kept_as_long_as_the_law_asks() -> None:
     assert record.state is State.SUCCEEDED
     named_ms = 17 * DAY_MS + SPARE_MS
     assert record.due_at + named_ms <= record.expires_at <= regulated.clockwork.clock.at + named_ms
+
+
+def test_a_death_at_level_none_is_told_for_as_long_as_the_retry_of_a_copy_may_come() -> None:
+    """Nobody looks before a first attempt at level `none`, so a copy may send its retry after the other one's death."""
+    regulated = Regulated()
+    clockwork = regulated.clockwork
+    create_for_a_day(regulated, record="none", retry_policy=IN_TWO_DAYS)
+
+    def answer(_: Delivery) -> Outcome:
+        now, is_first = clockwork.clock.now(), len(clockwork.targets.delivered) == 1
+        return failure(started_at=now, ended_at=now, permanent=is_first)
+
+    clockwork.targets._answer = answer
+    regulated.run(1)
+    (message,) = clockwork.queue.messages.values()
+    clockwork.queue.put(message.body, 5)
+    clockwork.queue.put(message.body, 60)
+    regulated.run(120)
+    assert len(clockwork.targets.delivered) == 3
+    assert only(regulated).state is State.DEAD
+    retry_at = clockwork.clock.at + DAY_MS
+    assert only(regulated).expires_at >= retry_at + clockwork.world.retention.named_ms

@@ -23,6 +23,13 @@ LASTING = (
         "I5",
     ),
     Mutant(
+        "a death at level none is forgotten before the retry of a copy comes",
+        "domain/storage/retention.py",
+        (("if after.unclaimed:", "if False:"),),
+        "I5",
+        tests="tests/unit/flows/test_lives_of_records.py",
+    ),
+    Mutant(
         "an attempt starts after its deadline, when its environment is thawed",
         "domain/releases.py",
         (("        if now < self.deadline_at:\n", "        if True:\n"),),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clockwork.domain.executions import DAY_MS, FINAL, State
-from clockwork.domain.storage.retention import PARKED_MS, SPARE_MS, Retention
+from clockwork.domain.storage.retention import PARKED_MS, RETRIED_MS, SPARE_MS, Retention
 from tests.support.examples import NOW, execution
 
 KEPT = Retention(records_ms=30 * DAY_MS, rows_ms=3 * DAY_MS, messages_ms=14 * DAY_MS)
@@ -51,6 +51,11 @@ def test_what_is_parked_outlives_its_row_and_so_does_what_is_cancelled_there() -
     assert KEPT.kept(parked, cancelled, NOW).expires_at == parked.expires_at
     late = NOW + PARKED_MS
     assert KEPT.kept(parked, cancelled, late).expires_at == max(parked.expires_at, late + 30 * DAY_MS)
+
+
+def test_a_record_at_level_none_outlives_any_retry_of_a_copy_of_its_first_message() -> None:
+    dead = KEPT.kept(None, execution(State.DEAD, expires_at=NOW, unclaimed=True), NOW)
+    assert dead.expires_at == NOW + RETRIED_MS + NAMED_MS
 
 
 def test_what_came_due_longer_ago_than_rows_are_kept_is_looked_at() -> None:

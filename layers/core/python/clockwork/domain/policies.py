@@ -11,6 +11,9 @@ Precision = Literal["millisecond", "second"]
 Backoff = Literal["none", "fixed", "linear", "exponential"]
 Jitter = Literal["none", "full"]
 
+#: No attempt follows later (s) than this after an execution came due: fourteen days.
+LONGEST_MAX_AGE_SECONDS = 1_209_600
+
 
 class RetryPolicy(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """When a failed attempt is tried again."""

@@ -9,11 +9,14 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain.executions import DAY_MS, Execution, State
+from clockwork.domain.policies import LONGEST_MAX_AGE_SECONDS
 
 #: Clocks differ, and TTL counts whole seconds: a record is kept for this much longer (ms) than seems necessary.
 SPARE_MS = 600_000
 #: Nothing stays parked for longer (ms): fourteen days. Then the sweeper ends it as DEAD, and its client may redrive it.
 PARKED_MS = 14 * DAY_MS
+#: No retry starts later (ms) than this after its execution came due.
+RETRIED_MS = LONGEST_MAX_AGE_SECONDS * 1000
 
 
 class Retention(msgspec.Struct, frozen=True):
@@ -43,10 +46,13 @@ class Retention(msgspec.Struct, frozen=True):
 
         Its `expires_at` is the wish of its writer, or later. A record that is parked outlives its row, which lies for
         PARKED_MS at the most. A record that was parked keeps at least that end: a cancel leaves the row in its place.
+        A record at level `none` outlives any retry: another copy of the first message may send one behind this save.
         """
         last_at = max(now, after.due_at, *(_last_instants(one) for one in (before, after) if one is not None))
         if after.state is State.PARKED:
             last_at = max(last_at, now + PARKED_MS)
+        if after.unclaimed:
+            last_at = max(last_at, now + RETRIED_MS)
         ends = [after.expires_at, last_at + self.named_ms]
         if before is not None and before.state is State.PARKED:
             ends += [before.expires_at, now + self.records_ms]

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
 
-from clockwork.domain.policies import Completion, RetryPolicy
+from clockwork.domain.policies import LONGEST_MAX_AGE_SECONDS, Completion, RetryPolicy
 from clockwork.edge.http.checks import Checks
 from clockwork.edge.http.fields import kept
 from clockwork.edge.http.forms import Earlier, FieldCheck, Form
@@ -35,7 +35,7 @@ class RetryPolicyBody(Form):
     initial_seconds: Annotated[float, Meta(ge=1, le=86_400)] = 5
     max_seconds: Annotated[float, Meta(ge=1, le=86_400)] = 3_600
     jitter: Literal["none", "full"] = "full"
-    max_age_seconds: Annotated[float, Meta(ge=0, le=1_209_600)] = 86_400
+    max_age_seconds: Annotated[float, Meta(ge=0, le=LONGEST_MAX_AGE_SECONDS)] = 86_400
     retry_status_codes: Annotated[
         list[StatusCode],
         Meta(max_length=50, description="answers that are tried again beside 408, 425, 429 and 5xx"),
