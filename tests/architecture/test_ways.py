@@ -14,9 +14,9 @@ from tests.architecture.ways import Way, walked, ways
 BOUNDS = {
     "create": (31, 25),
     "poll": (95, 95),
-    "deliver": (141, 210),
-    "deliver_named": (175, 255),
-    "claim": (149, 165),
+    "deliver": (143, 210),
+    "deliver_named": (176, 255),
+    "claim": (153, 180),
     "outcome": (45, 40),
 }
 

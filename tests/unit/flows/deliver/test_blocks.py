@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
+from clockwork.domain.clients import Client
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.limits.concurrency import NONE_FREE_FOR_MS, SLOW_FOR_MS, SLOW_MS, Blocks
 from clockwork.domain.limits.sharing import FULL_BATCH
@@ -18,7 +19,7 @@ from clockwork.flows.deliver.concurrency import (
     SENT_WITHIN_MS,
     _candidates,
     _lease,
-    _share,
+    blocks_of,
     give_back_all,
     note_company,
     note_ended,
@@ -45,6 +46,10 @@ def took(ms: int) -> Outcome:
     return Outcome(State.SUCCEEDED, NOW, NOW + ms)
 
 
+def admitted(batch: Batch, client: Client, some: Sequence[Item]) -> list[Item]:
+    return within_concurrency(batch, client, blocks_of(batch.world, client.client_id, client), some)
+
+
 def sent(clockwork: MemoryClockwork) -> Sequence[Deliver]:
     return [release_in(message.body) for message in clockwork.queue.messages.values()]
 
@@ -52,7 +57,7 @@ def sent(clockwork: MemoryClockwork) -> Sequence[Deliver]:
 def test_as_many_go_as_have_permits_and_the_others_come_again_together_after_whole_seconds() -> None:
     clockwork = MemoryClockwork()
     batch, some = batch_of(clockwork), items(4, permits=3)
-    assert within_concurrency(batch, CAPPED, some) == some[:2]
+    assert admitted(batch, CAPPED, some) == some[:2]
     assert batch.report.deferred == 2
     assert [item.left for item in some] == [False, False, True, True]
     later = sent(clockwork)
@@ -68,8 +73,8 @@ def test_as_many_go_as_have_permits_and_the_others_come_again_together_after_who
 def test_those_that_all_go_leave_nobody_behind_and_a_client_without_a_limit_asks_for_nothing() -> None:
     clockwork = MemoryClockwork()
     some = items(2)
-    assert within_concurrency(batch_of(clockwork), CAPPED, some) == some
-    assert within_concurrency(batch_of(clockwork), ACME, some) == some
+    assert admitted(batch_of(clockwork), CAPPED, some) == some
+    assert admitted(batch_of(clockwork), ACME, some) == some
     assert not clockwork.queue.messages
 
 
@@ -122,13 +127,13 @@ def test_an_environment_tries_the_block_first_that_it_gave_back_last_unless_ther
 def test_a_block_is_given_back_once_its_last_delivery_has_ended() -> None:
     clockwork = MemoryClockwork()
     batch, some = batch_of(clockwork), items(2)
-    assert within_concurrency(batch, CAPPED, some) == some
+    assert admitted(batch, CAPPED, some) == some
     note_ended(batch, [(some[0], took(1))])
     assert clockwork.regulation.taken("acme", clockwork.clock.at) == {0}
     note_ended(batch, [(some[1], took(1))])
     assert not clockwork.regulation.taken("acme", clockwork.clock.at)
     assert clockwork.world.environment.last_block == {"acme": 0}
-    assert within_concurrency(batch, CAPPED, some) == some
+    assert admitted(batch, CAPPED, some) == some
     give_back_all(batch)
     assert not clockwork.regulation.taken("acme", clockwork.clock.at)
     assert not batch.leased
@@ -140,21 +145,25 @@ def test_a_client_whose_target_is_slow_shares_for_a_minute_where_others_were_met
     (item,) = items(1)
     note_company(clockwork.world, [item, *items(1, "globex")])
     note_ended(batch_of(clockwork), [(item, took(ms))])
-    assert (_share(clockwork.world, "acme") is not None) is is_slow
+    assert (blocks_of(clockwork.world, "acme", None) is not None) is is_slow
     clockwork.clock.advance(SLOW_FOR_MS - 1)
-    assert (_share(clockwork.world, "acme") is not None) is is_slow
+    assert (blocks_of(clockwork.world, "acme", None) is not None) is is_slow
     clockwork.clock.advance(1)
-    assert _share(clockwork.world, "acme") is None
+    assert blocks_of(clockwork.world, "acme", None) is None
 
 
 def test_a_client_shares_where_it_crowds_others_and_not_alone() -> None:
     clockwork = MemoryClockwork()
     note_company(clockwork.world, items(FULL_BATCH))
-    assert _share(clockwork.world, "acme") is None
+    assert blocks_of(clockwork.world, "acme", None) is None
     note_company(clockwork.world, items(1, "globex"))
     share = clockwork.settings.deliverer_concurrency * 3 // 4
-    assert _share(clockwork.world, "acme") == Blocks(share, None)
-    assert _share(clockwork.world, "globex") is None
+    assert blocks_of(clockwork.world, "acme", None) == Blocks(share, None)
+    assert blocks_of(clockwork.world, "globex", None) is None
     # Who has waited for a permit crowds, however small its batch is.
     note_company(clockwork.world, items(1, "globex", permits=1))
-    assert _share(clockwork.world, "globex") == _share(clockwork.world, "acme") == Blocks(max(1, share // 2), None)
+    assert (
+        blocks_of(clockwork.world, "globex", None)
+        == blocks_of(clockwork.world, "acme", None)
+        == Blocks(max(1, share // 2), None)
+    )

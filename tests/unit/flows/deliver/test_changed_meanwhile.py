@@ -12,6 +12,7 @@ import pytest
 from clockwork.aws.stores.clients import CachedClients
 from clockwork.domain.executions import DAY_MS, Execution, State
 from clockwork.domain.fires.chains import release_of
+from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.named.changes import replaced
 from clockwork.domain.policies import Completion
 from clockwork.domain.recurrence import Fire
@@ -136,6 +137,38 @@ def test_the_jobs_of_all_items_that_are_due_together_are_read_at_once(monkeypatc
     monkeypatch.setattr(clockwork.jobs, "get", noting)
     assert clockwork.deliver_visible().succeeded == 4
     assert asked == [4]
+
+
+@pytest.mark.parametrize("waits_for", ["slot", "permit", "circuit"])
+def test_a_job_is_asked_once_before_anything_is_taken_and_once_behind_the_claim(
+    waits_for: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them asks in a step of its own whether an item may start: the job is asked for all of them together."""
+    named = Named(every_ms=10_000, target=OPEN)
+    clockwork = named.clockwork
+    clockwork.clients.put(msgspec.structs.replace(ACME, max_rate_per_second=10.0, max_concurrency=10))
+    due_at = clockwork.clock.at + 10_000
+    clockwork.clock.advance(12_000)
+    clockwork.queue.messages.clear()
+    tried = Circuit("acme", "example.com", due_at, clockwork.clock.at, 60_000)
+    assert clockwork.regulation.save_circuit(None, tried)
+    release = release_of(named.job, Fire(due_at, due_at, 1))
+    release = {
+        "slot": release.put_off("cap", due_at, due_at + 2_000),
+        "permit": release.put_off("permit", due_at, due_at + 2_000, permits=1),
+        "circuit": release.held_back("circuit", due_at),
+    }[waits_for]
+    clockwork.world.releases.send([release], clockwork.clock.at)
+    get, asked = clockwork.jobs.get, []
+
+    def noting(refs: Sequence[tuple[str, str]]) -> Any:
+        asked.append(len(clockwork.executions.all()))
+        return get(refs)
+
+    monkeypatch.setattr(clockwork.jobs, "get", noting)
+    assert clockwork.deliver_visible().succeeded == 1
+    # Without a record first, and with the record of the claim then.
+    assert asked == [0, 1]
 
 
 def test_an_ordered_fire_that_goes_the_way_of_another_transport_is_no_repeat_where_it_was_before() -> None:

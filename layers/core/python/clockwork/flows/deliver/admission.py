@@ -1,5 +1,8 @@
 """Admission: before anything is claimed, decide which items of each client may start now.
 
+The gate of each client is read first: what may hold its items back. Then the jobs are asked once whether they want the
+items that may be held back, that have waited, or that are late. Only then is anything parked or taken.
+
 Items of a paused client or an open circuit are parked, and so are those of a client that cannot be read. A rate cap
 paces a client's items. A concurrency cap counts its deliveries under way. A client without one shares the deliverers
 with the others that an environment meets. An uncapped, unpaused client that is alone costs no write here.
@@ -7,33 +10,87 @@ with the others that an environment meets. An uncapped, unpaused client that is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+
+import msgspec
 
 from clockwork.domain.clients import DELETED, Client, ClientUnreadable, disowns
 from clockwork.domain.errors import ClockworkError
 from clockwork.domain.executions import State
 from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT
-from clockwork.domain.limits.circuits import Passage, has_turn, host_of, plan_passage
+from clockwork.domain.limits.circuits import Circuit, Passage, has_turn, host_of, plan_passage
+from clockwork.domain.limits.concurrency import Blocks
 from clockwork.domain.named.look import Objection
 from clockwork.flows.containment import why
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.concurrency import note_company, within_concurrency
-from clockwork.flows.deliver.inform import informed
+from clockwork.flows.deliver.claim import read_records
+from clockwork.flows.deliver.concurrency import blocks_of, note_company, within_concurrency
+from clockwork.flows.deliver.inform import informed, needs_look, unended, unexpired
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.deliver.park import park
 from clockwork.flows.deliver.slots import with_slots
 from clockwork.flows.world import World
 
 
+class Gate(msgspec.Struct, frozen=True):
+    """The gate of a client has all that may hold its items back, as read for this batch.
+
+    `fault`: why the client cannot be read, so that all of its items are parked.
+    `circuits`: the client's, if one of them is that of an item. `blocks`: of permits, if the client needs any.
+    """
+
+    client: Client | None
+    fault: str | None = None
+    circuits: Mapping[str, Circuit] = {}
+    blocks: Blocks | None = None
+
+    def holds_back(self) -> bool:
+        """Whether an item may be parked, or may wait for a slot or a permit."""
+        client = self.client
+        is_limited = client is not None and (client.paused or client.max_rate_per_second is not None)
+        return is_limited or self.blocks is not None or bool(self.circuits)
+
+    def takes(self, item: Item) -> bool:
+        """Whether the item takes a slot, or a permit behind its slot. If it was cancelled, it shall take neither."""
+        if item.release.waits.paced:
+            return self.blocks is not None
+        return self.client is not None and self.client.max_rate_per_second is not None
+
+
 def admit(batch: Batch, items: Sequence[Item]) -> list[Item]:
-    """The items that may start now. The others are parked, or go back to the queue for later."""
-    admitted: list[Item] = []
+    """The items that may start now. The others end, are parked, or go back to the queue for later."""
     if batch.worker is None:
         note_company(batch.world, items)
-    for client_id, group in groupby(sorted(items, key=_client_of), key=_client_of):
-        admitted += _admitted(batch, client_id, list(group))
-    return admitted
+    gates = {client_id: _gate(batch, client_id, some) for client_id, some in _by_client(items)}
+    wanted = _wanted(batch, gates, [item for item in items if not item.left])
+    return [item for client_id, some in _by_client(wanted) for item in _admitted(batch, gates[client_id], some)]
+
+
+def _gate(batch: Batch, client_id: str, items: Sequence[Item]) -> Gate:
+    """The gate of one client. Its items fail if it gives no answer."""
+    with batch.failing(*items):
+        try:
+            client = batch.world.clients.get(client_id)
+        except ClientUnreadable as fault:
+            return Gate(None, fault=str(fault))
+        if client is not None and client.paused:
+            return Gate(client)
+        hosts = {host for item in items if (host := host_of(item.release.occurrence.target)) is not None}
+        circuits = batch.world.regulation.circuits(client_id) if hosts else {}
+        blocks = blocks_of(batch.world, client_id, client) if batch.worker is None else None
+        return Gate(client, None, circuits if hosts & circuits.keys() else {}, blocks)
+    return Gate(None)
+
+
+def _wanted(batch: Batch, gates: Mapping[str, Gate], items: Sequence[Item]) -> list[Item]:
+    """The items that are wanted and in time. The others end, or fail."""
+    asked = {id(item): item for item in items if needs_look(item) or gates[_client_of(item)].holds_back()}
+    if asked:
+        read_records(batch, [item for item in asked.values() if gates[_client_of(item)].takes(item)])
+        going = {id(item) for item in informed(batch, unended(batch, list(asked.values())))}
+        items = [item for item in items if id(item) in going or id(item) not in asked]
+    return unexpired(batch, items)
 
 
 def is_held(world: World, client_id: str) -> bool:
@@ -51,8 +108,7 @@ def still_allowed(batch: Batch, items: Sequence[Item]) -> list[Item]:
     Nothing else holds them back, since they were admitted before.
     """
     judged: list[Item] = []
-    for client_id, group in groupby(sorted(items, key=_client_of), key=_client_of):
-        some = list(group)
+    for client_id, some in _by_client(items):
         with batch.failing(*some):
             client = batch.world.clients.get(client_id)
             disowned, owned = _disowned(batch, client, some)
@@ -61,23 +117,20 @@ def still_allowed(batch: Batch, items: Sequence[Item]) -> list[Item]:
     return judged
 
 
-def _admitted(batch: Batch, client_id: str, items: list[Item]) -> list[Item]:
+def _admitted(batch: Batch, gate: Gate, items: list[Item]) -> list[Item]:
     """The items of one client that may start now.
 
     Permits are leased once for all of them: a second lease would give the same block away a second time.
     """
     with batch.failing(*items):
-        try:
-            client = batch.world.clients.get(client_id)
-        except ClientUnreadable as fault:
-            park(batch, items, "pause", str(fault))
+        if gate.fault is not None:
+            park(batch, items, "pause", gate.fault)
             return []
+        client = gate.client
         disowned, items = _disowned(batch, client, items)
-        if client is not None and _holds_back(client):
-            items = informed(batch, items)
         # A paused client's items are parked, whatever their targets.
         refused, items = ([], items) if client is not None and client.paused else _refused(batch, client, items)
-        return [*disowned, *refused, *_permitted(batch, client, _unheld(batch, client_id, client, items))]
+        return [*disowned, *refused, *_permitted(batch, gate, _unheld(batch, gate, items))]
     return []
 
 
@@ -99,11 +152,6 @@ def _disowned(batch: Batch, client: Client | None, items: list[Item]) -> tuple[l
     return ending, [item for item in items if item.objection is None and not item.left]
 
 
-def _holds_back(client: Client) -> bool:
-    """Whether the client may hold items back: then their jobs are asked first, so that nothing unwanted waits."""
-    return client.paused or client.max_rate_per_second is not None or client.max_concurrency is not None
-
-
 def _refused(batch: Batch, client: Client | None, items: list[Item]) -> tuple[list[Item], list[Item]]:
     """The items whose client may not send to their targets any more, and those whose client may.
 
@@ -122,52 +170,53 @@ def _refused(batch: Batch, client: Client | None, items: list[Item]) -> tuple[li
     return refused, allowed
 
 
-def _permitted(batch: Batch, client: Client | None, items: list[Item]) -> list[Item]:
+def _permitted(batch: Batch, gate: Gate, items: list[Item]) -> list[Item]:
     """The items that permits let run at once. A fault of the lease fails these items alone."""
     for item in items:
-        item.has_cap = client is not None and client.max_concurrency is not None
+        item.has_cap = gate.client is not None and gate.client.max_concurrency is not None
     if items:
         with batch.failing(*items):
-            return list(within_concurrency(batch, client, items))
+            return list(within_concurrency(batch, gate.client, gate.blocks, items))
     return []
 
 
-def _unheld(batch: Batch, client_id: str, client: Client | None, items: list[Item]) -> list[Item]:
+def _unheld(batch: Batch, gate: Gate, items: list[Item]) -> list[Item]:
     """The items that nothing but a concurrency cap may hold back.
 
     A port's fault fails them all, a defect the one alone that has it.
     """
     try:
-        going = items
-        for step in (_unparked, with_slots):
-            going = step(batch, client_id, client, going) if going else going
-        return going
+        going = _unparked(batch, gate, items) if items else []
+        return with_slots(batch, gate.client, going) if going else []
     except Exception as error:  # noqa: BLE001 - whatever one item raises, the others go on
         # Items that were parked or sent back, ended or failed before are done with, and do not come a second time.
         left = [item for item in items if not item.left]
         if isinstance(error, ClockworkError) or len(left) < 2:
-            why_not = why(batch.world.environment.faults, error, client_id)
+            why_not = why(batch.world.environment.faults, error, _client_of(items[0]))
             for item in left:
                 batch.fail(item, why_not)
             return []
-    return [going for item in left for going in _unheld(batch, client_id, client, [item])]
+    return [going for item in left for going in _unheld(batch, gate, [item])]
 
 
 def _client_of(item: Item) -> str:
     return item.release.occurrence.client_id
 
 
-def _unparked(batch: Batch, client_id: str, client: Client | None, items: list[Item]) -> list[Item]:
+def _by_client(items: Sequence[Item]) -> Iterator[tuple[str, list[Item]]]:
+    for client_id, some in groupby(sorted(items, key=_client_of), key=_client_of):
+        yield client_id, list(some)
+
+
+def _unparked(batch: Batch, gate: Gate, items: list[Item]) -> list[Item]:
     """The items that neither the client's pause nor an open circuit holds back; the others are parked."""
+    client, circuits = gate.client, gate.circuits
     if client is not None and client.paused:
-        batch.world.environment.company.note_paused(client_id, batch.world.clock.now())
+        batch.world.environment.company.note_paused(client.client_id, batch.world.clock.now())
         park(batch, items, "pause", f"its client is paused: {client.pause_reason or 'no reason given'}")
         return []
-    hosts = {host for item in items if (host := host_of(item.release.occurrence.target)) is not None}
-    circuits = batch.world.regulation.circuits(client_id) if hosts else {}
-    if not hosts & circuits.keys():
+    if not circuits:
         return items
-    items = informed(batch, items)
     going: list[Item] = []
     held: list[Item] = []
     for item in items:

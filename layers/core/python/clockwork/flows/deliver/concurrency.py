@@ -32,8 +32,6 @@ from clockwork.domain.limits.concurrency import (
 from clockwork.flows.apart import ASKED_FOR_MS
 from clockwork.flows.containment import why
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.claim import read_records
-from clockwork.flows.deliver.inform import informed, unended
 from clockwork.flows.deliver.items import Item, LeasedBlock
 from clockwork.flows.deliver.slots import with_slots
 from clockwork.flows.outages import tolerated
@@ -58,25 +56,34 @@ def note_company(world: World, items: Sequence[Item]) -> None:
             company.note_crowding(item.release.occurrence.client_id, now)
 
 
-def within_concurrency(batch: Batch, client: Client | None, items: Sequence[Item]) -> list[Item]:
+def blocks_of(world: World, client_id: str, client: Client | None) -> Blocks | None:
+    """The blocks of permits of a client: of its cap, or else of its share. None while it needs no permits.
+
+    A client without a cap needs them where it is slow or crowds and others were met. Alone, it may take every
+    deliverer.
+    """
+    if (cap := limit_of(client)) is not None:
+        return cap
+    environment = world.environment
+    is_slow = world.clock.now() < environment.slow_until.get(client_id, 0)
+    if not environment.company.has_others(client_id) or not (is_slow or environment.company.crowds(client_id)):
+        return None
+    return share_of(world.settings.deliverer_concurrency, environment.company.crowding_with(client_id))
+
+
+def within_concurrency(batch: Batch, client: Client | None, blocks: Blocks | None, items: Sequence[Item]) -> list[Item]:
     """Of one client's items, as many as its permits let run at once; the others are sent back for later."""
     client_id = items[0].release.occurrence.client_id
     if batch.worker is not None:
         return _in_hand(batch, batch.worker, client, items)
-    blocks = limit_of(client) or _share(batch.world, client_id)
     if blocks is None:
-        return _slotted(batch, client_id, client, items)
-    # What is not wanted any more holds no permit, also if it was cancelled while it waited for its slot.
-    read_records(batch, [item for item in items if item.release.waits.paced])
-    items = informed(batch, unended(batch, items))
-    if not items:
-        return []
+        return _slotted(batch, client, items)
     now = batch.world.clock.now()
     number = _lease(batch, client_id, blocks, now)
     # Those whose slots are now go before those that have yet to take any.
     items = sorted(items, key=lambda item: not item.release.waits.paced)
     free = 0 if number is None else len(items[: blocks.size])
-    going = _slotted(batch, client_id, client, items[:free])
+    going = _slotted(batch, client, items[:free])
     if number is not None:
         batch.leased[client_id] = LeasedBlock(number, len(going))
         if not going:
@@ -94,13 +101,13 @@ def _in_hand(batch: Batch, worker: Worker, client: Client | None, items: Sequenc
     """
     client_id = items[0].release.occurrence.client_id
     if client is None or client.max_concurrency is None:
-        return _slotted(batch, client_id, client, items)
+        return _slotted(batch, client, items)
     now = batch.world.clock.now()
     with _asking(batch):
         free = free_permits(client.max_concurrency, batch.world.regulation.taken(client_id, now))
     ordered = sorted(items, key=lambda item: not item.release.waits.paced)
     holding = [item for item, holds in batch.each(ordered, partial(_hold, batch, worker, free, now)) if holds]
-    going = _slotted(batch, client_id, client, holding)
+    going = _slotted(batch, client, holding)
     starting, held = {id(item) for item in going}, {id(item) for item in holding}
     give_back_permits(batch, [item for item in holding if id(item) not in starting])
     if without := [item for item in ordered if id(item) not in held and not item.left]:
@@ -173,7 +180,7 @@ def give_back_permits(batch: Batch, items: Sequence[Item]) -> None:
                 batch.world.regulation.give_back(client_id, item.permit, claimant_of(item.secret))
 
 
-def _slotted(batch: Batch, client_id: str, client: Client | None, items: Sequence[Item]) -> list[Item]:
+def _slotted(batch: Batch, client: Client | None, items: Sequence[Item]) -> list[Item]:
     """The items that nothing holds back any more: those that gave their slots up for a permit take new ones.
 
     A fault fails these items alone, and those of them alone that are not done with.
@@ -181,25 +188,13 @@ def _slotted(batch: Batch, client_id: str, client: Client | None, items: Sequenc
     if all(item.release.waits.paced for item in items):
         return list(items)
     try:
-        return with_slots(batch, client_id, client, list(items), has_permits=True)
+        return with_slots(batch, client, list(items), has_permits=True)
     except Exception as error:  # noqa: BLE001 - whatever one item raises, the items beside these were sent back
-        why_not = why(batch.world.environment.faults, error, client_id)
+        why_not = why(batch.world.environment.faults, error, items[0].release.occurrence.client_id)
         for item in items:
             if not item.left:
                 batch.fail(item, why_not)
     return []
-
-
-def _share(world: World, client_id: str) -> Blocks | None:
-    """The share of a client without a cap of its own; None while it needs no permits.
-
-    It needs them where it is slow or crowds and others were met. Alone, it may take every deliverer.
-    """
-    environment = world.environment
-    is_slow = world.clock.now() < environment.slow_until.get(client_id, 0)
-    if not environment.company.has_others(client_id) or not (is_slow or environment.company.crowds(client_id)):
-        return None
-    return share_of(world.settings.deliverer_concurrency, environment.company.crowding_with(client_id))
 
 
 def _send_back(batch: Batch, items: Sequence[Item], now: int) -> None:

@@ -22,7 +22,7 @@ from clockwork.flows.deliver.circuits import give_probes_back, update_circuits
 from clockwork.flows.deliver.claim import claim, end_watched, look, read_records
 from clockwork.flows.deliver.concurrency import give_back_all, note_ended
 from clockwork.flows.deliver.inbox import Inbox, Message, opened, resend_alone
-from clockwork.flows.deliver.inform import informed, needs_look, read_back, unexpired
+from clockwork.flows.deliver.inform import read_back, unexpired
 from clockwork.flows.deliver.items import DeliverReport, Item, Received, is_left_to_its_watch
 from clockwork.flows.deliver.outcome import record, record_first_failures
 from clockwork.flows.deliver.start import hold_and_check
@@ -86,11 +86,9 @@ def _claimable(batch: Batch, items: Sequence[Item]) -> list[Item]:
     # 1. Send back the items that are early, or cannot end in time, with the rest of their delay. The record of one that
     #    has waited for long may go before its next message does, so it is looked at first.
     items = _in_time(batch, look(batch, items))
-    # 2. End the items that are too late. Items that a cap, a pause or an open circuit holds back wait or are parked.
-    looked_at = {id(item): item for item in items if needs_look(item)}
-    wanted = {id(item) for item in informed(batch, list(looked_at.values()))}
-    items = [item for item in items if id(item) in wanted or id(item) not in looked_at]
-    admitted = admit(batch, unexpired(batch, items))
+    # 2. End the items that are not wanted or too late. Those that a cap, a pause or an open circuit holds back wait or
+    #    are parked.
+    admitted = admit(batch, items)
     return claim(batch, admitted)
 
 

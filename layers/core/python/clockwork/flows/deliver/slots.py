@@ -15,8 +15,7 @@ from clockwork.domain.limits.slots import Reach, Reserved, back_at, reach_of, ur
 from clockwork.domain.releases import Deliver
 from clockwork.domain.waits import Line
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.claim import read_records
-from clockwork.flows.deliver.inform import unended, unexpired
+from clockwork.flows.deliver.inform import unexpired
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.world import World
 
@@ -27,9 +26,7 @@ FAR_SLOT_MS = 1_000
 NEARER_MS = 1_000
 
 
-def with_slots(
-    batch: Batch, client_id: str, client: Client | None, items: list[Item], *, has_permits: bool = False
-) -> list[Item]:
+def with_slots(batch: Batch, client: Client | None, items: list[Item], *, has_permits: bool = False) -> list[Item]:
     """The items whose slots under the client's rate cap are near. The others go back for their slots, or for one.
 
     Each item takes one slot only, however often it comes, unless it gives that up as it finds no permit. Then it asks
@@ -40,7 +37,7 @@ def with_slots(
     waiting = [item for item in items if _asks_first(item.release) and not has_permits]
     kept = {id(item) for item in waiting}
     rest = [item for item in items if id(item) not in kept]
-    return [*waiting, *(_paced(batch, client_id, client.max_rate_per_second, rest) if rest else ())]
+    return [*waiting, *(_paced(batch, client.client_id, client.max_rate_per_second, rest) if rest else ())]
 
 
 def _asks_first(release: Deliver) -> bool:
@@ -49,9 +46,6 @@ def _asks_first(release: Deliver) -> bool:
 
 
 def _paced(batch: Batch, client_id: str, rate: float, items: list[Item]) -> list[Item]:
-    # What was cancelled since its poller released it takes no slot.
-    read_records(batch, [item for item in items if not item.release.waits.paced])
-    items = unended(batch, items)
     now, interval_ms = batch.world.clock.now(), 1000 / rate
     wanting = sorted((item for item in items if not item.release.waits.paced), key=lambda item: urgency(item.release))
     waiting = _take(batch.world, client_id, interval_ms, wanting, now) if wanting else []
