@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -108,11 +109,12 @@ def _take_further_deliverers_away(live: Live) -> Iterator[str]:
     Without the role that went with the stack they could not deliver any more.
     """
     functions = live.account.client("lambda")
-    begin = release_queue_name(live.name, "")
+    # Another stack's name may begin like one of these queues: only the whole name tells whose queue it is.
+    theirs = re.compile(re.escape(release_queue_name(live.name, "")) + "[1-9][0-9]*")
     pages = functions.get_paginator("list_event_source_mappings").paginate()
     for mapping in [one for page in pages for one in page["EventSourceMappings"]]:
         # Event sources of others may have none, for example that of a self-managed Kafka cluster.
-        if mapping.get("EventSourceArn", "").rpartition(":")[2].startswith(begin):
+        if theirs.fullmatch(mapping.get("EventSourceArn", "").rpartition(":")[2]):
             source, function = mapping["UUID"], _unqualified(mapping["FunctionArn"])
             yield _removed(f"the event source {source}", partial(functions.delete_event_source_mapping, UUID=source))
             yield _removed(f"the function {function}", partial(functions.delete_function, FunctionName=function))

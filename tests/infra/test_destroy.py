@@ -98,6 +98,18 @@ def test_event_sources_of_others_and_one_that_stays_end_nothing(refusal: str) ->
     assert told[3:] == [f"Removed the function {function}, which stayed for a release queue"]
 
 
+@pytest.mark.parametrize(
+    "other", ["Clockwork-Release-QueuesRelease-X1", "Clockwork-Release-Release-1", "MyClockwork-Release-1"]
+)
+def test_the_deliverers_of_another_stack_stay(other: str) -> None:
+    asked = list[str]()
+    function = "arn:aws:lambda:us-east-1:123456789012:function:Deliverer1"
+    mapping = {"UUID": "other", "FunctionArn": function, "EventSourceArn": f"arn:aws:sqs:us-east-1:1:{other}"}
+    live = going(asked=asked, list_event_source_mappings={"EventSourceMappings": [mapping]})
+    destroy(live, list[str]().append, now=False)
+    assert {"delete_event_source_mapping", "delete_function"}.isdisjoint(asked)
+
+
 def test_what_stays_is_said_before_the_wait_for_the_end() -> None:
     told = list[str]()
     with pytest.raises(ClientError):

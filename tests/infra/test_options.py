@@ -121,6 +121,8 @@ def test_an_empty_list_of_admins_is_nobody(tmp_path: Path) -> None:
         ("adminPrincipals", "alice", 'adminPrincipals.0: "alice" does not match'),
         ("adminPrincipals", "arn:aws:iam::123456789012:role/path/Admin", "roles (without path)"),
         ("name", "my_stack", "letters, digits and hyphens"),
+        ("name", "Clockwork-Release", "as in the names of another stack's queues"),
+        ("name", "My-Pool-Stack", "as in the names of another stack's queues"),
         ("name", "A-name-of-twenty-five-lett", "2 to 24"),
         ("architecture", "mips", '"mips" is not one of'),
         ("reserve", "maybe", '"maybe" is not of type "boolean"'),
