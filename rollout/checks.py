@@ -39,7 +39,7 @@ _STUCK = {
 }
 #: The name that allows removals of which nobody can tell.
 UNKNOWN_REMOVALS = "unknown"
-OK, RAISE, REFUSED, UNKNOWN = "ok", "raise", "refused", "unknown"
+OK, WARN, REFUSED, UNKNOWN = "ok", "warn", "refused", "unknown"
 
 
 class Unknown(str):
@@ -69,7 +69,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table. `state` is ok, raise (it can be deployed, and will be slow), refused or unknown."""
+    """A line of the table. `state` is ok, warn (it can be deployed, and lacks something), refused or unknown."""
 
     what: str
     state: str
@@ -80,12 +80,14 @@ class Row:
 
 def judge(facts: Facts, wanted: Template, allowed: Iterable[str] = ()) -> list[Row]:
     """Every check, in the order of the table."""
-    options = wanted.options or {}
+    options = wanted.options
     return [
         _place("account", facts.account, options),
         _place("region", facts.region, options),
         _bootstrap(facts),
         _stack(facts),
+        _admins(options),
+        _alarms(options),
         *_concurrency(facts, wanted),
         *_names(facts, wanted),
         *_removed(facts, wanted, frozenset(allowed)),
@@ -126,6 +128,20 @@ def _stack(facts: Facts) -> Row:
     return Row("stack", REFUSED, facts.status, "at rest", then)
 
 
+def _admins(options: Mapping[str, Any]) -> Row:
+    """Without an admin nobody can make a client, and without a client nobody can make a job."""
+    if count := len(options.get("adminPrincipals", ())):
+        return Row("admins", OK, str(count), "1 at least")
+    then = "name them in deployment.json (`adminPrincipals`), or: make deploy ADMIN_PRINCIPALS=arn:aws:iam::..."
+    return Row("admins", REFUSED, "none", "1 at least", then)
+
+
+def _alarms(options: Mapping[str, Any]) -> Row:
+    if "alarmTopicArn" in options:
+        return Row("alarms", OK, str(options["alarmTopicArn"]), "an SNS topic")
+    return Row("alarms", WARN, "notify nobody", "an SNS topic", "name one in deployment.json: `alarmTopicArn`")
+
+
 def _concurrency(facts: Facts, wanted: Template) -> Iterator[Row]:
     needs = wanted.concurrency
     if isinstance(facts.concurrency, Unknown) or isinstance(facts.unreserved, Unknown):
@@ -136,7 +152,7 @@ def _concurrency(facts: Facts, wanted: Template) -> Iterator[Row]:
     raise_to = -(-needs.sources * 10 // 8)
     yield Row(
         "concurrent executions",
-        OK if enough else RAISE,
+        OK if enough else WARN,
         f"{facts.concurrency}, 80% is {room}",
         f"{needs.sources} by event sources",
         "" if enough else f"ask Lambda for {raise_to} (quota L-B99A9384), or lower delivererConcurrency",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from clockwork.domain import keys
 from clockwork.domain.instants import to_text
 from clockwork.domain.timeline import Shard
-from rollout.checks import OK, RAISE, REFUSED, Row
+from rollout.checks import OK, REFUSED, WARN, Row
 
 #: Key attributes of the tables, see `infra/storage.py`.
 KEYS: Mapping[str, tuple[str, ...]] = {
@@ -112,7 +112,7 @@ def judge_moves(moves: Sequence[Move], back_seconds: int) -> Row:
     again, twice = sum(move.occurrences for move in moves), sum(move.unrecorded for move in moves)
     found = f"{len(moves)} go back, {again} occurrences come once more, {twice} of them without a record"
     then = "those without a record are delivered twice if they had been delivered" if twice else ""
-    return Row("cursors", RAISE if twice else OK, found, f"{back_seconds} s before the instant", then)
+    return Row("cursors", WARN if twice else OK, found, f"{back_seconds} s before the instant", then)
 
 
 def _judge(copy: Copy) -> Row:
@@ -128,7 +128,7 @@ def _judge(copy: Copy) -> Row:
             copy.kind, REFUSED, f"{copy.table} has no index {ATTENTION_INDEX}", "with it", "restore with indexes"
         )
     if copy.lacks:
-        return Row(copy.kind, RAISE, f"{_origin(copy)}, lacks {', '.join(copy.lacks)}", "all of them", _MENDED)
+        return Row(copy.kind, WARN, f"{_origin(copy)}, lacks {', '.join(copy.lacks)}", "all of them", _MENDED)
     return Row(copy.kind, OK, _origin(copy), "all it needs")
 
 

@@ -79,7 +79,7 @@ class Live:
 
         They are no resources of the stack, so they stay when the stack is deleted.
         """
-        found = (self.template.options or {}).get("adopt", {})
+        found = self.template.options.get("adopt", {})
         for name, table in found.get("tables", {}).items():
             yield Resource("AWS::DynamoDB::GlobalTable", f"Storage{name.capitalize()}", table, True)
         for name, queue in found.get("queues", {}).items():

@@ -52,8 +52,8 @@ def refused(found: list[Removal], allowed: frozenset[str]) -> list[Removal]:
 
 
 def _options(live: Template, wanted: Template) -> Iterator[Removal]:
-    before, after = live.options, wanted.options or {}
-    for name, value in (before or {}).items():
+    before, after = live.options, wanted.options
+    for name, value in before.items():
         if name in _LISTS:
             gone = [one for one in value if one not in after.get(name, [])]
             yield from (Removal(name, f"{_LISTS[name]} {one}") for one in gone)

@@ -34,9 +34,9 @@ class Template:
     body: Mapping[str, Any]
 
     @property
-    def options(self) -> Mapping[str, Any] | None:
-        """The options with which it was made; None of a version before 0.2."""
-        found: Mapping[str, Any] | None = self.body.get("Metadata", {}).get("Clockwork", {}).get("options")
+    def options(self) -> Mapping[str, Any]:
+        """The options with which it was made."""
+        found: Mapping[str, Any] = self.body.get("Metadata", {}).get("Clockwork", {}).get("options", {})
         return found
 
     @property

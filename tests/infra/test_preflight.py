@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from rollout.checks import OK, RAISE, REFUSED, UNKNOWN, Facts, Row, Unknown, judge, may_deploy
+from infra import ROOT
+from rollout.checks import OK, REFUSED, UNKNOWN, WARN, Facts, Row, Unknown, judge, may_deploy
 from rollout.commands import table
 from rollout.removals import removals
 from rollout.template import Template
@@ -28,13 +30,15 @@ FACTS = Facts(
 
 
 def of(name: str) -> Template:
-    """A template as CloudFormation gives it back."""
-    return Template(template_of(name).body)
+    """A template as CloudFormation gives it back, of a deployment that has an admin."""
+    body = copy.deepcopy(template_of(name).body)
+    body["Metadata"]["Clockwork"]["options"].setdefault("adminPrincipals", [ADMIN])
+    return Template(body)
 
 
 def changed(template: Template, **context: Any) -> Template:
     """A template with other options than it was made with."""
-    return Template(synthesize(**{**dict(template.options or {}), **context}).body)
+    return Template(synthesize(**{**dict(template.options), **context}).body)
 
 
 def names(live: Template, wanted: Template) -> set[str]:
@@ -64,7 +68,7 @@ class TestRemovals:
 
     def test_a_field_of_kafka_is_missed_and_another_value_of_it_is_not(self) -> None:
         live = of("kafka")
-        cluster = dict((live.options or {})["kafka"])
+        cluster = dict(live.options["kafka"])
         assert names(live, changed(live, kafka={**cluster, "topics": ["orders"]})) == set()
         cluster.pop("ingestionTopic")
         assert names(live, changed(live, kafka=cluster)) == {"kafka"}
@@ -116,14 +120,26 @@ class TestTheAccount:
     def test_a_new_account_of_ten_executions_may_deploy_and_is_told_what_to_raise(self) -> None:
         small = replace(FACTS, concurrency=10, unreserved=10)
         row = self.row("concurrent executions", small)
-        assert row.state == RAISE
+        assert row.state == WARN
         assert row.needed == "100 by event sources"
         assert "ask Lambda for 125" in row.then
         assert may_deploy(judge(small, of("plain")))
 
+    def test_a_stack_that_nobody_could_use_is_refused_and_one_that_alarms_nobody_is_warned_of(self) -> None:
+        """The file as it is shipped: nobody could create a client."""
+        shipped = json.loads((ROOT / "deployment.json").read_text(encoding="utf-8"))["environments"]["production"]
+        wanted = Template(synthesize(**shipped).body)
+        row = self.row("admins", wanted=wanted)
+        assert (row.state, row.found) == (REFUSED, "none")
+        assert "deployment.json" in row.then and "ADMIN_PRINCIPALS" in row.then
+        assert not may_deploy(judge(FACTS, wanted))
+        assert self.row("alarms", wanted=wanted).state == WARN
+        told = Template(synthesize(adminPrincipals=ADMIN, alarmTopicArn="arn:aws:sns:us-east-1:123456789012:a").body)
+        assert [self.row(what, wanted=told).state for what in ("admins", "alarms")] == [OK, OK]
+
     def test_what_is_said_to_be_enough_is_enough(self) -> None:
         assert self.row("concurrent executions", replace(FACTS, concurrency=125)).state == OK
-        assert self.row("concurrent executions", replace(FACTS, concurrency=124)).state == RAISE
+        assert self.row("concurrent executions", replace(FACTS, concurrency=124)).state == WARN
 
     def test_what_cannot_be_reserved_is_refused_with_the_number_that_can(self) -> None:
         wanted = of("reserved, with pollers")
@@ -195,7 +211,7 @@ class TestTheAccount:
         denied = Unknown("AccessDeniedException")
         facts = replace(FACTS, bootstrap=denied, concurrency=denied, unreserved=denied)
         rows = judge(facts, of("plain"))
-        assert [row.state for row in rows] == [OK, OK, UNKNOWN, OK, UNKNOWN]
+        assert [row.state for row in rows] == [OK, OK, UNKNOWN, OK, OK, WARN, UNKNOWN]
         assert may_deploy(rows)
 
     def test_a_stack_that_may_not_be_read_is_deployed_only_by_who_allows_whatever_goes(self) -> None:
@@ -235,7 +251,7 @@ class TestTheAccount:
 
     def test_a_removal_is_refused_until_it_is_named(self) -> None:
         facts = replace(FACTS, live=of("kafka"), status="UPDATE_COMPLETE")
-        wanted = Template(synthesize(ingestionQueue="true").body)
+        wanted = Template(synthesize(ingestionQueue="true", adminPrincipals=ADMIN).body)
         assert not may_deploy(judge(facts, wanted))
         assert not may_deploy(judge(facts, wanted, ["ingestionQueue"]))
         assert may_deploy(judge(facts, wanted, ["kafka"]))

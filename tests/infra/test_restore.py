@@ -11,7 +11,7 @@ import pytest
 from clockwork.domain import keys
 from clockwork.domain.timeline import Shard
 from rollout import restore as restoring
-from rollout.checks import OK, RAISE, REFUSED, may_deploy
+from rollout.checks import OK, REFUSED, WARN, may_deploy
 from rollout.copies import KEYS, Copy, Move, instant_of_copies, judge_copies, judge_moves, judge_shards, target_of
 from rollout.restore import NotRestored, _complete, _described, _go_back, restore
 from tests.infra.account import Service, account_of
@@ -74,7 +74,7 @@ def test_what_a_restore_does_not_bring_back_is_named_and_stops_nobody() -> None:
     copies = with_("timeline", expires=False, recoverable=False, protected=False)
     rows = list(judge_copies(copies, AT))
     assert may_deploy(rows)
-    (row,) = (row for row in rows if row.state == RAISE)
+    (row,) = (row for row in rows if row.state == WARN)
     assert row.found == "timeline-copy, lacks expiry, point-in-time recovery, protection against deletion"
     # Nothing in the registry of shards expires.
     assert not with_("shards", expires=False)[3].lacks
@@ -98,7 +98,7 @@ def test_shards_that_were_polled_after_the_instant_are_in_use() -> None:
 def test_what_leaves_no_record_is_said_to_come_twice() -> None:
     moves = [Move(partition_id=p, cursor="2", to="1", occurrences=3, unrecorded=n) for p, n in (("p0", 0), ("p1", 2))]
     row = judge_moves(moves, 900)
-    assert (row.state, row.found) == (RAISE, "2 go back, 6 occurrences come once more, 2 of them without a record")
+    assert (row.state, row.found) == (WARN, "2 go back, 6 occurrences come once more, 2 of them without a record")
     assert judge_moves(moves[:1], 900).state == OK
 
 
