@@ -1,4 +1,8 @@
-"""The HTTPS API (API Gateway): one route per entry of `clockwork.routes.ROUTES`.
+"""The HTTPS API (API Gateway): one route takes all requests, and the api Lambda finds the operation by the path.
+
+API Gateway changes the routes of an API one at a time, so a stack with a route for each operation deploys slowly, and
+may fail. Two further routes lead the workers of pools to a Lambda of their own. IAM judges the method and path of each
+request, whatever the route: https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-access-control-iam.html
 
 API Gateway admits only requests that an IAM principal has signed. The one exception is `POST /v1/completions/{token}`,
 for receivers without AWS credentials: it has a throttle of its own, and only the option `unsignedCompletions` opens it.
@@ -17,7 +21,6 @@ from aws_cdk.aws_apigatewayv2_authorizers import HttpIamAuthorizer
 from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
 
-from clockwork.routes import ROUTES
 from infra.observability.access_log import LOGGED
 from infra.options import Options
 
@@ -27,6 +30,14 @@ BURST = 1_000
 #: The rate of unsigned requests. A flood of them keeps out other unsigned requests, and no signed ones.
 UNSIGNED_PER_SECOND = 100
 UNSIGNED_BURST = 200
+#: Method and path of all requests, of the requests of workers, and of those without a signature. The most exact route
+#: takes a request: https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-routes.html
+ALL = (apigateway.HttpMethod.ANY, "/{proxy+}")
+OF_WORKERS = (
+    (apigateway.HttpMethod.GET, "/v1/pools/{pool}"),
+    (apigateway.HttpMethod.POST, "/v1/pools/{pool}/{proxy+}"),
+)
+UNSIGNED = (apigateway.HttpMethod.POST, "/v1/completions/{token}")
 
 
 class Api(Construct):
@@ -49,22 +60,15 @@ class Api(Construct):
             create_default_stage=False,
             default_authorizer=HttpIamAuthorizer(),
         )
-        # One permission for all routes: each would be a statement in the function's policy, which holds 20 KB.
         integration = HttpLambdaIntegration("Handler", handler, scope_permission_to_route=False)
-        of_workers = (
-            HttpLambdaIntegration("Workers", workers, scope_permission_to_route=False) if workers else integration
-        )
+        self._add(ALL, integration)
+        if workers:
+            of_workers = HttpLambdaIntegration("Workers", workers, scope_permission_to_route=False)
+            for route in OF_WORKERS:
+                self._add(route, of_workers)
         unsigned: list[apigateway.HttpRoute] = []
-        for route in ROUTES:
-            if route.unsigned and not options.settings.takes_unsigned:
-                continue
-            added = self.http_api.add_routes(
-                path=route.path,
-                methods=[apigateway.HttpMethod[route.method]],
-                integration=of_workers if route.worker else integration,
-                authorizer=apigateway.HttpNoneAuthorizer() if route.unsigned else None,
-            )
-            unsigned += added if route.unsigned else []
+        if options.settings.takes_unsigned:
+            unsigned = self._add(UNSIGNED, integration, apigateway.HttpNoneAuthorizer())
         self.stage = apigateway.HttpStage(
             self,
             "Stage",
@@ -82,6 +86,15 @@ class Api(Construct):
     def url(self) -> str:
         """The API's address, without a slash at the end."""
         return self.http_api.api_endpoint
+
+    def _add(
+        self,
+        route: tuple[apigateway.HttpMethod, str],
+        integration: HttpLambdaIntegration,
+        authorizer: apigateway.IHttpRouteAuthorizer | None = None,
+    ) -> list[apigateway.HttpRoute]:
+        method, path = route
+        return self.http_api.add_routes(path=path, methods=[method], integration=integration, authorizer=authorizer)
 
     def _throttle(self, routes: Sequence[apigateway.HttpRoute]) -> None:
         """Give routes a throttle of their own; the stage knows a route only once that exists."""
@@ -104,7 +117,7 @@ class Api(Construct):
             retention=logs.RetentionDays.ONE_MONTH,
             removal_policy=cdk.RemovalPolicy.DESTROY if disposable else cdk.RemovalPolicy.RETAIN,
         )
-        logged = {name: one for name, one in LOGGED.items() if not (has_tokens and name == "path")}
+        logged = {**LOGGED, "path": "$context.routeKey"} if has_tokens else LOGGED
         self._cfn_stage.access_log_settings = apigateway.CfnStage.AccessLogSettingsProperty(
             destination_arn=log.log_group_arn, format=json.dumps(logged)
         )

@@ -297,7 +297,7 @@ def _access_line(method: str, path: str) -> str:
     """The line of the access log about a request that succeeds; what API Gateway fills in is of its usual length."""
     filled = {
         "$context.requestId": "x" * 16,
-        "$context.routeKey": f"{method} {path}",
+        "$context.httpMethod": method,
         "$context.path": path,
         "$context.identity.userArn": _CALLER,
         "$context.status": "201",

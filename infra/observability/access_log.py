@@ -5,7 +5,7 @@ from __future__ import annotations
 #: Field -> variable of API Gateway: https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-logging.html
 LOGGED = {
     "requestId": "$context.requestId",
-    "route": "$context.routeKey",
+    "method": "$context.httpMethod",
     "path": "$context.path",
     "caller": "$context.identity.userArn",
     "status": "$context.status",

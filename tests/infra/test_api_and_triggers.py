@@ -3,38 +3,71 @@
 from __future__ import annotations
 
 import json
+import re
+from typing import Any
 
 from clockwork.routes import ROUTES
 from tests.infra.conftest import synthesize
 from tests.infra.template import Template, strings
 
 
-def test_there_is_one_route_per_entry_and_no_catch_all(account: Template) -> None:
-    keys = [route["Properties"]["RouteKey"] for route in account.all("ApiGatewayV2::Route").values()]
-    assert sorted(keys) == sorted(route.key for route in ROUTES if not route.unsigned)
+def routes(template: Template) -> dict[str, dict[str, Any]]:
+    return {one["Properties"]["RouteKey"]: one["Properties"] for one in template.all("ApiGatewayV2::Route").values()}
+
+
+def taken_by(key: str, method: str, path: str) -> bool:
+    """Whether a route of API Gateway takes a request."""
+    wanted, _, pattern = key.partition(" ")
+    parts = re.escape(pattern).replace(r"\{proxy\+\}", ".+")
+    return wanted in ("ANY", method) and re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", parts), path) is not None
+
+
+def taker(template: Template, method: str, path: str) -> dict[str, Any]:
+    """The route that takes a request: a whole path goes before a greedy parameter, and a longer one before a shorter.
+
+    https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-routes.html
+    """
+    found = [key for key in routes(template) if taken_by(key, method, path)]
+    return routes(template)[max(found, key=lambda key: ("+}" not in key, len(key)))]
+
+
+def test_one_route_takes_every_request(account: Template) -> None:
+    assert routes(account).keys() == {"ANY /{proxy+}"}
+
+
+def test_the_requests_of_workers_go_to_their_lambda_and_no_others() -> None:
+    template = synthesize(pools=json.dumps([{"name": "etl"}]), unsignedCompletions=True)
+    assert len(routes(template)) == 4
+    integrations = template.all("ApiGatewayV2::Integration")
+    for route in ROUTES:
+        path = re.sub(r"{\w+}", "x", route.path)
+        one = taker(template, route.method, path)
+        assert (one["AuthorizationType"] == "NONE") is route.unsigned
+        reached = integrations[one["Target"]["Fn::Join"][1][1]["Ref"]]["Properties"]["IntegrationUri"]
+        moment = "Workers" if route.worker else "Api"
+        assert template.started(reached) == template.logical_id(template.function(moment)), route.key
 
 
 def test_every_route_asks_for_a_signature(account: Template) -> None:
-    routes = account.all("ApiGatewayV2::Route").values()
-    assert {route["Properties"]["AuthorizationType"] for route in routes} == {"AWS_IAM"}
+    assert {route["AuthorizationType"] for route in routes(account).values()} == {"AWS_IAM"}
 
 
 def test_one_route_alone_may_be_opened_and_has_a_throttle_of_its_own() -> None:
     template = synthesize(unsignedCompletions=True)
-    routes = {
+    found = {
         route["Properties"]["RouteKey"]: (route["Properties"]["AuthorizationType"], key)
         for key, route in template.all("ApiGatewayV2::Route").items()
     }
-    assert sorted(routes) == sorted(route.key for route in ROUTES)
-    unsigned = {key for key, (kind, _) in routes.items() if kind != "AWS_IAM"}
-    assert unsigned == {"POST /v1/completions/{token}"}
-    (only,) = unsigned
-    assert routes[only][0] == "NONE"
+    assert {key: kind for key, (kind, _) in found.items()} == {
+        "ANY /{proxy+}": "AWS_IAM",
+        "POST /v1/completions/{token}": "NONE",
+    }
+    only = "POST /v1/completions/{token}"
     stage = template.one("ApiGatewayV2::Stage", "Api")
     throttle = {"ThrottlingBurstLimit": 200, "ThrottlingRateLimit": 100}
     assert stage["Properties"]["RouteSettings"] == {only: throttle}
     # API Gateway refuses settings of a route that is not there yet.
-    assert routes[only][1] in stage["DependsOn"]
+    assert found[only][1] in stage["DependsOn"]
 
 
 def test_no_log_has_the_path_where_a_path_may_hold_a_token() -> None:
@@ -49,7 +82,9 @@ def test_requests_are_throttled_and_logged_with_their_caller(account: Template) 
     assert properties["StageName"] == "$default"
     assert properties["DefaultRouteSettings"] == {"ThrottlingBurstLimit": 1_000, "ThrottlingRateLimit": 2_000}
     logged = json.loads(properties["AccessLogSettings"]["Format"])
-    assert {"$context.identity.userArn", "$context.status", "$context.routeKey"} <= set(logged.values())
+    assert {"$context.identity.userArn", "$context.status", "$context.httpMethod", "$context.path"} <= set(
+        logged.values()
+    )
 
 
 def test_ticker_and_sweeper_start_every_minute(account: Template) -> None:

@@ -106,18 +106,6 @@ def test_the_workers_lambda_is_the_api_with_a_role_of_its_own(pooled: Template) 
     assert workers["Environment"]["Variables"] == {**api["Environment"]["Variables"], "SWEEPER_FUNCTION": ""}
 
 
-def test_routes_of_workers_and_no_others_reach_the_workers_lambda(pooled: Template) -> None:
-    reached: dict[str, set[str]] = {}
-    for route in pooled.all("ApiGatewayV2::Route").values():
-        integration = pooled.body["Resources"]["".join(strings(route["Properties"]["Target"])).rpartition("/")[2]]
-        function = pooled.started(integration["Properties"]["IntegrationUri"])
-        reached.setdefault(function, set()).add(route["Properties"]["RouteKey"])
-    api, workers = (pooled.logical_id(pooled.function(moment)) for moment in ("Api", "Workers"))
-    of_workers = {route.key for route in ROUTES if route.worker}
-    signed = {route.key for route in ROUTES if not route.unsigned}
-    assert reached == {api: signed - of_workers, workers: of_workers}
-
-
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_tickets_are_sent_by_who_releases_and_received_by_none_of_ours(pooled: Template, name: str) -> None:
     assert {moment: actions_on(pooled, moment, name) for moment in (*MOMENTS, "Workers")} == {

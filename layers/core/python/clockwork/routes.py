@@ -1,4 +1,4 @@
-"""The routes of the HTTPS API. The stack makes an API Gateway route of each, and the api Lambda answers it.
+"""The routes of the HTTPS API, by which the api Lambda finds the operation of a request.
 
 `operation` is the name of the method of the api Lambda that answers. Only an admin principal may call an `admin` route.
 """

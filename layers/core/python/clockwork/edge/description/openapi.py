@@ -38,7 +38,7 @@ A durable job scheduler: deliver this payload to that target at that time.
 Requests are signed with AWS Signature Version 4 for the service `execute-api`. Instants are RFC 3339 with a zone and
 milliseconds. Unknown fields and query
 parameters are refused, and so is by name what this version does not support yet. Requests that API
-Gateway refuses itself (unsigned, unknown route, over 10 MB) get `{"message": ...}` rather than a problem document."""
+Gateway refuses itself (unsigned, over 10 MB) get `{"message": ...}` rather than a problem document."""
 _FAULTS = {
     400: "The body is not JSON: UTF-8, unique names, finite numbers, at most 64 levels. On /schedule: any fault.",
     403: "The caller may not do this, or not for this client, whether or not it exists.",
