@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from clockwork.domain.executions import Execution, State
+from clockwork.domain.executions import DAY_MS, Execution, State
 from clockwork.domain.ids import NamedJobId
 from clockwork.domain.instants import to_text
 from clockwork.domain.lifecycle.attempts import plan_death
@@ -83,6 +83,16 @@ def test_nothing_but_death_is_called_back(state: State) -> None:
     stored = execution(state)
     assert call_back(failing.world, [(release(occurrence=occurrence(on_failure=BACK)), stored)]) == []
     assert not failing.clockwork.queue.messages
+
+
+@pytest.mark.parametrize(("days", "calls"), [(14, 1), (15, 0)])
+def test_a_message_that_comes_weeks_after_a_death_calls_nobody_back(days: int, calls: int) -> None:
+    """No message of the death itself is as old as that, and the record of the callback may have gone by then."""
+    failing = Failing()
+    now = failing.clockwork.clock.at
+    dead = execution(State.DEAD, dead_at=now - days * DAY_MS)
+    assert call_back(failing.world, [(release(occurrence=occurrence(on_failure=BACK)), dead)]) == []
+    assert len(failing.clockwork.queue.messages) == calls
 
 
 def test_what_comes_too_late_is_expired_and_not_called_back() -> None:

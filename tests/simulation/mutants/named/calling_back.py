@@ -6,6 +6,13 @@ from tests.simulation.mutants.mutant import Mutant
 
 CALLING_BACK = (
     Mutant(
+        "a copy that comes weeks after a death calls back once more",
+        "domain/storage/retention.py",
+        (("return now <= dead_at + self.messages_ms + SPARE_MS", "return True"),),
+        "I4",
+        tests="tests/unit/flows/test_call_back.py",
+    ),
+    Mutant(
         "no callback for a death that somebody else recorded",
         "flows/deliver/batch.py",
         (

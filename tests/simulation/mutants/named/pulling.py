@@ -29,6 +29,20 @@ _MEET = "            _renew(known, client, now, MOST_MET)\n"
 _NOTED = "        return noted_at is not None and now < noted_at + NOTED_FOR_MS\n"
 PULLING = (
     Mutant(
+        "a ticket that its overflow queue refuses is sent to no other one",
+        "flows/sealing.py",
+        (("        return self._unspilled(placed, refused, keys[0], now)\n", "        return refused\n"),),
+        "P10",
+        tests="tests/unit/flows/pools/test_sharing.py",
+    ),
+    Mutant(
+        "tickets are moved to an overflow queue that refused one a moment ago",
+        "flows/pools/sharing.py",
+        ((" and not shares.is_shut(pool, now):", ":"),),
+        "P10",
+        tests="tests/unit/flows/pools/test_sharing.py",
+    ),
+    Mutant(
         "a worker's claim is written before its watch is sent",
         "flows/deliver/claim.py",
         (

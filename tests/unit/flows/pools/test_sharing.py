@@ -13,13 +13,14 @@ from clockwork.domain.errors import Unavailable
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.keys import row_key
 from clockwork.domain.pools.pool import Pool
-from clockwork.domain.pools.shares import MOST_FIRST, NOTED_FOR_MS
-from clockwork.domain.releases import Deliver, Of
+from clockwork.domain.pools.shares import MOST_FIRST, NOTED_FOR_MS, SHUT_FOR_MS
+from clockwork.domain.releases import Deliver, Of, Refused
 from clockwork.domain.storage.codec import decode_ticket
 from clockwork.flows.pools.claim import Asked, Claimed, claim_for
 from clockwork.flows.pools.sharing import Sharing
 from clockwork.memory.queue import Message
 from clockwork.memory.world import MemoryClockwork
+from clockwork.ports import PoolMessage
 from clockwork.settings import Settings
 from clockwork.targets.pool import PoolTarget
 from tests.simulation.stores import carried
@@ -190,6 +191,52 @@ def test_a_queue_that_takes_nothing_leaves_the_ticket_where_it_is(
         (answer,) = claim(clockwork, asked)
     assert answer.is_left
     assert (visible(clockwork), visible(clockwork, "high-overflow")) == ([FLOOD], [])
+
+
+@pytest.fixture
+def refusing(clockwork: MemoryClockwork, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The overflow queues refuse each ticket, and the others take theirs; the queues that were asked."""
+    send_all, asked = clockwork.pool_queues.send, list[str]()
+
+    def send(messages: Sequence[PoolMessage], now: int) -> Sequence[Refused]:
+        asked.extend(one.queue for one in messages)
+        refused = [Refused(i, False, "AccessDenied") for i, one in enumerate(messages) if one.queue != "high"]
+        assert not send_all([one for one in messages if one.queue == "high"], now)
+        return refused
+
+    monkeypatch.setattr(clockwork.pool_queues, "send", send)
+    return asked
+
+
+def test_what_the_overflow_queue_refuses_goes_to_the_first_and_starts_from_there(
+    clockwork: MemoryClockwork, refusing: list[str]
+) -> None:
+    """Fairness is lost while it refuses, and no work."""
+    send(clockwork, FLOOD, 10)
+    assert started(claim(clockwork, received(clockwork))) < 10
+    assert "high-overflow" in refusing
+    refusing.clear()
+    clockwork.clock.at += LATE
+    claimed = claim(clockwork, received(clockwork))
+    assert {one.is_left for one in claimed} == {False}
+    # For a minute nothing is moved, so that all of them start.
+    assert started(claimed) == len(claimed) > 0
+    assert "high-overflow" not in refusing
+    assert visible(clockwork) == visible(clockwork, "high-overflow") == []
+
+
+def test_a_sender_asks_an_overflow_queue_again_a_minute_after_it_refused(
+    clockwork: MemoryClockwork, refusing: list[str]
+) -> None:
+    clockwork.world.pools.note_overflow("etl", clockwork.clock.at)
+    for asked in (1, 0):
+        send(clockwork, FLOOD, MOST_FIRST + 1, apart=0)
+        assert refusing.count("high-overflow") == asked
+        refusing.clear()
+    assert visible(clockwork) == [FLOOD] * 2 * (MOST_FIRST + 1)
+    clockwork.clock.at += SHUT_FOR_MS
+    send(clockwork, FLOOD, MOST_FIRST + 1, apart=0)
+    assert refusing.count("high-overflow") == 1
 
 
 def raising(*_: Any) -> Any:

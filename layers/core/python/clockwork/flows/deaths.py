@@ -41,15 +41,21 @@ def call_back(world: World, ended: Sequence[tuple[Release, Execution | None]]) -
     rows: dict[int, Row] = {}
     for index, (release, stored) in enumerate(ended):
         try:
-            if stored is not None and is_called_back(release, stored) and not _is_of_before(world, release):
+            if stored is not None and is_called_back(release, stored) and not _is_over(world, release, stored):
                 rows[index] = _row_of(world, release, stored)
         except Exception as error:  # noqa: BLE001 - whatever one callback raises, the others are placed
             refused.append(_refusal(world, index, error))
     return [*refused, *_place(world, rows)]
 
 
-def _is_of_before(world: World, release: Release) -> bool:
-    """Whether the release is of a deleted client whose id another one has by now: that one is told nothing of it."""
+def _is_over(world: World, release: Release, dead: Execution) -> bool:
+    """Whether nobody is called back any more.
+
+    The callback was placed so long ago that its record may have gone. Or the release is of a deleted client whose id
+    another one has by now: that one is told nothing of it.
+    """
+    if dead.dead_at is not None and not world.retention.may_owe_callback(dead.dead_at, world.clock.now()):
+        return True
     client = world.clients.get(release.occurrence.client_id)
     return client is not None and release.occurrence.created_at < client.since_at
 

@@ -46,7 +46,7 @@ def hardened_releases(world: World, releases: ReleaseQueue) -> ReleaseQueue:
     """The release queue of a world over this one, which takes what is not for workers of a pool."""
     after_ms, rows_ms = world.settings.ticket_check_seconds * 1000, world.settings.row_retention_seconds * 1000
     checks = Checks(world.timeline, world.shards, after_ms, rows_ms)
-    tickets = Tickets(world.ticket_keys, world.pool_queues, checks, world.pools)
+    tickets = Tickets(world.ticket_keys, world.pool_queues, checks, world.pools, world.environment.shares)
     return HardenedReleases(Routed(by_pool(releases, tickets)), world.environment.faults)
 
 

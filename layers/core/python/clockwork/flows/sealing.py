@@ -24,7 +24,7 @@ from clockwork.domain.errors import Unavailable
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.messages.tickets import Ticket, sealed
 from clockwork.domain.pools.pool import overflow_of
-from clockwork.domain.pools.shares import NOTED_FOR_MS, FirstPlaces
+from clockwork.domain.pools.shares import NOTED_FOR_MS, FirstPlaces, Shares
 from clockwork.domain.releases import Deliver, Refused, Release
 from clockwork.domain.storage.checks import GRAINS_OF_WAIT, check_rows
 from clockwork.domain.storage.codec import encode_release
@@ -58,12 +58,15 @@ class Checks:
 class Tickets:
     """`ports.ReleaseQueue` of releases for pools, each sent as a ticket of its own."""
 
-    def __init__(self, keys: TicketKeys, queues: PoolQueues, checks: Checks, pools: Pools) -> None:
+    def __init__(
+        self, keys: TicketKeys, queues: PoolQueues, checks: Checks, pools: Pools, shares: Shares | None = None
+    ) -> None:
         self._keys = keys
         self._queues = queues
         self._checks = checks
         self._pools = pools
         self._places = FirstPlaces()
+        self._shares = shares or Shares()
 
     def send(
         self,
@@ -80,7 +83,26 @@ class Tickets:
         except Unavailable as error:
             return [Refused(index, False, str(error)) for index, _ in enumerate(releases)]
         placed = self._placed(checked, now)
-        return self._queues.send([_message(release, keys[0], now) for release in placed], now)
+        refused = self._queues.send([_message(release, keys[0], now) for release in placed], now)
+        return self._unspilled(placed, refused, keys[0], now)
+
+    def _unspilled(
+        self, releases: Sequence[Deliver], refused: Sequence[Refused], key: str, now: int
+    ) -> Sequence[Refused]:
+        """Send tickets that their overflow queue refuses to the first queue: only fairness may be lost there.
+
+        Returns the tickets that no queue takes.
+        """
+        again = [one.index for one in refused if releases[one.index].spilled and not one.permanent]
+        if not again:
+            return refused
+        firsts = [msgspec.structs.replace(releases[index], spilled=False) for index in again]
+        for release in firsts:
+            self._shares.shut(_pool_of(release).pool, now)
+        log.warning("an overflow queue refuses tickets: %s", refused[0].reason, extra={"action": "overflow_refused"})
+        late = self._queues.send([_message(release, key, now) for release in firsts], now)
+        others = [one for one in refused if one.index not in again]
+        return [*others, *(msgspec.structs.replace(one, index=again[one.index]) for one in late)]
 
     def _placed(self, releases: Sequence[Deliver], now: int) -> list[Deliver]:
         """The releases with their queues: of many that come due at once, the most go to overflow queues.
@@ -90,13 +112,13 @@ class Tickets:
         has_overflow: dict[str, bool] = {}
         placed = []
         for release in releases:
-            target = release.occurrence.target
-            assert isinstance(target, PoolTarget), "only what is for a pool is sealed"
+            target = _pool_of(release)
             pool, due_at = target.pool, max(release.run_at, now)
             is_first = self._places.take(pool, target.priority, release.occurrence.client_id, due_at)
             if not is_first and pool not in has_overflow:
                 has_overflow[pool] = self._has_overflow(pool, now)
             spilled = release.spilled or (not is_first and has_overflow[pool])
+            spilled = spilled and not self._shares.is_shut(pool, now)
             placed.append(msgspec.structs.replace(release, spilled=spilled))
         return placed
 
@@ -111,9 +133,14 @@ class Tickets:
         return noted_at is not None and now < noted_at + NOTED_FOR_MS
 
 
-def _message(release: Deliver, key: str, now: int) -> PoolMessage:
+def _pool_of(release: Deliver) -> PoolTarget:
     target = release.occurrence.target
     assert isinstance(target, PoolTarget), "only what is for a pool is sealed"
+    return target
+
+
+def _message(release: Deliver, key: str, now: int) -> PoolMessage:
+    target = _pool_of(release)
     ticket = Ticket(target.pool, target.priority, now, encode_release(release))
     client_id = release.occurrence.client_id
     queue = overflow_of(target.priority) if release.spilled else target.priority

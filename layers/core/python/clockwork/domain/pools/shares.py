@@ -28,6 +28,8 @@ MOST_SECONDS = 10_000
 #: Workers are noted that receive from overflow queues: so often (ms), and good for so long.
 NOTED_EVERY_MS = 3_600_000
 NOTED_FOR_MS = 3 * NOTED_EVERY_MS
+#: Nothing is put into the overflow queues of a pool for so long (ms) after one of them refused a ticket.
+SHUT_FOR_MS = 60_000
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
@@ -85,6 +87,16 @@ class Shares:
         self._held: dict[str, dict[str, tuple[int, Held]]] = {}
         #: By pool: when (ms) this environment noted last that workers receive from its overflow queues.
         self._noted_at: dict[str, int] = {}
+        #: By pool: until when (ms) nothing is put into its overflow queues.
+        self._shut_until: dict[str, int] = {}
+
+    def shut(self, pool: str, now: int) -> None:
+        """Note that an overflow queue of a pool refused a ticket."""
+        self._shut_until[pool] = now + SHUT_FOR_MS
+
+    def is_shut(self, pool: str, now: int) -> bool:
+        """Whether nothing is put into the overflow queues of a pool, as one of them refused a ticket lately."""
+        return now < self._shut_until.get(pool, 0)
 
     def is_to_be_noted(self, pool: str, now: int) -> bool:
         """Whether it is time to note that workers receive from the overflow queues of a pool."""

@@ -65,6 +65,14 @@ class Retention(msgspec.Struct, frozen=True):
         """
         return now > due_since + self.rows_ms
 
+    def may_owe_callback(self, dead_at: int, now: int) -> bool:
+        """Whether a message may be left that was to place the callback of a death at `dead_at` (ms).
+
+        A later message is none of that death. By then the record of the callback may have gone, and its row would call
+        back once more.
+        """
+        return now <= dead_at + self.messages_ms + SPARE_MS
+
     def is_to_be_renewed(self, stored: Execution, now: int) -> bool:
         """Whether a record that waits would go before a message that is sent now. Renewed, it lasts `rows_ms` more."""
         return stored.expires_at < now + self.messages_ms + SPARE_MS

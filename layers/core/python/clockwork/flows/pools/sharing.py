@@ -8,6 +8,8 @@ How it fails. If the call dies behind the send, the ticket comes back to its que
 copy. A ticket is moved once for each attempt, since its release says so. A new environment knows nobody: it learns of a
 client by its first ticket, or by a worker that had one. No ticket is moved for a worker that does not receive from
 overflow queues. If such workers alone are left, a moved ticket waits for its check, which sends it to the first queue.
+If an overflow queue refuses a ticket, the first queue gets the ticket (`flows/sealing.py: Tickets`). For a minute
+nothing is moved then: tickets start in the order of their age, and shares are not kept.
 """
 
 from __future__ import annotations
@@ -58,7 +60,8 @@ def within_shares(batch: Batch, items: Sequence[Item], sharing: Sharing | None) 
     for (pool, priority), some in by_queue.items():
         shares.meet(pool, priority, [*told, *map(_client_of, some)], now)
         new = [item for item in some if not item.release.spilled]
-        if sharing is not None and any(_waited_ms(item, now) >= LATE_MS for item in new):
+        is_late = any(_waited_ms(item, now) >= LATE_MS for item in new)
+        if sharing is not None and is_late and not shares.is_shut(pool, now):
             asking = [_client_of(item) for item in new]
             places = beyond_share(asking, shares.held(pool, now), shares.met(pool, priority, now))
             _move(batch, [new[place] for place in places])
