@@ -35,19 +35,22 @@ NAMED_SEEDS = 10 * len(PROFILES)
 RANDOM_SEEDS = 3 * len(PROFILES)
 #: The share of random mutants that must be noticed.
 LEAST_SHARE = 0.95
+Check = Callable[[Tree], Noticed | None]
 
 
 def main(arguments: list[str]) -> int:
     """Tries all mutants; returns 1 if a named one is not noticed, or fewer random ones than LEAST_SHARE."""
     options = _options(arguments)
     with workers(options.workers) as these:
-        for said in _said_of_what_is_shipped(these, with_tests=options.random > 0):
+        chosen = [mutant for mutant in NAMED if options.only in mutant.name]
+        checks = _checks_of(chosen) if options.only else _all_checks(with_tests=options.random > 0)
+        for said in _said_of_what_is_shipped(these, checks):
             seed = "" if said.seed is None else f" at seed {said.seed}"
             print(f"What is shipped fails already, so mutants would prove nothing: {said.by}{seed}, {said.told}")
             return 1
         print("what is shipped passes all that follows", flush=True)
-        named = _try_named(these, [mutant for mutant in NAMED if options.only in mutant.name])
-        drawn = _try_random(these, options.random, options.seed, options.among) if options.random else []
+        named = _try_named(these, chosen)
+        drawn = [] if options.only else _try_random(these, options.random, options.seed, options.among)
     print_table(named)
     print_score(drawn)
     named_caught, random_caught = (sum(trial.noticed is not None for trial in trials) for trials in (named, drawn))
@@ -56,15 +59,25 @@ def main(arguments: list[str]) -> int:
     return 0 if named_caught == len(named) and random_caught >= LEAST_SHARE * len(drawn) else 1
 
 
-def _said_of_what_is_shipped(these: Workers, *, with_tests: bool) -> list[Noticed]:
-    """The failures of the same checks in an unbroken tree. There must be none, or mutants would prove nothing."""
-    checks: list[Callable[[Tree], Noticed | None]] = [
+def _said_of_what_is_shipped(these: Workers, checks: Sequence[Check]) -> list[Noticed]:
+    """The failures of these checks in an unbroken tree. There must be none, or mutants would prove nothing."""
+    return [noticed for noticed in these.each(lambda tree, check: check(tree), checks) if noticed is not None]
+
+
+def _checks_of(mutants: Sequence[Mutant]) -> list[Check]:
+    """The checks that these mutants need, each once."""
+    found = {(mutant.tests, mutant.scene): mutant for mutant in mutants}
+    return [partial(named_is_noticed, mutant=mutant, seeds=NAMED_SEEDS) for mutant in found.values()]
+
+
+def _all_checks(*, with_tests: bool) -> list[Check]:
+    checks: list[Check] = [
         partial(simulator_notices, seeds=NAMED_SEEDS),
         partial(some_tests_notice, tests=[CRASH_POINTS], by="crash points"),
     ]
     if with_tests:
         checks.append(partial(some_tests_notice, tests=UNIT_TESTS, by="unit tests"))
-    return [noticed for noticed in these.each(lambda tree, check: check(tree), checks) if noticed is not None]
+    return checks
 
 
 def _try_named(these: Workers, mutants: Sequence[Mutant]) -> list[Trial]:
@@ -80,6 +93,8 @@ def _try_named(these: Workers, mutants: Sequence[Mutant]) -> list[Trial]:
 
 def _try_random(these: Workers, count: int, seed: int, among: str) -> list[Trial]:
     """Tries drawn changes until `count` trials are valid: the next drawn change replaces a void trial."""
+    if not count:
+        return []
     (covering,) = these.each(lambda tree, tests: measure(tree, tests, SECONDS_FOR_TESTS), [UNIT_TESTS])
     places = [place for place in shuffled(seed) if place.file.startswith(among)]
     print(f"\n{count} of {len(places)} random changes, drawn by the seed {seed}", flush=True)
@@ -102,7 +117,7 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--random", type=int, default=40, help="so many changes of an operator or constant")
     parser.add_argument("--seed", type=int, default=0, help="decides which ones")
     parser.add_argument("--among", default="", help="only in files of the package whose path begins like this")
-    parser.add_argument("--only", default="", help="only named mutants whose name holds this")
+    parser.add_argument("--only", default="", help="only named mutants whose name holds this, and no random ones")
     parser.add_argument("--workers", type=int, default=2, help="so many at once")
     return parser.parse_args(arguments)
 
