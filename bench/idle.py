@@ -48,7 +48,7 @@ KEY_MINUTES = 5
 #: https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html
 LONG_POLLS_PER_MINUTE = 15
 #: A template whose idle month costs more is not deployed by default; the tests hold it.
-MOST_DOLLARS = 6
+MOST_DOLLARS = 4
 _MEMORY_MB = {"ticker": MEMORY_MB, "sweeper": MEMORY_MB, "poller": POLLER_MEMORY_MB}
 
 

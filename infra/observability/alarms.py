@@ -1,6 +1,10 @@
-"""The CloudWatch alarms, for states that must wake a person.
+"""The CloudWatch alarms. By default there are only those of states that must wake a person, whatever the options are.
 
-Every alarm has its meaning, and the first place to look, in its description.
+The option `alarms: all` adds one for each queue, table and Lambda. Every alarm has its meaning, and the first place to
+look, in its description.
+
+An alarm on silence has no data before its Lambda ran for the first time, and rings once data stop to come: it notifies
+as it becomes INSUFFICIENT_DATA. A first deployment therefore wakes nobody.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from infra.queues import Pair, PoolQueues, Queues
 from infra.storage import Storage
 
 _MINUTE = cdk.Duration.minutes(1)
-_BREACHING = cloudwatch.TreatMissingData.BREACHING
+_SILENCE = cloudwatch.TreatMissingData.MISSING
 _FINE = cloudwatch.TreatMissingData.NOT_BREACHING
 
 LATE_MS = 1_000
@@ -43,6 +47,8 @@ ORDERED_AGE_DAYS = 10
 #: A fleet may be away for a night. If jobs wait for longer, their workers do not come.
 TICKET_AGE_SECONDS = 86_400
 API_FAULTS = 5
+#: If more executions than this end DEAD in five minutes, twice in a quarter of an hour, no single job is the trouble.
+DEAD_IN_FIVE_MINUTES = 500
 
 
 class Alarms(Construct):
@@ -63,10 +69,11 @@ class Alarms(Construct):
         super().__init__(scope, construct_id)
         topic = options.value("alarmTopicArn")
         self._action = actions.SnsAction(sns.Topic.from_topic_arn(self, "Topic", topic)) if topic else None
+        self._all = options.value("alarms") == "all"
         self._watch_heartbeats(functions, polls=options.settings.own_metrics == "none")
         if options.settings.own_metrics != "none":
             self._watch_time(options)
-            self._watch_polls(options.settings)
+            self._watch_work(options.settings)
             if queues.pools:
                 self._watch_workers(options.settings)
         for moment, pair in queues.pairs.items():
@@ -81,24 +88,27 @@ class Alarms(Construct):
         if ingestion:
             self._watch_ingestion(ingestion)
         for moment, function in functions.by_moment.items():
-            self._watch_function(construct_name(moment), function)
+            self._watch_function(construct_name(moment), function, wakes=moment == "deliverer")
         for name, table in storage.tables.items():
             throttled = table.metric("WriteThrottleEvents", statistic="Sum", period=_MINUTE)
-            self._alarm(f"{name.capitalize()}Throttled", throttled, above=0, of=5, means="DynamoDB refuses writes")
+            means, wakes = "DynamoDB refuses writes", name in ("timeline", "executions")
+            self._alarm(f"{name.capitalize()}Throttled", throttled, above=0, of=5, means=means, wakes=wakes)
         faults = api.http_api.metric_server_error(statistic="Sum", period=_MINUTE)
-        self._alarm("ApiFaults", faults, above=API_FAULTS, of=5, means="The API answers 5xx: see the api Lambda's log")
+        means = "The API answers 5xx: see the api Lambda's log"
+        self._alarm("ApiFaults", faults, above=API_FAULTS, of=5, means=means, wakes=True)
 
     def _watch_time(self, options: Options) -> None:
         settings = options.settings
         third_of_retention_ms = settings.row_retention_seconds * 1_000 // 3
         means = "Deliveries start late (p99), and no limit, pause, target or order of their clients explains it"
-        self._alarm("Late", metric(settings, "OwnLatenessMs"), above=LATE_MS, of=5, means=means)
+        self._alarm("Late", metric(settings, "OwnLatenessMs"), above=LATE_MS, of=5, means=means, wakes=True)
         self._alarm("Early", metric(settings, "Early"), above=0, means="A delivery started before it was due: a defect")
         self._alarm(
             "FaultsContained",
             metric(settings, "FaultsContained"),
             above=0,
             means="A defect failed an item alone: search the logs for the action fault_contained, which says where",
+            wakes=True,
         )
         self._alarm(
             "CursorLag",
@@ -106,14 +116,14 @@ class Alarms(Construct):
             above=third_of_retention_ms,
             means="A shard is behind by a third of the time for which waiting rows are kept: jobs will be lost",
         )
-        standing = "A shard does not move: what is due there starts late. The poller's log says why"
-        self._alarm("ShardStands", metric(settings, "CursorLagMs"), above=SHARD_STANDS_MS, of=3, means=standing)
+        standing, lag = "A shard does not move: what is due there starts late. The poller's log says why", "CursorLagMs"
+        self._alarm("ShardStands", metric(settings, lag), above=SHARD_STANDS_MS, of=3, means=standing, wakes=True)
         passed = "Rows are in quarantine: no table or queue answered for them, or a newer version wrote them"
-        self._alarm("Quarantined", metric(settings, "Quarantined"), above=0, of=5, means=passed)
+        self._alarm("Quarantined", metric(settings, "Quarantined"), above=0, of=5, means=passed, wakes=True)
         aside = "A queue refuses releases: they wait, and the poller's log says for which shards"
         self._alarm("SetAside", metric(settings, "SetAside"), above=0, of=5, means=aside)
         near = "Jobs were parked for 13 days: they end DEAD after 14. Resume their client, or mend its target"
-        self._alarm("ParkedNearEnd", metric(settings, "ParkedNearEnd"), above=0, means=near)
+        self._alarm("ParkedNearEnd", metric(settings, "ParkedNearEnd"), above=0, means=near, wakes=True)
         refused = metric(settings, "SettingsRefused")
         means = "ordered_shards is not what the stack was made with, so ordered jobs are refused: set it back"
         self._alarm("SettingRefused", refused, above=0, means=means)
@@ -127,17 +137,22 @@ class Alarms(Construct):
         for beats, function in [*beating, ("Polls", functions.poller)] if polls else beating:
             invoked = function.metric_invocations(statistic="Sum", period=_MINUTE)
             means = f"Nothing starts {beats.lower()}: the scheduler stands still"
-            self._alarm(f"No{beats}", invoked, below=1, of=3, missing=_BREACHING, means=means)
+            self._alarm(f"No{beats}", invoked, below=1, of=3, missing=_SILENCE, means=means, wakes=True)
 
-    def _watch_polls(self, settings: Settings) -> None:
+    def _watch_work(self, settings: Settings) -> None:
         polls = metric(settings, "Polls", minutes=POLL_MINUTES)
         means = "There were fewer polls than there are shards: one of them is left alone"
-        self._alarm("FewPolls", polls, below=settings.shards, of=2, missing=_BREACHING, means=means)
+        self._alarm("FewPolls", polls, below=settings.shards, of=2, missing=_SILENCE, means=means)
+        left = "Dead letters of any queue stay, although the sweeper takes them up: its log says why"
+        self._alarm("DeadLettersLeft", metric(settings, "DeadLettersLeft"), above=0, of=5, means=left, wakes=True)
+        many = "Many executions end DEAD: a target refuses everything, or a client sends what no target takes"
+        dead = metric(settings, "Dead", minutes=5)
+        self._alarm("ManyDead", dead, above=DEAD_IN_FIVE_MINUTES, of=3, means=many, wakes=True)
 
     def _watch_workers(self, settings: Settings) -> None:
         lost = metric(settings, "WorkersLost")
         means = "Workers are lost minute by minute: their work is done again, from its last checkpoint if it has one"
-        self._alarm("WorkersLost", lost, above=0, of=5, means=means)
+        self._alarm("WorkersLost", lost, above=0, of=5, means=means, wakes=True)
 
     def _watch_queues(self, pair: Pair, kind: str) -> None:
         self._watch_releases(pair.release, kind)
@@ -192,11 +207,12 @@ class Alarms(Construct):
                 found = queue.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
                 self._alarm(name, found, above=0, means=means)
 
-    def _watch_function(self, name: str, function: lambda_.Function) -> None:
+    def _watch_function(self, name: str, function: lambda_.Function, *, wakes: bool = False) -> None:
         errors = function.metric_errors(statistic="Sum", period=_MINUTE)
         throttles = function.metric_throttles(statistic="Sum", period=_MINUTE)
-        self._alarm(f"{name}Errors", errors, above=0, of=3, means="Invocations fail: see the Lambda's log")
-        self._alarm(f"{name}Throttles", throttles, above=0, of=5, means="The account has no concurrency left for it")
+        failing, starved = "Invocations fail: see the Lambda's log", "The account has no concurrency left for it"
+        self._alarm(f"{name}Errors", errors, above=0, of=3, means=failing, wakes=wakes)
+        self._alarm(f"{name}Throttles", throttles, above=0, of=5, means=starved, wakes=wakes)
 
     def _alarm(
         self,
@@ -209,11 +225,15 @@ class Alarms(Construct):
         of: int = 1,
         missing: cloudwatch.TreatMissingData = _FINE,
         kind: str = "",
+        wakes: bool = False,
     ) -> None:
         """Make an alarm that rings when most of the last `of` periods were beyond the bound (for a heartbeat: all).
 
-        `kind` stands before its name and says which of several queues alike it watches.
+        `kind` stands before its name and says which of several queues alike it watches. Without `wakes` the alarm is
+        made only where the options ask for all.
         """
+        if not (wakes or self._all):
+            return
         operator = cloudwatch.ComparisonOperator
         alarm = cloudwatch.Alarm(
             self,
@@ -223,9 +243,11 @@ class Alarms(Construct):
             threshold=above if above is not None else (below or 0),
             comparison_operator=operator.LESS_THAN_THRESHOLD if above is None else operator.GREATER_THAN_THRESHOLD,
             evaluation_periods=of,
-            datapoints_to_alarm=of if missing is _BREACHING else of // 2 + 1,
+            datapoints_to_alarm=of if missing is _SILENCE else of // 2 + 1,
             treat_missing_data=missing,
         )
         if self._action:
             alarm.add_alarm_action(self._action)
             alarm.add_ok_action(self._action)
+            if missing is _SILENCE:
+                alarm.add_insufficient_data_action(self._action)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -17,29 +18,66 @@ TOPIC = "arn:aws:sns:us-east-1:123456789012:operators"
 
 def alarm(template: Template, name: str) -> Resource:
     """The properties of one alarm."""
-    found: Resource = template.one("CloudWatch::Alarm", f"Alarms{name}")["Properties"]
-    return found
+    (found,) = [one for key, one in template.all("CloudWatch::Alarm").items() if name_of(key) == name]
+    properties: Resource = found["Properties"]
+    return properties
+
+
+def name_of(logical_id: str) -> str:
+    return re.sub("^Alarms|[0-9A-F]{8}$", "", logical_id)
+
+
+@pytest.fixture(scope="module")
+def every() -> Template:
+    """The template with all alarms."""
+    return synthesize(alarms="all", pools=json.dumps([{"name": "etl"}]))
+
+
+def names(template: Template) -> set[str]:
+    return set(map(name_of, template.all("CloudWatch::Alarm")))
+
+
+#: A person gets up for these, whatever the number of queues.
+WAKING = {
+    *("NoTicks", "NoSweeps", "ShardStands", "Late", "FaultsContained", "Quarantined", "ParkedNearEnd"),
+    *("DeadLettersLeft", "ManyDead", "DelivererErrors", "DelivererThrottles", "ApiFaults"),
+    *("TimelineThrottled", "ExecutionsThrottled"),
+}
+
+
+def test_a_stack_has_only_alarms_that_wake_a_person(account: Template) -> None:
+    assert names(account) == WAKING
+    pooled = synthesize(pools=json.dumps([{"name": "etl"}]), releaseQueues=2, kafka={"bootstrapServers": "a:1"})
+    assert names(pooled) == {*WAKING, "WorkersLost"}
+
+
+def test_every_alarm_can_be_asked_for(every: Template) -> None:
+    assert names(every) > {*WAKING, "WorkersLost", "FewPolls", "QueueAge", "PoolEtlDeadLetters"}
+    assert "Further1QueueAge" in names(synthesize(alarms="all", releaseQueues=2))
 
 
 @pytest.mark.parametrize(("name", "moment"), [("Ticks", "Ticker"), ("Sweeps", "Sweeper")])
-def test_silence_is_an_alarm(account: Template, name: str, moment: str) -> None:
+def test_silence_is_an_alarm_once_there_was_a_sound(name: str, moment: str) -> None:
+    """Before the first tick the alarm has no data, and a change to that state alone notifies."""
+    account = synthesize(alarmTopicArn=TOPIC)
     properties = alarm(account, f"No{name}")
-    assert (properties["MetricName"], properties["TreatMissingData"]) == ("Invocations", "breaching")
+    assert (properties["MetricName"], properties["TreatMissingData"]) == ("Invocations", "missing")
+    assert properties["InsufficientDataActions"] == [TOPIC]
     function = {"Ref": account.logical_id(account.function(moment))}
     assert properties["Dimensions"] == [{"Name": "FunctionName", "Value": function}]
     assert properties["ComparisonOperator"] == "LessThanThreshold"
     assert (properties["EvaluationPeriods"], properties["DatapointsToAlarm"], properties["Threshold"]) == (3, 3, 1)
 
 
-def test_every_other_alarm_is_quiet_when_nothing_happens(account: Template) -> None:
-    alarms = account.all("CloudWatch::Alarm")
-    loud = {key for key, one in alarms.items() if one["Properties"]["TreatMissingData"] != "notBreaching"}
-    heartbeats = ("NoTicks", "NoSweeps", "FewPolls")
-    assert loud == {account.logical_id(account.one("CloudWatch::Alarm", f"Alarms{name}")) for name in heartbeats}
+def test_no_alarm_rings_for_what_was_not_there_yet(every: Template) -> None:
+    alarms = every.all("CloudWatch::Alarm")
+    assert not [key for key, one in alarms.items() if one["Properties"]["TreatMissingData"] == "breaching"]
+    silence = {name_of(key) for key, one in alarms.items() if one["Properties"]["TreatMissingData"] == "missing"}
+    assert silence == {"NoTicks", "NoSweeps", "FewPolls"}
 
 
-def test_a_shard_that_nobody_polls_is_an_alarm_even_if_the_others_are_polled(account: Template) -> None:
-    properties = alarm(account, "FewPolls")
+def test_fewer_polls_than_shards_are_an_alarm(every: Template) -> None:
+    properties = alarm(every, "FewPolls")
     assert (properties["Threshold"], properties["Statistic"]) == (Settings.for_account().shards, "Sum")
     assert properties["Period"] >= Settings.for_account().poller_timeout_seconds
 
@@ -51,8 +89,8 @@ def test_every_metric_that_is_watched_or_shown_is_written_by_a_lambda() -> None:
     assert [name for name in STATISTICS if f'"{name}":' not in written] == []
 
 
-def test_a_shard_that_lags_by_a_third_of_the_retention_is_an_alarm(account: Template) -> None:
-    assert alarm(account, "CursorLag")["Threshold"] == Settings.for_account().row_retention_seconds * 1_000 / 3
+def test_a_shard_that_lags_by_a_third_of_the_retention_is_an_alarm(every: Template) -> None:
+    assert alarm(every, "CursorLag")["Threshold"] == Settings.for_account().row_retention_seconds * 1_000 / 3
 
 
 @pytest.mark.parametrize(
@@ -65,8 +103,8 @@ def test_a_shard_that_lags_by_a_third_of_the_retention_is_an_alarm(account: Temp
         ("InFlight", "ApproximateNumberOfMessagesNotVisible", 80_000),
     ],
 )
-def test_one_minute_beyond_the_bound_is_enough(account: Template, name: str, metric: str, threshold: int) -> None:
-    properties = alarm(account, name)
+def test_one_minute_beyond_the_bound_is_enough(every: Template, name: str, metric: str, threshold: int) -> None:
+    properties = alarm(every, name)
     assert (properties["MetricName"], properties["Threshold"]) == (metric, threshold)
     assert properties["DatapointsToAlarm"] == 1
 
@@ -91,16 +129,16 @@ def test_lateness_is_judged_by_its_tail(account: Template) -> None:
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_failing_and_refused_invocations_are_alarms(account: Template, moment: str) -> None:
-    function = [{"Name": "FunctionName", "Value": {"Ref": account.logical_id(account.function(moment))}}]
+def test_failing_and_refused_invocations_are_alarms(every: Template, moment: str) -> None:
+    function = [{"Name": "FunctionName", "Value": {"Ref": every.logical_id(every.function(moment))}}]
     for kind in ("Errors", "Throttles"):
-        properties = alarm(account, f"{moment}{kind}")
+        properties = alarm(every, f"{moment}{kind}")
         assert (properties["MetricName"], properties["Dimensions"]) == (kind, function)
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_refused_writes_are_alarms(account: Template, table: str) -> None:
-    assert alarm(account, f"{table}Throttled")["MetricName"] == "WriteThrottleEvents"
+def test_refused_writes_are_alarms(every: Template, table: str) -> None:
+    assert alarm(every, f"{table}Throttled")["MetricName"] == "WriteThrottleEvents"
 
 
 def test_own_metrics_carry_the_stack_and_no_other_dimension(account: Template) -> None:
@@ -114,17 +152,17 @@ def test_own_metrics_carry_the_stack_and_no_other_dimension(account: Template) -
 
 
 @pytest.mark.parametrize(("name", "state"), [("OrderedBacklog", "Visible"), ("OrderedHidden", "NotVisible")])
-def test_half_of_what_sqs_looks_at_in_the_ordered_queue_is_an_alarm(account: Template, name: str, state: str) -> None:
-    properties = alarm(account, name)
-    queue = {"Fn::GetAtt": [account.logical_id(account.one("SQS::Queue", "QueuesOrderedRelease")), "QueueName"]}
+def test_half_of_what_sqs_looks_at_in_the_ordered_queue_is_an_alarm(every: Template, name: str, state: str) -> None:
+    properties = alarm(every, name)
+    queue = {"Fn::GetAtt": [every.logical_id(every.one("SQS::Queue", "QueuesOrderedRelease")), "QueueName"]}
     assert properties["MetricName"] == f"ApproximateNumberOfMessages{state}"
     assert properties["Dimensions"] == [{"Name": "QueueName", "Value": queue}]
     assert (properties["Threshold"], properties["DatapointsToAlarm"]) == (60_000, 1)
 
 
-def test_an_ordered_message_that_waits_for_days_is_an_alarm_before_it_ends_dead(account: Template) -> None:
-    properties = alarm(account, "OrderedAge")
-    queue = {"Fn::GetAtt": [account.logical_id(account.one("SQS::Queue", "QueuesOrderedRelease")), "QueueName"]}
+def test_an_ordered_message_that_waits_for_days_is_an_alarm_before_it_ends_dead(every: Template) -> None:
+    properties = alarm(every, "OrderedAge")
+    queue = {"Fn::GetAtt": [every.logical_id(every.one("SQS::Queue", "QueuesOrderedRelease")), "QueueName"]}
     assert properties["MetricName"] == "ApproximateAgeOfOldestMessage"
     assert properties["Dimensions"] == [{"Name": "QueueName", "Value": queue}]
     assert properties["Threshold"] == 10 * 86_400 < Settings().ordered_wait_seconds - 2 * 86_400
@@ -172,7 +210,7 @@ def test_without_own_metrics_silence_still_rings_and_nothing_looks_at_what_nobod
     template = synthesize(ownMetrics="none")
     assert template.function("Api")["Properties"]["Environment"]["Variables"]["OWN_METRICS"] == "none"
     assert graphed(template) == watched(template) == set()
-    assert alarm(template, "NoPolls")["TreatMissingData"] == "breaching"
+    assert alarm(template, "NoPolls")["TreatMissingData"] == "missing"
 
 
 def test_there_is_one_dashboard(account: Template) -> None:

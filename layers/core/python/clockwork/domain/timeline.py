@@ -67,6 +67,10 @@ class Shard(msgspec.Struct, frozen=True, rename="camel"):
     released: int | None = None
     quarantined: int = 0
 
+    def lag_ms(self, now: int) -> int:
+        """How far its cursor is behind `now` (ms). A shard that no poller has visited yet is behind nothing."""
+        return 0 if self.cursor == keys.BEGINNING else max(0, now - keys.instant_of(self.cursor))
+
     def stands_at(self, now: int) -> bool:
         """Whether it is polled and its cursor has stood still for long at `now` (ms), while its work became due."""
         is_polled = self.status is not ShardStatus.LEFT and self.cursor != keys.BEGINNING

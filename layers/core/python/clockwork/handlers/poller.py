@@ -49,7 +49,6 @@ def _told(app: bootstrap.App, reports: Mapping[str, PollReport]) -> list[dict[st
             "Stuck": sum(report.outcome == "stuck" for report in polled),
             "Quarantined": whole.quarantined,
             "SetAside": whole.set_aside,
-            "CursorLagMs": whole.cursor_lag_ms,
             **({} if whole.horizon_ahead_ms is None else {"HorizonAheadMs": whole.horizon_ahead_ms}),
         }
         app.emit(counted, shards=by_outcome(reports))

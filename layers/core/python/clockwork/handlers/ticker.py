@@ -16,6 +16,7 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
         app.emit(
             {
                 "Ticks": 1,
+                "CursorLagMs": report.lag_ms,
                 "PollersStarted": report.started,
                 "PollersNotStarted": report.failed,
                 "SettingsRefused": int(report.refused),

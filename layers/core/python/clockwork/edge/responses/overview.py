@@ -67,7 +67,7 @@ class ShownShard(AnswerBody):
             lease_until=instant(shard.lease_until or None),
             cursor_at=instant(cursor),
             horizon_at=instant(horizon),
-            lag_ms=max(0, now - (cursor or 0)) if is_polled else None,
+            lag_ms=shard.lag_ms(now) if is_polled else None,
             last_released=shard.released,
         )
 

@@ -8,7 +8,7 @@ from clockwork.flows.poll.visit import PollReport
 
 
 def summed(reports: Sequence[PollReport]) -> PollReport:
-    """One report of several visits: the sums of their counts, the longest lag, and the nearest horizon."""
+    """One report of several visits: the sums of their counts, and the nearest horizon."""
     ahead_ms = [report.horizon_ahead_ms for report in reports if report.horizon_ahead_ms is not None]
     return PollReport(
         released=sum(report.released for report in reports),
@@ -16,7 +16,6 @@ def summed(reports: Sequence[PollReport]) -> PollReport:
         expired=sum(report.expired for report in reports),
         set_aside=sum(report.set_aside for report in reports),
         quarantined=sum(report.quarantined for report in reports),
-        cursor_lag_ms=max(report.cursor_lag_ms for report in reports),
         horizon_ahead_ms=min(ahead_ms, default=None),
     )
 

@@ -17,13 +17,15 @@ log = logging.getLogger(__name__)
 class TickReport(msgspec.Struct, frozen=True):
     """For how many shards a poller was started (`started`), and for how many none could be (`failed`).
 
-    `refused`: a setting is refused. `narrowed`: the lookahead is narrowed.
+    `refused`: a setting is refused. `narrowed`: the lookahead is narrowed. `lag_ms`: how far the cursor of a shard is
+    behind now, at the most. A shard that no poller visits counts as well.
     """
 
     started: int
     failed: int
     refused: bool = False
     narrowed: bool = False
+    lag_ms: int = 0
 
 
 def tick(world: World) -> TickReport:
@@ -42,7 +44,8 @@ def tick(world: World) -> TickReport:
     reason = refused_setting(world)
     if reason is not None:
         log.error(reason, extra={"action": "setting_refused"})
-    return TickReport(started, failed, reason is not None, lookahead.narrowed)
+    lag_ms = max((shard.lag_ms(world.clock.now()) for shard in shards), default=0)
+    return TickReport(started, failed, reason is not None, lookahead.narrowed, lag_ms)
 
 
 def _plan_lookahead(world: World) -> Lookahead:

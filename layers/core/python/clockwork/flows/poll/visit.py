@@ -42,9 +42,7 @@ class PollReport(msgspec.Struct):
     #: Releases that the queue refused for now: each has a row of its own, which the next visit reads.
     set_aside: int = 0
     commits: int = 0
-    #: How far the cursor was behind now when the lease was taken (ms). How far the horizon is ahead of now at the end
-    #: (ms; None in an ordered shard, which is not read ahead).
-    cursor_lag_ms: int = 0
+    #: How far the horizon is ahead of now at the end (ms; None in an ordered shard, which is not read ahead).
     horizon_ahead_ms: int | None = None
     #: How many rows the quarantine holds at the end, as far as the poller knows.
     quarantined: int = 0
@@ -71,7 +69,7 @@ class Visit:
         self.lookahead_ms = lookahead_ms
         self.lease = lease
         self.deadline_at = deadline_at
-        self.report = PollReport(cursor_lag_ms=_lag_ms(world, lease))
+        self.report = PollReport()
         self.committed_at = world.clock.now()
         self.uncommitted = 0
         #: How far rows were read into the pool: ahead of the cursor.
@@ -155,8 +153,3 @@ def commit(visit: Visit, cursor: str, *, release_lease: bool = False) -> bool:
 def lease_ms(world: World) -> int:
     """How long a lease lasts from each commit on (ms)."""
     return world.settings.lease_seconds * 1000
-
-
-def _lag_ms(world: World, lease: Lease) -> int:
-    at = keys.instant_of(lease.cursor)
-    return max(0, world.clock.now() - at) if at else 0
