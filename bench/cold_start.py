@@ -23,6 +23,7 @@ from bench.reporting.tables import machine, table
 from bench.stubbed.interleaved import Cost, as_line
 from clockwork.settings import Settings
 from infra.packaging.bundle import core, handler, packages
+from tests.support.deployed_settings import deployed
 
 STARTS = 12
 #: The Lambdas whose cold start makes jobs, or their clients, wait, each with its layers of packages.
@@ -51,7 +52,7 @@ def _start(program: str, moment: str) -> str:
     layers = [core(local=True), *(packages(layer, architecture=None) for layer in MOMENTS[moment])]
     folders = [str(handler(moment)), *(str(layer / "python") for layer in layers)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTHON"))}
-    environment |= Settings.for_account().to_environment() | {
+    environment |= deployed(Settings.for_account()).to_environment() | {
         "AWS_LAMBDA_FUNCTION_NAME": "measured",
         "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_ACCESS_KEY_ID": "x",

@@ -9,7 +9,8 @@ from typing import Any
 
 from constructs import Node
 
-from clockwork.settings import Settings, pool_setting, private_queue_name, release_queue_name
+from clockwork.queue_names import pool_setting, private_queue_name, release_queue_name
+from clockwork.settings import Settings
 from infra import concurrency
 from infra.deployment.document import InvalidDeployment, options_of
 from infra.deployment.overrides import overrides

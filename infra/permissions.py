@@ -9,7 +9,8 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 
-from clockwork.settings import LIVE, pool_queue_name, release_queue_name
+from clockwork.queue_names import pool_queue_name, release_queue_name
+from clockwork.settings import LIVE
 from clockwork.targets.registry import LISTED, SERVICE_TARGETS
 from clockwork.targets.service import ROLES
 from infra.options import service_of

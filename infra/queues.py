@@ -9,7 +9,8 @@ import aws_cdk as cdk
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IConstruct
 
-from clockwork.settings import Settings, pool_queue_name, private_queue_name, release_queue_name
+from clockwork.queue_names import pool_queue_name, private_queue_name, release_queue_name
+from clockwork.settings import Settings
 from infra.options import Options
 
 #: The longest retention that SQS offers. `Settings.queue_retention_seconds` says the same to the Lambdas.

@@ -10,7 +10,7 @@ from functools import partial
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from clockwork.settings import release_queue_name
+from clockwork.queue_names import release_queue_name
 from rollout.live import Live, Resource
 from rollout.stillness import Say, await_rest, stilled
 

@@ -35,7 +35,8 @@ from clockwork.handlers.sweeper import make_handler as make_sweeper
 from clockwork.handlers.ticker import make_handler as make_ticker
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.targets import MemoryInvoker, MemoryTargets
-from clockwork.settings import Settings, pool_queue_name, pool_setting
+from clockwork.queue_names import pool_queue_name, pool_setting
+from clockwork.settings import Settings
 from infra.observability.access_log import LOGGED
 from local.emulator import REGION, Credentials, Emulator
 from tests.contract.schema import KEYS, create_table

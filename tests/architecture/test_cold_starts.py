@@ -11,6 +11,7 @@ import pytest
 
 from clockwork.settings import Settings
 from tests.architecture.sources import CORE, ROOT
+from tests.support.deployed_settings import deployed
 
 EDGE = {"pydantic", "pydantic_core", "asyncio"}
 #: Packages of the machine that runs the tests; no layer has them.
@@ -58,7 +59,7 @@ def loaded(moment: str, *, delivers: bool) -> tuple[set[str], set[str]]:
     environment |= {"AWS_DEFAULT_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"}
     ran = subprocess.run(
         [sys.executable, "-c", IMPORT, "delivers" if delivers else "", str(ROOT / "lambdas" / moment), str(CORE)],
-        env=environment | Settings.for_local().to_environment(),
+        env=environment | deployed(Settings.for_local()).to_environment(),
         capture_output=True,
         text=True,
         check=False,

@@ -23,7 +23,8 @@ CORE_RULES = {
         *("clockwork.settings", "msgspec"),
     },
     "ports": {"clockwork.domain", "msgspec"},
-    "settings.py": set[str](),
+    "queue_names.py": set[str](),
+    "settings.py": {"clockwork.queue_names"},
     "routes.py": set[str](),
     "telemetry.py": set[str](),
     "flows": {"clockwork.domain", "clockwork.targets", "clockwork.ports", "clockwork.settings", "msgspec"},
@@ -59,7 +60,10 @@ CORE_RULES = {
 EXCEPTIONS = {"memory/world.py": {"clockwork.flows", "clockwork.settings"}}
 RULES = {
     "lambdas": {"clockwork.handlers"},
-    "infra": {"clockwork.settings", "clockwork.routes", "clockwork.targets", "aws_cdk", "constructs", "jsonschema_rs"},
+    "infra": {
+        *("clockwork.settings", "clockwork.queue_names", "clockwork.routes", "clockwork.targets"),
+        *("aws_cdk", "constructs", "jsonschema_rs"),
+    },
     "app.py": {"infra", "aws_cdk"},
     "rollout": {"clockwork", "infra", "botocore"},
 }

@@ -26,7 +26,7 @@ RULES = {
 EXTRAS = ("cli", "testing")
 #: The parts of the core that the kit may import: what runs in memory, and nothing that reaches AWS, Kafka or the
 #: environment.
-OF_THE_CORE = ("domain", "edge", "flows", "memory", "ports", "routes", "settings", "targets")
+OF_THE_CORE = ("domain", "edge", "flows", "memory", "ports", "queue_names", "routes", "settings", "targets")
 #: For the type checker alone, which always has it.
 TYPES = {"typing_extensions", "botocore.credentials"}
 #: Packages that take long to import, or that not all who import the client need.

@@ -16,7 +16,7 @@ BOUNDS = {
     "poll": (95, 95),
     "deliver": (143, 210),
     "deliver_named": (176, 255),
-    "claim": (153, 180),
+    "claim": (154, 180),
     "outcome": (45, 40),
 }
 

@@ -15,6 +15,7 @@ from clockwork.settings import Settings
 from infra import ROOT
 from infra.packaging.bundle import core, handler, packages
 from tests.infra.template import MOMENTS, Resource, Template
+from tests.support.deployed_settings import deployed
 
 LAYERS = {moment: ("vendor", "edge") if moment == "Api" else ("vendor",) for moment in MOMENTS}
 LAYERS |= {"KafkaDeliverer": ("vendor", "kafka"), "Ingester": ("vendor", "edge")}
@@ -60,7 +61,7 @@ def test_a_lambda_starts_with_nothing_but_its_layers(moment: str) -> None:
     shipped = [ROOT / "lambdas" / folder, *layers_of(moment, local=True), core(local=True) / "python"]
     # Inside Lambda the import of the handler wires the environment: it makes clients, and calls no service.
     inside_lambda = {"AWS_LAMBDA_FUNCTION_NAME": moment, "AWS_REGION": "us-east-1", "AWS_DEFAULT_REGION": "us-east-1"}
-    settings = Settings.for_local()
+    settings = deployed(Settings.for_local())
     if moment == "KafkaDeliverer":
         own = {"kafka_release_queue_url": "http://q/Kafka", "kafka_ordered_release_queue_url": "http://q/Kafka.fifo"}
         settings = settings.with_(kafka_bootstrap_servers="127.0.0.1:1", **own)

@@ -18,6 +18,7 @@ from tests.infra.account import account_of
 from tests.infra.conftest import synthesize
 from tests.infra.option_sets import KAFKA
 from tests.infra.template import TABLES, strings
+from tests.support.deployed_settings import deployed
 
 QUEUES = ("Release", "DeadLetters", "OrderedRelease", "OrderedDeadLetters")
 QUEUE_URL = "https://sqs.us-east-1.amazonaws.com/123456789012"
@@ -138,7 +139,7 @@ def test_what_an_earlier_deletion_took_is_no_resource_of_the_stack() -> None:
 
 def test_the_settings_are_those_of_any_lambda_that_is_left() -> None:
     row = {"LogicalResourceId": "FunctionsSweeper", "ResourceType": "AWS::Lambda::Function", "ResourceStatus": "X"}
-    settings = Settings.for_account().with_(jobs_table="Old-StorageJobs")
+    settings = deployed(Settings.for_account()).with_(jobs_table="Old-StorageJobs")
     found = {"Environment": {"Variables": settings.to_environment()}}
     assert going(row, get_function_configuration=found).settings == settings
 

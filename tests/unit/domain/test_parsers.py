@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ from clockwork.targets.http import HttpTarget
 from clockwork.targets.message import Payload
 from clockwork.targets.sqs import SqsTarget
 from clockwork.targets.webhooks import InvalidSecret, key_of
+from tests.support.deployed_settings import deployed
 from tests.support.examples import execution, release
 
 quick = settings(max_examples=200, deadline=None)
@@ -243,15 +245,24 @@ def test_any_text_is_a_header_or_refused(text: str) -> None:
 # Settings.
 
 
-def test_settings_survive_the_environment() -> None:
-    chosen = Settings.for_local().with_(admin_principals=("a", "b,c"), fair_queue=True)
-    assert Settings.from_environment(chosen.to_environment()) == chosen
-    assert "TICKET_CHECK_SECONDS" not in chosen.to_environment()
+DEPLOYED = deployed(Settings())
+
+
+def test_settings_survive_the_environment_which_holds_no_default() -> None:
+    chosen = DEPLOYED.with_(stage="local", shards=5, admin_principals=("a", "b,c"), fair_queue=True)
+    environment = chosen.to_environment()
+    assert Settings.from_environment(environment) == chosen
+    assert len(environment) == len(DEPLOYED.to_environment()) + 4 == 10
+
+
+def test_each_setting_without_which_no_lambda_works_is_named() -> None:
+    with pytest.raises(InvalidSettings, match=r"JOBS_TABLE is not set; .*RELEASE_QUEUE_URL is not set"):
+        Settings.from_environment({"TIMELINE_TABLE": "t"})
 
 
 @quick
 @given(
-    st.sampled_from(sorted(Settings().to_environment())),
+    st.sampled_from(sorted(one.name.upper() for one in fields(Settings) if not one.metadata)),
     st.text(max_size=20) | st.text('[]"0123456789,TrueFals', max_size=12),
 )
 @example("ADMIN_PRINCIPALS", "5")
@@ -259,7 +270,7 @@ def test_settings_survive_the_environment() -> None:
 @example("ADMIN_PRINCIPALS", '"ab"')
 @example("SHARDS", "9" * 5_000)
 def test_any_text_is_a_setting_or_refused(name: str, text: str) -> None:
-    environment = Settings().to_environment() | {name: text}
+    environment = DEPLOYED.to_environment() | {name: text}
     read = reads_or_refuses(lambda: Settings.from_environment(environment), InvalidSettings)
     if read is not None:
         assert all(isinstance(principal, str) for principal in read.admin_principals)
@@ -267,6 +278,6 @@ def test_any_text_is_a_setting_or_refused(name: str, text: str) -> None:
 
 
 def test_what_a_refusal_of_settings_says_names_the_setting() -> None:
-    environment = Settings().to_environment() | {"ADMIN_PRINCIPALS": "5"}
+    environment = DEPLOYED.to_environment() | {"ADMIN_PRINCIPALS": "5"}
     with pytest.raises(InvalidSettings, match="ADMIN_PRINCIPALS"):
         Settings.from_environment(environment)

@@ -9,6 +9,8 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 
+from clockwork.queue_names import pool_of, pool_queue_name, private_queue_name, release_queue_name
+
 #: The alias of every Lambda's version that works at the moment. Every caller that starts a Lambda names it.
 LIVE = "live"
 #: Own metrics that have values whenever there is work. CloudWatch bills a metric for every hour in which it has one.
@@ -23,6 +25,8 @@ FAULT_METRICS = (
 FEW_METRICS = (*USUAL_METRICS, *FAULT_METRICS)
 #: The sets of own metrics that a deployment may ask for. None: all metrics are written, those that are 0 as well.
 OWN_METRICS: Mapping[str, Collection[str] | None] = {"few": FEW_METRICS, "all": None, "none": ()}
+
+_NEEDED = ("timeline_table", "jobs_table", "executions_table", "shards_table", "clients_table", "release_queue_url")
 
 
 class InvalidSettings(Exception):
@@ -186,13 +190,13 @@ class Settings:
         """The URLs of the pools' queues by pool and name, derived as those of the further release queues are."""
         return {
             pool: {one: self._beside(pool_queue_name(self.stack_name, pool, one)) for one in queues}
-            for pool, queues in map(_pool_of, self.pools)
+            for pool, queues in map(pool_of, self.pools)
         }
 
     @property
     def pool_dead_letter_queue_urls(self) -> Mapping[str, str]:
         """The URLs of their dead-letter queues, by pool: all priorities of a pool share one."""
-        return {pool: self._beside(pool_queue_name(self.stack_name, pool)) for pool, _ in map(_pool_of, self.pools)}
+        return {pool: self._beside(pool_queue_name(self.stack_name, pool)) for pool, _ in map(pool_of, self.pools)}
 
     def _beside(self, queue_name: str) -> str:
         return f"{self.release_queue_url.rpartition('/')[0]}/{queue_name}"
@@ -233,49 +237,32 @@ class Settings:
         return replace(self, **changes)  # type: ignore[arg-type]
 
     def to_environment(self) -> dict[str, str]:
-        """The environment variables from which `from_environment` reads the same settings back."""
-        return {one.name.upper(): _to_text(getattr(self, one.name)) for one in fields(self) if not one.metadata}
+        """The environment variables from which `from_environment` reads the same settings back.
+
+        A default is left out: an environment holds 4 KB, and belongs to one version with its code and its defaults.
+        """
+        changed = (one for one in fields(self) if not one.metadata and getattr(self, one.name) != one.default)
+        return {one.name.upper(): _to_text(getattr(self, one.name)) for one in changed}
 
     @staticmethod
     def from_environment(environment: Mapping[str, str]) -> Settings:
-        """Settings from environment variables. Raises InvalidSettings naming every missing or unreadable one."""
-        values, faults = dict[str, object](), list[str]()
-        for one in (one for one in fields(Settings) if not one.metadata):
+        """Settings from environment variables, with the defaults of those that are not set.
+
+        Raises InvalidSettings naming every unreadable one, and every missing one without which no Lambda works.
+        """
+        values = dict[str, object]()
+        faults = [f"{name.upper()} is not set" for name in _NEEDED if not environment.get(name.upper())]
+        for one in (one for one in fields(Settings) if not one.metadata and one.name.upper() in environment):
             name = one.name.upper()
             try:
                 values[one.name] = _from_text(environment[name], one.default)
             except KeyError:
-                faults.append(f"{name} is not set" if name not in environment else f"{name} is not 1 or 0")
+                faults.append(f"{name} is not 1 or 0")
             except ValueError as error:
                 faults.append(f"{name} is {environment[name]!r}: {error}")
         if faults:
             raise InvalidSettings("; ".join(faults))
         return Settings(**values)  # type: ignore[arg-type]
-
-
-def release_queue_name(stack_name: str, index: int | str) -> str:
-    """The name of the release queue with this number, from 1 on."""
-    return f"{stack_name}-Release-{index}"
-
-
-def private_queue_name(stack_name: str, *, ordered: bool = False) -> str:
-    """The name of the release queue of deliveries to private targets, the FIFO one if `ordered`."""
-    return f"{stack_name}-PrivateOrderedRelease.fifo" if ordered else f"{stack_name}-PrivateRelease"
-
-
-def pool_queue_name(stack_name: str, pool: str, queue: str = "") -> str:
-    """The name of one of a pool's queues; without one, that of the pool's dead-letter queue."""
-    return f"{stack_name}-Pool-{pool}-{queue}" if queue else f"{stack_name}-PoolDead-{pool}"
-
-
-def pool_setting(name: str, priorities: Collection[str]) -> str:
-    """A pool with its priorities as the setting `pools` has it."""
-    return f"{name}={','.join(priorities)}"
-
-
-def _pool_of(setting: str) -> tuple[str, list[str]]:
-    name, _, priorities = setting.partition("=")
-    return name, [one + end for end in ("", "-overflow") for one in priorities.split(",")]
 
 
 def _to_text(value: object) -> str:

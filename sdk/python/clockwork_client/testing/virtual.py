@@ -17,7 +17,8 @@ from clockwork.edge.app import make_api
 from clockwork.flows.hardening import hardened_releases
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports.routing import Routed, by_order
-from clockwork.settings import Settings, pool_setting
+from clockwork.queue_names import pool_setting
+from clockwork.settings import Settings
 from clockwork_client import objects
 from clockwork_client.answers import text_of
 from clockwork_client.calls import Machine, segment
