@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clockwork.domain import keys
-from clockwork.domain.executions import Attempt, Execution, State
+from clockwork.domain.executions import Attempt, Claimed, Execution, State
 from clockwork.domain.ids import AnonymousJob, only_execution
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.releases import Deliver, Of, Release
@@ -46,9 +46,7 @@ def execution(
         revision=revision,
         expires_at=(due_at // 1000) * 1000 + 30 * DAY,
         attempt=1,
-        claimant="gXhT5oW2bN8vQe1sKdYpRA",
-        claim_until=due_at + 60_000,
-        started_at=due_at,
+        claim=Claimed("gXhT5oW2bN8vQe1sKdYpRA", due_at + 60_000, due_at),
     )
 
 

@@ -22,7 +22,7 @@ from tests.contract.examples import DUE, execution, occurrence, row
 from tests.contract.schema import KEYS
 from tests.contract.test_jobs import job
 from tests.contract.worlds import AwsWorld
-from tests.support.examples import ACME
+from tests.support.examples import ACME, like
 
 #: Each store has three of a kind. This one is damaged.
 DAMAGED = "1"
@@ -43,7 +43,7 @@ class Case(NamedTuple):
 def record(name: str) -> Execution:
     """A record that needs attention."""
     due = DUE + int(name)
-    return msgspec.structs.replace(execution(due_at=due), state=State.DEAD, occurrence=occurrence(), dead_at=due)
+    return like(execution(due_at=due), state=State.DEAD, occurrence=occurrence(), dead_at=due)
 
 
 def of_records(records: Sequence[object]) -> list[str]:

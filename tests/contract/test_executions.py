@@ -8,14 +8,30 @@ import msgspec
 import pytest
 
 from clockwork.domain.errors import Unreadable
-from clockwork.domain.executions import ATTEMPTS_KEPT, DeadPage, Execution, Outcome, State
+from clockwork.domain.executions import (
+    ATTEMPTS_KEPT,
+    NOTHING_KEPT,
+    Awaited,
+    Claimed,
+    DeadPage,
+    End,
+    Execution,
+    Kept,
+    Outcome,
+    Report,
+    Skipped,
+    State,
+)
+from clockwork.domain.policies import Budget
 from clockwork.domain.storage.codec import encode
 from clockwork.domain.storage.rows import undecodable_execution
+from clockwork.domain.waits import Held, Line, Parking, Waited, Waiting
 from clockwork.ports import Executions, Saved
 from clockwork.targets.message import Payload
 from tests.contract.examples import DUE, JOB, attempt, execution, occurrence, row
 from tests.contract.races import at_once
 from tests.contract.worlds import AwsWorld, World
+from tests.support.examples import like
 
 
 @pytest.fixture
@@ -30,7 +46,7 @@ def changed(before: Execution, **changes: object) -> Execution:
 
 def dead_one(due_at: int) -> Execution:
     """The record of an execution that ended DEAD."""
-    return msgspec.structs.replace(execution(due_at=due_at, state=State.DEAD), occurrence=occurrence())
+    return like(execution(due_at=due_at, state=State.DEAD), occurrence=occurrence())
 
 
 def save(executions: Executions, before: Execution | None, after: Execution) -> Saved:
@@ -55,15 +71,15 @@ def test_every_field_of_a_record_survives(executions: Executions) -> None:
         expires_at=DUE + 1,
         attempt=2,
         attempts=(attempt(1, State.TIMED_OUT), attempt(2, State.FAILED)),
-        lost_workers=1,
-        claimant="claimant",
-        claim_until=DUE + 2,
-        started_at=DUE + 3,
-        next_attempt_at=DUE + 4,
         cancel_noted_at=DUE + 5,
         reason="attempts exhausted",
-        occurrence=occurrence("größer 🕰".encode()),
-        raw=bytes(range(256)),
+        created_at=DUE - 1,
+        claim=Claimed("claimant", DUE + 2, DUE + 3, Awaited(1_000, DUE + 4, accepted_at=DUE, permit=3)),
+        budget=Budget(start=4, handbacks=5, lost_workers=1, unclaimed=True),
+        waits=Waiting(DUE + 4, Waited(cap=1), Held("pause", DUE), paced=True, line=Line(DUE, DUE)),
+        parking=Parking(2, 3),
+        end=End(DUE, "p001", 4, Skipped(DUE, DUE, 1, "paused"), Report("claimant", State.FAILED, DUE)),
+        kept=Kept(occurrence("größer 🕰".encode()), bytes(range(256)), "p002", 5, "record"),
     )
     assert save(executions, None, full).ok
     assert executions.find(full.job_id, full.execution_id) == full
@@ -78,14 +94,14 @@ def test_what_is_not_there_is_not_found(executions: Executions) -> None:
 def test_a_change_of_the_stored_revision_replaces_the_whole_record(executions: Executions) -> None:
     claim = execution()
     save(executions, None, claim)
-    done = changed(claim, state=State.SUCCEEDED, attempts=(attempt(),), claimant=None, claim_until=None)
+    done = changed(claim, state=State.SUCCEEDED, attempts=(attempt(),), claim=None)
     assert save(executions, claim, done).ok
     assert executions.find(claim.job_id, claim.execution_id) == done
 
 
 def test_a_new_record_does_not_replace_a_stored_one(executions: Executions) -> None:
     first = execution()
-    second = msgspec.structs.replace(first, claimant="another")
+    second = like(first, claimant="another")
     save(executions, None, first)
     assert save(executions, None, second) == Saved(ok=False, actual=first)
     assert executions.find(first.job_id, first.execution_id) == first
@@ -124,7 +140,7 @@ def test_a_record_that_is_stored_already_counts_as_stored(executions: Executions
 
 def test_many_changes_are_judged_each_on_its_own_and_answered_in_order(executions: Executions) -> None:
     claims = [execution(due_at=DUE + n) for n in range(25)]
-    taken = [msgspec.structs.replace(claim, claimant="another") for claim in claims[::3]]
+    taken = [like(claim, claimant="another") for claim in claims[::3]]
     assert all(saved.ok for saved in executions.save([(None, claim) for claim in taken]))
     saved = executions.save([(None, claim) for claim in claims])
     assert [one.ok for one in saved] == [n % 3 != 0 for n in range(25)]
@@ -155,14 +171,14 @@ def test_a_list_goes_on_before_its_last_entry(executions: Executions) -> None:
 
 
 def test_a_list_is_as_long_as_asked_for_however_large_its_records_are(executions: Executions) -> None:
-    records = [msgspec.structs.replace(execution(due_at=DUE + n), raw=b"x" * 300_000) for n in range(5)]
+    records = [like(execution(due_at=DUE + n), raw=b"x" * 300_000) for n in range(5)]
     executions.save([(None, record) for record in records])
     assert executions.list(JOB.job_id, 4, None) == records[:0:-1]
 
 
 def test_of_two_changes_of_one_revision_at_once_one_is_stored(executions: Executions) -> None:
     for n in range(30):
-        claims = [msgspec.structs.replace(execution(due_at=DUE + n), claimant=f"claimant-{i}") for i in range(3)]
+        claims = [like(execution(due_at=DUE + n), claimant=f"claimant-{i}") for i in range(3)]
         saved = at_once(*(partial(save, executions, None, claim) for claim in claims))
         stored = executions.find(claims[0].job_id, claims[0].execution_id)
         assert [one.ok for one in saved] == [claim == stored for claim in claims]
@@ -171,7 +187,7 @@ def test_of_two_changes_of_one_revision_at_once_one_is_stored(executions: Execut
 
 def test_a_normal_record_is_one_write_unit(aws_world: AwsWorld) -> None:
     claim = execution()
-    done = changed(claim, state=State.SUCCEEDED, attempts=(attempt(),), claim_until=None)
+    done = changed(claim, state=State.SUCCEEDED, attempts=(attempt(),), claim=None)
     save(aws_world.executions, None, claim)
     save(aws_world.executions, claim, done)
     (item,) = aws_world.raw("executions")
@@ -182,7 +198,7 @@ def test_what_is_dead_is_listed_those_that_were_due_last_first(executions: Execu
     claims = [execution(due_at=DUE + n) for n in range(5)]
     ends = [State.DEAD, State.SUCCEEDED, State.DEAD, State.CANCELLED, State.DEAD]
     executions.save([(None, claim) for claim in claims])
-    ended = [changed(claim, state=state, occurrence=occurrence()) for claim, state in zip(claims, ends, strict=True)]
+    ended = [changed(claim, state=state, kept=Kept(occurrence())) for claim, state in zip(claims, ends, strict=True)]
     executions.save(list(zip(claims, ended, strict=True)))
     expected = [ended[4], ended[2], ended[0]]
     assert executions.dead("acme", 10, None) == DeadPage(expected, None)
@@ -196,8 +212,8 @@ def test_what_is_redriven_is_listed_until_it_is_claimed_and_what_is_put_away_is_
     dead = [dead_one(DUE + n) for n in range(3)]
     executions.save([(None, one) for one in dead])
     redriven = changed(dead[0], state=State.PENDING)
-    claimed = changed(dead[1], state=State.RUNNING, occurrence=None)
-    away = changed(dead[2], occurrence=None)
+    claimed = changed(dead[1], state=State.RUNNING, kept=NOTHING_KEPT)
+    away = changed(dead[2], kept=NOTHING_KEPT)
     executions.save([(dead[0], redriven), (dead[1], claimed), (dead[2], away)])
     assert executions.dead("acme", 10, None).executions == [redriven]
 
@@ -209,7 +225,7 @@ def test_a_page_of_which_nothing_is_dead_any_more_is_not_the_last(aws_world: Aws
     executions.save([(None, one) for one in dead])
     table = aws_world.table("executions")
     key = {"jobId": {"S": dead[1].job_id}, "executionId": {"S": dead[1].execution_id}}
-    ended = encode(changed(dead[1], state=State.SUCCEEDED, occurrence=None))
+    ended = encode(changed(dead[1], state=State.SUCCEEDED, kept=NOTHING_KEPT))
     aws_world.aws.client("dynamodb").update_item(
         TableName=table,
         Key=key,
@@ -247,7 +263,7 @@ def test_a_record_that_cannot_be_read_is_not_replaced_and_fails_no_other(aws_wor
 
 def test_a_record_that_is_too_large_is_its_own_outcome_and_not_that_of_its_fellows(aws_world: AwsWorld) -> None:
     executions = aws_world.executions
-    small, large = execution(), msgspec.structs.replace(dead_one(DUE + 1), raw=b"x" * 420_000)
+    small, large = execution(), like(dead_one(DUE + 1), raw=b"x" * 420_000)
     outcomes = executions.save([(None, large), (None, small)])
     assert [saved.ok for saved in outcomes] == [False, True]
     assert outcomes[0].unavailable is not None
@@ -259,7 +275,7 @@ def test_the_largest_record_that_clockwork_makes_is_saved(executions: Executions
     error = "the bus arn:aws:events:us-east-1:123456789012:event-bus/" + "x" * 1_600
     failed = Outcome(State.FAILED, DUE, DUE, error=error)
     largest = msgspec.structs.replace(occurrence(), payload=Payload(b"z" * 262_144))
-    record = msgspec.structs.replace(
+    record = like(
         dead_one(DUE),
         attempts=tuple(failed.as_attempt(number) for number in range(1, ATTEMPTS_KEPT + 1)),
         occurrence=largest,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import msgspec
 import pytest
 
 from clockwork.aws.targets.notices import AwsNotices
@@ -14,7 +13,7 @@ from clockwork.domain.executions import Execution, State
 from clockwork.domain.instants import to_text
 from clockwork.targets.message import Payload
 from tests.contract.worlds import AwsWorld
-from tests.support.examples import NOW, execution, failure, occurrence
+from tests.support.examples import NOW, execution, failure, like, occurrence
 
 SECRET = Payload(b'{"card":"4111"}')
 
@@ -58,7 +57,7 @@ def test_a_client_is_told_whose_it_is_why_and_how_it_failed_but_not_its_payload(
 def test_tags_with_characters_that_a_queue_refuses_are_told_too(aws_world: AwsWorld) -> None:
     url, arn = queue(aws_world, "dead")
     tags = {"team": "billing\ufffe", "größe": "\x7f\uffff"}
-    AwsNotices(aws_world.aws).send(arn, msgspec.structs.replace(dead(), occurrence=occurrence(tags=tags)))
+    AwsNotices(aws_world.aws).send(arn, like(dead(), occurrence=occurrence(tags=tags)))
     assert [told["tags"] for told in heard(aws_world, url)] == [tags]
 
 

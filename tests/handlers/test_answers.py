@@ -21,14 +21,14 @@ class Shown(AnswerBody):
 
 def test_a_field_is_given_or_taken_from_the_first_that_has_it_and_instants_become_text() -> None:
     first, second = execution(State.FAILED, job_id="a", due_at=AT), execution(State.FAILED, next_attempt_at=AT + 1)
-    shown = Shown.like(first, second, note="given")
+    shown = Shown.like(first, first.waits, second.waits, note="given")
     assert to_json([shown]) == '[{"jobId":"a","dueAt":"2026-05-05T10:00:00.250Z","note":"given"}]'
-    assert Shown.like(second, note=None).next_attempt_at == "2026-05-05T10:00:00.251Z"
+    assert Shown.like(second, second.waits, note=None).next_attempt_at == "2026-05-05T10:00:00.251Z"
 
 
 def test_a_field_that_nobody_gives_is_an_error_though_it_could_be_left_out() -> None:
     with pytest.raises(AttributeError, match="note"):
-        Shown.like(execution(State.FAILED))
+        Shown.like(execution(State.FAILED), execution(State.FAILED).waits)
 
 
 def test_of_what_is_parked_nobody_knows_when_its_next_attempt_comes() -> None:

@@ -280,7 +280,7 @@ def test_who_has_the_id_now_sees_how_its_own_jobs_ended_that_were_due_before_it_
 
 def test_a_record_that_does_not_tell_when_its_job_was_created_is_of_whose_attempts_it_has() -> None:
     bare = execution(State.SUCCEEDED, due_at=NOW + MINUTE)
-    assert bare.created_at is None and bare.occurrence is None
+    assert bare.created_at is None and bare.kept.occurrence is None
     assert is_of_client_since(0, bare) and not is_of_client_since(NOW, bare)
     for started_at, own in ((NOW - 1, False), (NOW, True)):
         tried = msgspec.structs.replace(bare, attempts=(Attempt(1, State.SUCCEEDED, started_at, NOW + MINUTE),))

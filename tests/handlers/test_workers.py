@@ -377,8 +377,8 @@ def test_a_dead_execution_of_a_named_job_keeps_what_it_would_have_done(api: Api)
     later(api, 100)
     (record,) = stored(api)
     assert only(api, job_id)["state"] == "DEAD"
-    assert record.occurrence is not None
-    assert json.loads(record.occurrence.payload.body) == {"month": 5}
+    assert record.kept.occurrence is not None
+    assert json.loads(record.kept.occurrence.payload.body) == {"month": 5}
 
 
 def test_a_dead_ticket_is_sent_again_and_one_that_was_made_up_stays(api: Api) -> None:

@@ -65,7 +65,7 @@ class Labour:
     def outcome_objection(self, execution_id: str, record: Execution | None, said: State, sent_at: int) -> str | None:
         """The objection of P7 to an outcome, sent then, that counts. A repeat of the report of before may."""
         cancelled_at = self._cancelled_at.get(execution_id)
-        is_repeat = record is not None and record.report is not None and record.report.state is said
+        is_repeat = record is not None and record.end.report is not None and record.end.report.state is said
         if cancelled_at is None or sent_at <= cancelled_at or is_repeat:
             return None
         return f"{said} counts, though the execution was cancelled {sent_at - cancelled_at} ms before it was told"

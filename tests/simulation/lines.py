@@ -67,7 +67,7 @@ class Lines:
 
     def changed(self, record: Execution, now: int) -> None:
         """Notes whether an execution has ended by now."""
-        if record.is_final and record.ended_by is None:
+        if record.is_final and record.end.ended_by is None:
             self._ended_at.setdefault(record.execution_id, now)
         else:
             self._ended_at.pop(record.execution_id, None)

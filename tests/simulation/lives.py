@@ -30,5 +30,5 @@ class Lives:
         """
         if expired is None or not is_recorded or (expired.state, made.state) == (State.EXPIRED, State.EXPIRED):
             return
-        is_told_again = expired.state is State.SKIPPED and made.skipped is not None
+        is_told_again = expired.state is State.SKIPPED and made.end.skipped is not None
         self._require(is_told_again, "I4", f"it was {expired.state}, and is {made.state} anew", expired.job_id)

@@ -18,6 +18,7 @@ from tests.simulation.named_history import Event, events_of, is_legit, promised
 from tests.simulation.order import Order, Placed
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.zones import Zones
+from tests.support.examples import claim_of
 
 Place = tuple[str, str]
 #: The simulator draws no exclusions, which keeps this oracle simple: fires are anchor + n * interval, plus a jitter.
@@ -197,7 +198,7 @@ class NamedWatcher:
             if other.execution_id == delivery.execution_id or other.execution_id not in self._under_way or is_apart:
                 continue
             has_begun = (other.execution_id, other.attempt) in self._begun
-            if other.state is State.RUNNING and has_begun and (other.claim_until or 0) > now + 2 * MOST_SKEW_MS:
+            if other.state is State.RUNNING and has_begun and (claim_of(other).until or 0) > now + 2 * MOST_SKEW_MS:
                 return f"{other.execution_id}, which runs"
             if begins and not is_ordered:
                 return f"{other.execution_id}, which is {other.state} and has not ended since it began"
@@ -235,7 +236,7 @@ class NamedWatcher:
         if after.state is not State.SKIPPED or (before is not None and before.state is State.SKIPPED):
             return None
         place = decode_job(after.job_id)
-        if not isinstance(place, NamedJobId) or after.skipped is not None or after.ended_by is not None:
+        if not isinstance(place, NamedJobId) or after.end.skipped is not None or after.end.ended_by is not None:
             return None
         life, execution = self.lives[place.client_id, place.job_key], decode_execution(after.execution_id)
         if not (after.reason or "").startswith(MISSED):
@@ -344,14 +345,14 @@ class NamedWatcher:
         cut_at = self.cut_at.get(job.job_id, job.changed_at + FOREVER_MS)
         records = self.executions.list(job.job_id, MOST_FIRES, None)
         yield from (e.execution_id for e in records if not e.is_final)
-        skipped = [e.skipped for e in records if e.skipped is not None]
+        skipped = [e.end.skipped for e in records if e.end.skipped is not None]
         for due_at in promised(life.events(job.job_id)):
             execution_id = str(ExecutionId(job.job_id, due_at, ONLY_RUN))
             is_skipped = any(s.from_at <= due_at <= s.to_at for s in skipped)
             is_promised = min(promises) <= due_at < cut_at
             record = self.executions.find(job.job_id, execution_id)
             # It may start now, so what a pause or a change ended before has to go on.
-            is_held = record is not None and record.ended_by is not None and record.skipped is None
+            is_held = record is not None and record.end.ended_by is not None and record.end.skipped is None
             is_wrong = is_held and is_legit(life.events(job.job_id), due_at, is_started=False)
             if is_promised and not is_skipped and (is_wrong or not self._is_settled(life, execution_id)):
                 yield execution_id

@@ -61,9 +61,11 @@ class Slots:
 
     def noted(self, actor: Actor | None, record: Execution) -> None:
         """Notes the record of an ordered execution, whose message cannot tell its slot."""
-        if record.paced and record.next_attempt_at is not None:
+        if record.waits.paced and record.waits.next_attempt_at is not None:
             key = record.execution_id, record.attempt + 1, 0
-            self._names(actor, record.client_id, key, record.next_attempt_at - ROUNDING_MS, record.next_attempt_at)
+            self._names(
+                actor, record.client_id, key, record.waits.next_attempt_at - ROUNDING_MS, record.waits.next_attempt_at
+            )
 
     def objection(self, actor: Actor, client_id: str, attempt: tuple[str, int], now: int) -> str | None:
         """The reason why an attempt must not begin at `now` (ms, true time), or None."""

@@ -38,7 +38,7 @@ MOST_DEAD = 10_000
 
 
 def _redrive(execution: Execution, world: World, _: ApiEnvironment) -> None:
-    redrive(world, execution, as_it_was=execution.as_it_was)
+    redrive(world, execution, as_it_was=execution.kept.source == "record")
 
 
 class Stage:

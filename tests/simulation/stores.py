@@ -116,7 +116,7 @@ class WatchedExecutions(MemoryExecutions):
                     promise = self._watcher.promises.get(after.job_id)
                     expired = self.ever.find(after.job_id, after.execution_id)
                     # A job that was never promised tells its level by its record: at level `none` nobody claimed it.
-                    is_recorded = expired is None or not expired.unclaimed
+                    is_recorded = expired is None or not expired.budget.unclaimed
                     is_recorded = is_recorded if promise is None else promise.occurrence.record == "full"
                     self._watcher.lives.begins(expired, now_stored, is_recorded=is_recorded)
                 self.ever.note(now_stored)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from clockwork.domain.executions import Execution, Report, State
 from tests.simulation.labour import Labour
-from tests.support.examples import NOW, execution
+from tests.support.examples import NOW, changed, execution
 
 ID = execution(State.RUNNING).execution_id
 
 
 def running(attempt: int = 1, **changes: object) -> Execution:
-    return execution(State.RUNNING, attempt=attempt, claimant="its own").changed(**changes)
+    return changed(execution(State.RUNNING, attempt=attempt, claimant="its own"), **changes)
 
 
 def test_two_workers_hold_no_execution_at_once() -> None:
@@ -53,7 +53,7 @@ def test_no_outcome_counts_once_the_execution_was_cancelled() -> None:
     labour.changed(running(), after, NOW)
     assert labour.outcome_objection(ID, after, State.SUCCEEDED, NOW) is None, "it was on its way"
     assert labour.outcome_objection(ID, after, State.SUCCEEDED, NOW + 1) is not None
-    told = after.changed(report=Report("its own", state=State.HANDED_BACK, at=NOW))
+    told = changed(after, report=Report("its own", state=State.HANDED_BACK, at=NOW))
     assert labour.outcome_objection(ID, told, State.HANDED_BACK, NOW + 1) is None, "that is the report that ended it"
     assert labour.outcome_objection(ID, told, State.FAILED, NOW + 1) is not None
 
@@ -63,4 +63,4 @@ def test_the_claim_of_a_silent_worker_is_ended() -> None:
     assert labour.silence_objection(claimed, claimed) is not None
     assert labour.silence_objection(claimed, None) is None
     assert labour.silence_objection(claimed, claimed.changed(state=State.WORKER_LOST)) is None
-    assert labour.silence_objection(claimed, claimed.changed(claimant="another")) is None
+    assert labour.silence_objection(claimed, changed(claimed, claimant="another")) is None

@@ -34,6 +34,7 @@ from tests.simulation.revoking import Grants
 from tests.simulation.rows import elements_of, every_row, quarantined_rows
 from tests.simulation.scheduler import Actor, Scheduler
 from tests.simulation.turns import Turns
+from tests.support.examples import claim_of
 
 #: No clock of a run differs by more than this (ms) from true time, so two differ by less than the grace of a claim.
 MOST_SKEW_MS = 1_500
@@ -338,8 +339,8 @@ class Watcher:
             attempt = before.attempt + 1 if before else 1
             self.require(after.attempt == attempt or before is None, "I4", f"attempt {attempt} was skipped", about)
         if after.state in WAITING and after.state is not State.PARKED:
-            self.require(after.next_attempt_at is not None, "L1", "a waiting record says not what for", about)
-            self._not_before[after.execution_id] = after.next_attempt_at or 0
+            self.require(after.waits.next_attempt_at is not None, "L1", "a waiting record says not what for", about)
+            self._not_before[after.execution_id] = after.waits.next_attempt_at or 0
         if after.state is State.SUCCEEDED:
             is_true = (after.execution_id, after.attempt) in self._successes
             self.require(is_true, "I1", "it is recorded as succeeded, and no attempt of it was", about)
@@ -364,7 +365,7 @@ class Watcher:
         """Requires that a receiver's report changes the record of its own claim alone, and that no deadline moves."""
         about = after.job_id
         if after.is_accepted and after.awaited is not None:
-            in_time = (after.claim_until or 0) <= after.awaited.deadline_at
+            in_time = (claim_of(after).until or 0) <= after.awaited.deadline_at
             self.require(in_time, "P4", "its receiver's claim outlasts the deadline", about)
         if actor is not None and actor.name in (REPORTING, REPORTING_WORKER):
             is_its = before is not None and before.state is State.RUNNING and before.claimant in actor.tokens
@@ -373,7 +374,7 @@ class Watcher:
     def _check_end_stands(self, before: Execution, after: Execution) -> None:
         reopened = before.state is State.DEAD and after.client_id in self.redriven
         # A pause or a change ended it for earlier releases only.
-        reopened = reopened or before.ended_by is not None
+        reopened = reopened or before.end.ended_by is not None
         told = f"{before.state} is final, and yet {after.state}"
         is_kept = msgspec.structs.replace(after, revision=before.revision, expires_at=before.expires_at) == before
         self.require(before.state not in FINAL or reopened or is_kept, "I4", told, after.job_id)
@@ -386,7 +387,7 @@ class Watcher:
         told = f"{before and before.state} -> {after.state}"
         # An attempt whose time is over before it is sent is TIMED_OUT, and no target sees it.
         was_made = self.attempts[after.execution_id, 1] > 0 or after.state is State.TIMED_OUT
-        is_first = before is None and after.unclaimed and after.attempt == 1 and was_made
+        is_first = before is None and after.budget.unclaimed and after.attempt == 1 and was_made
         is_known = from_running or is_first or after.execution_id in self.rewound
         self.require(is_known or not is_outcome, "I4", f"an outcome without a claim: {told}", after.job_id)
 
@@ -395,10 +396,10 @@ class Watcher:
         ours = actor is not None and before.claimant in actor.tokens
         claimant = self._claimants.get(before.claimant)
         ended = claimant is not None and claimant.is_over(self._scheduler.now)
-        if before.report is not None:
+        if before.end.report is not None:
             ended = True
         elif before.is_accepted:
-            over_at = before.claim_until or 0
+            over_at = claim_of(before).until or 0
             if before.cancel_noted_at is not None:
                 over_at = min(over_at, before.cancel_noted_at + RECEIVERS_GRACE_MS)
             ended = self._scheduler.now + 2 * MOST_SKEW_MS > over_at
@@ -438,8 +439,8 @@ class Watcher:
         most = delivery.occurrence.retry_policy.max_attempts
         most += FORGIVEN_LOST_WORKERS
         record = self.executions.find(delivery.job_id, delivery.execution_id)
-        most += 0 if record is None or not is_named(delivery.job_id) else record.budget_from
-        most += 0 if record is None else record.handbacks
+        most += 0 if record is None or not is_named(delivery.job_id) else record.budget.start
+        most += 0 if record is None else record.budget.handbacks
         self.require(
             delivery.attempt <= most or delivery.occurrence.client_id in self.redriven,
             "L1",
@@ -543,13 +544,13 @@ class Watcher:
 
 def _is_short_of_attempts(before: Execution | None, after: Execution) -> bool:
     """Whether an execution is DEAD as its attempts are used up, though fewer of them count than its policy has."""
-    if before is None or after.state is not State.DEAD or after.occurrence is None:
+    if before is None or after.state is not State.DEAD or after.kept.occurrence is None:
         return False
-    counted = sum(one.number > before.budget_from and one.state is not State.HANDED_BACK for one in after.attempts)
-    if after.unclaimed and before.budget_from == 0 and after.attempts[0].number == 2:
+    counted = sum(one.number > before.budget.start and one.state is not State.HANDED_BACK for one in after.attempts)
+    if after.budget.unclaimed and before.budget.start == 0 and after.attempts[0].number == 2:
         counted += 1  # The first failure at level none was lost: the claim of its retry made the record.
     is_used_up = (after.reason or "").startswith("attempt ")
-    return is_used_up and counted < after.occurrence.retry_policy.max_attempts and len(after.attempts) < 100
+    return is_used_up and counted < after.kept.occurrence.retry_policy.max_attempts and len(after.attempts) < 100
 
 
 def place_of(job_id: str) -> AnonymousJob:

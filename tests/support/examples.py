@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from clockwork.domain.clients import Client
-from clockwork.domain.executions import Execution, Outcome, State
+from clockwork.domain.executions import Claimed, End, Execution, Outcome, State
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.keys import row_key
@@ -17,7 +17,7 @@ from clockwork.domain.releases import Deliver, Of, Release, Travels, Watch
 from clockwork.domain.requests.create import CreateRequest, NewJob
 from clockwork.domain.requests.packing import Outline
 from clockwork.domain.storage.codec import decode_message
-from clockwork.domain.waits import Waits
+from clockwork.domain.waits import Waiting, Waits
 from clockwork.targets.http import HttpTarget
 from clockwork.targets.message import Payload
 
@@ -88,18 +88,55 @@ def release_in(body: str) -> Deliver:
 
 
 def execution(state: State, **changes: Any) -> Execution:
-    """A record of `release()` in the given state."""
+    """A record of `release()` in the given state. `changes` are fields of it, or of its parts as `like` takes them."""
     released = release()
-    values: dict[str, Any] = {
-        "job_id": released.job_id,
-        "execution_id": released.execution_id,
-        "client_id": "acme",
-        "due_at": NOW,
-        "state": state,
-        "revision": 1,
-        "expires_at": NOW + 1,
-    }
-    return Execution(**{**values, **changes})
+    made = Execution(released.job_id, released.execution_id, "acme", NOW, state, revision=1, expires_at=NOW + 1)
+    return like(made, **changes)
+
+
+#: The fields of a record's parts by the names under which tests tell them; one name may be that of several fields.
+_PARTS = {
+    "claimant": ("claim", "claimant"),
+    "claim_until": ("claim", "until"),
+    "started_at": ("claim", "started_at"),
+    "awaited": ("claim", "awaited"),
+    "budget_from": ("budget", "start"),
+    **{name: ("budget", name) for name in ("handbacks", "lost_workers", "unclaimed")},
+    **{name: ("waits", name) for name in Waiting.__struct_fields__},
+    "parkings": ("parking", "number"),
+    "parked_as": ("parking", "revision"),
+    **{name: ("end", name) for name in End.__struct_fields__},
+    **{name: ("kept", name) for name in ("occurrence", "raw", "partition_id", "source")},
+}
+
+
+def like(record: Execution, **changes: Any) -> Execution:
+    """The record with other values of some fields. Those of its parts are told by names of their own.
+
+    With `claimant=None` it has no claim. A claim of which only some fields are told holds until NOW, from NOW on.
+    """
+    parts: dict[str, dict[str, Any]] = {}
+    for name in [one for one in changes if one in _PARTS]:
+        part, field = _PARTS[name]
+        parts.setdefault(part, {})[field] = changes.pop(name)
+    claim = parts.pop("claim", None)
+    if claim is not None:
+        fields = {**msgspec.structs.asdict(record.claim or Claimed("me", NOW, NOW)), **claim}
+        changes["claim"] = None if fields["claimant"] is None else Claimed(**fields)
+    for part, fields in parts.items():
+        changes[part] = msgspec.structs.replace(getattr(record, part), **fields)
+    return msgspec.structs.replace(record, **changes)
+
+
+def changed(record: Execution, **changes: Any) -> Execution:
+    """The record one revision on, with other values of some fields as `like` takes them."""
+    return like(record, revision=record.revision + 1, **changes)
+
+
+def claim_of(record: Execution | None) -> Claimed:
+    """The claim of a record that has one."""
+    assert record is not None and record.claim is not None
+    return record.claim
 
 
 def failure(**changes: Any) -> Outcome:

@@ -17,14 +17,16 @@ EQUIVALENT: dict[str, str] = {
     "flows/deliver/slots.py: world.environment.slots[client_id] = Reserved(known.first_at, 0, line_until): 0 -> 1": (
         "of the slots that an environment remembers nobody asks how many there were"
     ),
-    "domain/lifecycle/awaiting.py: lease_until = running.claim_until or 0: 0 -> 1": "either is long over",
-    "domain/storage/retention.py: return max(record.next_attempt_at or 0, record.claim_until or 0): 0 -> 1": (
+    "domain/lifecycle/awaiting.py: lease_until = 0 if running.claim is None else running.claim.until: 0 -> 1": (
         "either is long over"
     ),
-    "domain/storage/retention.py: return max(record.next_attempt_at or 0, record.claim_until or 0): 0 -> 1 (no. 2)": (
-        "either is long over"
+    "domain/storage/retention.py: return max(record.waits.next_attempt_at or 0,"
+    " 0 if record.claim is None else record.claim.until): 0 -> 1": "either is long over",
+    "domain/storage/retention.py: return max(record.waits.next_attempt_at or 0,"
+    " 0 if record.claim is None else record.claim.until): 0 -> 1 (no. 2)": "either is long over",
+    "domain/lifecycle/transitions.py: return 0 if record.claim is None else record.claim.until: 0 -> 1": (
+        "another guard of the same arrow asks for the claimant"
     ),
-    "flows/requests/permits.py: if until <= (before.claim_until or 0):: 0 -> 1": "either is long over",
     "domain/fires/chains.py: after_at = fire.base_at - 1 if fire.after_at is None else fire.after_at: 1 -> 2": (
         "the fires of a zone's rule are whole seconds apart"
     ),

@@ -12,9 +12,10 @@ from clockwork.domain.lifecycle.attempts import Claim, plan_claim, plan_death
 from clockwork.domain.lifecycle.expiry import ended_execution
 from clockwork.domain.lifecycle.parking import parked_record
 from clockwork.domain.ordering import is_noted, paced_execution
+from clockwork.domain.policies import Budget
 from clockwork.domain.releases import Deliver
 from clockwork.domain.waits import Line
-from tests.support.examples import NOW, occurrence, release
+from tests.support.examples import NOW, like, occurrence, release
 
 EXPIRES_AT = NOW + 30 * 86_400_000
 INSTANTS = st.integers(NOW - 100_000, NOW + 100_000)
@@ -41,15 +42,19 @@ RELEASES = st.builds(
 
 def spelled_out(of: Deliver, **fields: Any) -> Execution:
     """The oracle: an `Execution` with every field written out, as five places of the core once did."""
-    return Execution(
+    values = {"expires_at": EXPIRES_AT, "attempt": of.attempt - 1, **fields}
+    plain = Execution(
         job_id=of.job_id,
         execution_id=of.execution_id,
         client_id=of.occurrence.client_id,
         due_at=of.occurrence.due_at,
+        state=State.PENDING,
+        revision=1,
+        expires_at=EXPIRES_AT,
         created_at=of.occurrence.created_at,
-        unclaimed=of.occurrence.record == "none",
-        **{"expires_at": EXPIRES_AT, "attempt": of.attempt - 1, **fields},
+        budget=Budget(unclaimed=of.occurrence.record == "none"),
     )
+    return like(plain, **values)
 
 
 @given(of=RELEASES)

@@ -33,7 +33,7 @@ from clockwork.domain.waits import Held, Line, Waited
 from clockwork.targets.kafka.target import KafkaTarget
 from clockwork.targets.sns import SnsTarget
 from clockwork.targets.sqs import SqsTarget
-from tests.support.examples import NOW, execution, occurrence, release
+from tests.support.examples import NOW, execution, like, occurrence, release
 
 QUEUE = "arn:aws:sqs:us-east-1:123456789012:orders"
 TOPIC = "arn:aws:sns:us-east-1:123456789012:orders"
@@ -181,11 +181,11 @@ def test_a_head_is_noted_if_its_record_tells_the_same_slot_and_place() -> None:
     noted = execution(State.PENDING, next_attempt_at=NOW + 5, paced=True)
     assert is_noted(slot, noted)
     assert not is_noted(slot, None)
-    assert not is_noted(slot, msgspec.structs.replace(noted, next_attempt_at=NOW + 6))
-    assert not is_noted(slot, msgspec.structs.replace(noted, paced=False))
-    assert not is_noted(slot, msgspec.structs.replace(noted, line=Line(NOW, NOW)))
+    assert not is_noted(slot, like(noted, next_attempt_at=NOW + 6))
+    assert not is_noted(slot, like(noted, paced=False))
+    assert not is_noted(slot, like(noted, line=Line(NOW, NOW)))
     for state in (State.PARKED, State.RUNNING, State.DEAD):
-        assert not is_noted(slot, msgspec.structs.replace(noted, state=state))
+        assert not is_noted(slot, like(noted, state=state))
     in_line = ordered(run_at=NOW + 5, line=Line(NOW, NOW))
     assert is_noted(in_line, execution(State.PENDING, next_attempt_at=NOW, line=Line(NOW, NOW)))
     assert not is_noted(in_line, noted)
@@ -194,10 +194,17 @@ def test_a_head_is_noted_if_its_record_tells_the_same_slot_and_place() -> None:
 def test_the_record_of_a_head_that_waits_under_a_rate_tells_when_it_may_start_and_what_it_waited_for() -> None:
     slot = ordered(run_at=NOW + 5, paced=True, waited=Waited(cap=3), held=Held("cap", NOW))
     first = paced_execution(slot, None, NOW + 99)
-    assert (first.state, first.revision, first.next_attempt_at, first.paced) == (State.PENDING, 1, NOW + 5, True)
-    assert (first.waited, first.held) == (Waited(cap=3), Held("cap", NOW))
+    assert (first.state, first.revision, first.waits.next_attempt_at, first.waits.paced) == (
+        State.PENDING,
+        1,
+        NOW + 5,
+        True,
+    )
+    assert (first.waits.waited, first.waits.held) == (Waited(cap=3), Held("cap", NOW))
     again = paced_execution(slot, execution(State.FAILED, waited=Waited(cap=4), revision=6), NOW + 99)
-    assert (again.revision, again.waited) == (7, Waited(cap=7))
+    assert (again.revision, again.waits.waited) == (7, Waited(cap=7))
     in_line = ordered(run_at=NOW + 5, line=Line(NOW, NOW))
-    assert paced_execution(in_line, None, NOW + 99).next_attempt_at == NOW
-    assert paced_execution(in_line, execution(State.FAILED, next_attempt_at=NOW + 3), NOW).next_attempt_at == NOW + 3
+    assert paced_execution(in_line, None, NOW + 99).waits.next_attempt_at == NOW
+    assert (
+        paced_execution(in_line, execution(State.FAILED, next_attempt_at=NOW + 3), NOW).waits.next_attempt_at == NOW + 3
+    )

@@ -21,9 +21,11 @@ from clockwork.targets.registry import TARGETS
 #: type of target need not be listed if it has no other defaults.
 LEFT_OUT: dict[str, dict[str, Any]] = {
     "Attempt": {"lateness_ms": 0},
-    "Awaited": {"as_it_was": False, "watched_again": False},
+    "Awaited": {"watched_again": False},
+    "Budget": {"start": 0, "handbacks": 0, "lost_workers": 0, "unclaimed": False},
     "Check": {"attempt": 1, "sweeps": 0},
     "Checkpoint": {"revision": 1, "fence": 1, "expires_at": 0},
+    "Claimed": {},
     "Client": {"revision": 0, "record": "full", "min_interval_seconds": 1, "paused": False, "since_at": 0},
     "Completion": {"mode": "callback", "heartbeat_seconds": 300, "timeout_seconds": 86_400},
     "CompiledCron": {
@@ -48,20 +50,13 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "precision": "millisecond",
     },
     "Deliver": {"attempt": 1, "sweeps": 0, "checked": False, "spilled": False},
+    "End": {},
     "Entry": {},
     "Exclusion": {},
-    "Execution": {
-        "attempt": 0,
-        "lost_workers": 0,
-        "budget_from": 0,
-        "handbacks": 0,
-        "parkings": 0,
-        "unclaimed": False,
-        "paced": False,
-        "as_it_was": False,
-    },
+    "Execution": {"attempt": 0},
     "Fire": {},
     "HttpTarget": {"method": "POST", "timeout_seconds": 15, "private": False},
+    "Kept": {"source": "job"},
     "NamedJob": {
         "chain_ordinal": 0,
         "series": "",
@@ -74,6 +69,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
     "Occurrence": {"record": "full", "sequence": 0, "is_hint": False, "precision": "millisecond"},
     "Of": {"run": "0", "source": "job"},
     "Parked": {"rate": 5.0, "by_hand": False, "noted_at": 0, "swept_until": 0},
+    "Parking": {"number": 0},
     "Payload": {"is_text": False},
     "Pointer": {"read_at": 0},
     "Pool": {"revision": 0, "lease_seconds": 90},
@@ -93,6 +89,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
     "Travels": {"parkings": 0, "came_back": False, "alone": False},
     "Turnstile": {"ended_before": "", "skips_from": 0, "revision": 1, "expires_at": 0},
     "Waited": {"cap": 0, "permit": 0, "pause": 0, "circuit": 0, "ordered": 0},
+    "Waiting": {"paced": False},
     "Waits": {"paced": False, "permits": 0, "meets": 0},
     "Watch": {"attempt": 1, "sweeps": 0},
 }

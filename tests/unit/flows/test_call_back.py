@@ -30,7 +30,7 @@ from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.targets.http import HttpTarget
 from clockwork.targets.message import Payload
 from clockwork.targets.registry import Target
-from tests.support.examples import ACME, NOW, TARGET, execution, failure, occurrence, release, release_in, success
+from tests.support.examples import ACME, NOW, TARGET, execution, failure, like, occurrence, release, release_in, success
 from tests.support.failing import BACK, DEAD, ONCE, QUEUE, Failing, facts
 
 
@@ -54,7 +54,7 @@ def test_an_execution_that_dies_is_called_back_once_at_once_and_with_what_became
         "lastStatusCode": None,
         "tags": {"team": "billing"},
     }
-    assert back.occurrence.due_at == dead.dead_at
+    assert back.occurrence.due_at == dead.end.dead_at
     assert failing.record(back.job_id).attempts[0].lateness_ms == 0
 
 
@@ -130,7 +130,7 @@ def test_the_row_of_a_callback_derives_from_the_execution_alone() -> None:
     assert key_of(DEAD) == key_of(msgspec.structs.replace(DEAD, reason="discarded", revision=9), RetryPolicy())
     assert key_of(DEAD) != key_of(msgspec.structs.replace(DEAD, execution_id=f"{DEAD.execution_id}x"))
     # An execution that is redriven and dies again is called back again.
-    assert key_of(DEAD) != key_of(msgspec.structs.replace(DEAD, dead_at=NOW + 8))
+    assert key_of(DEAD) != key_of(like(DEAD, dead_at=NOW + 8))
 
 
 def test_whichever_message_finds_it_dead_a_callback_lies_in_the_shard_of_the_death() -> None:
@@ -142,7 +142,7 @@ def test_whichever_message_finds_it_dead_a_callback_lies_in_the_shard_of_the_dea
     assert callback_row(there, dead, ONCE, NOW) == callback_row(here, dead, ONCE, NOW)
     assert callback_row(there, dead, ONCE, NOW).partition_id == "p001"
     # A record of an older version does not say where it died.
-    older = msgspec.structs.replace(dead, dead_shard=None)
+    older = like(dead, dead_shard=None)
     assert callback_row(there, older, ONCE, NOW).partition_id == "p003"
 
 
@@ -217,7 +217,7 @@ def test_rows_messages_and_records_keep_the_callback_and_those_without_are_what_
     sent = release(occurrence=cause)
     assert release_in(codec.encode_release(sent)) == sent
     assert (b"onFailure" in codec.encode_row([cause])) == (on_failure is not None)
-    dead = msgspec.structs.replace(DEAD, occurrence=cause)
+    dead = like(DEAD, occurrence=cause)
     assert codec.decode(codec.encode(dead), Execution) == dead
     assert b"deadAt" not in codec.encode(execution(State.SUCCEEDED))
 

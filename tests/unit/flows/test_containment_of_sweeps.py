@@ -155,7 +155,7 @@ def test_a_call_of_a_poll_that_raises_for_one_client_leaves_the_rows_of_others_d
     anonymous = [one for one in sent(clockwork) if one.revision is None and one.occurrence.target != BACK]
     assert Counter(one.occurrence.client_id for one in anonymous) - Counter({ODD: 9}) == Counter(OTHERS)
     assert by_client(clockwork, back=True) == dead_of(clockwork) == Counter(OTHERS)
-    told = {one.client_id: one.skipped.count for one in clockwork.executions.all() if one.skipped is not None}
+    told = {one.client_id: one.end.skipped.count for one in clockwork.executions.all() if one.end.skipped is not None}
     assert {client_id: told[client_id] for client_id in OTHERS} == dict.fromkeys(OTHERS, told[OTHERS[0]])
     assert SECRET not in caplog.text
 
@@ -270,7 +270,7 @@ def test_a_call_of_an_audit_that_raises_for_one_client_leaves_the_chains_of_othe
     fires = Counter(one.execution_id for one in sent(clockwork) if one.occurrence.client_id != ODD)
     assert set(fires.values()) == {1}
     assert set(by_client(clockwork)) == set(OTHERS)
-    skipped = Counter(one.client_id for one in clockwork.executions.all() if one.skipped is not None)
+    skipped = Counter(one.client_id for one in clockwork.executions.all() if one.end.skipped is not None)
     assert skipped - Counter({ODD: 1}) == Counter(OTHERS)
     assert SECRET not in caplog.text
     told = [one.__dict__ for one in caplog.records if getattr(one, "action", "") == "unreadable_job"]

@@ -11,6 +11,7 @@ from clockwork.domain.executions import DAY_MS, Execution, Outcome, State
 from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Delivery
 from clockwork.domain.storage.retention import SPARE_MS
+from clockwork.domain.waits import Waiting
 from clockwork.flows.access import Caller
 from clockwork.flows.requests.cancel import cancel_execution, cancel_job
 from clockwork.flows.requests.create import create_jobs
@@ -109,7 +110,7 @@ def test_what_waits_for_its_slot_for_weeks_has_its_record_renewed_every_few_days
     regulated = Regulated()
     clockwork = regulated.clockwork
     retry = release(run_at=NOW + 60 * DAY_MS, paced=True, attempt=2)
-    failed = retry.first_record(State.FAILED, NOW + 10 * DAY_MS, attempt=1, next_attempt_at=NOW + DAY_MS)
+    failed = retry.first_record(State.FAILED, NOW + 10 * DAY_MS, attempt=1, waits=Waiting(NOW + DAY_MS))
     clockwork.executions.save([(None, failed)])
     clockwork.clock.at = NOW + 4 * DAY_MS
     clockwork.world.releases.send([retry], clockwork.clock.at)

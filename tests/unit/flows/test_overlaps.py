@@ -9,13 +9,14 @@ import msgspec
 import pytest
 
 from clockwork.domain.errors import Unavailable
-from clockwork.domain.executions import Attempt, Execution, State
+from clockwork.domain.executions import Attempt, Claimed, Execution, State
 from clockwork.domain.fires.chains import release_at, run_of
 from clockwork.domain.ids import ExecutionId
 from clockwork.domain.named.overlaps import NOT_KNOWN, UNDER_WAY, WAITS, Entrant, entrant_of, turned
 from clockwork.domain.named_jobs import NamedJob, Turnstile
 from clockwork.domain.releases import Release
 from clockwork.flows.overlaps import FIRST_READ, MOST_READ, may_be_let_through, note_ended, why_not_through
+from tests.support.examples import changed
 from tests.support.named import Named, execution_of
 
 
@@ -28,7 +29,7 @@ def record(
         execution_of(named.job, due_at, state),
         execution_id=str(ExecutionId(named.job.job_id, due_at, run)),
         reason=reason,
-        claim_until=due_at * 2 if state is State.RUNNING else None,
+        claim=Claimed("me", due_at * 2, due_at) if state is State.RUNNING else None,
         attempts=(Attempt(tried, State.FAILED, due_at, due_at + 1),) if tried else (),
     )
     assert named.clockwork.executions.save([(None, stored)])[0].ok
@@ -188,7 +189,7 @@ def test_what_waits_for_others_between_two_attempts_holds_back_all_that_has_not_
 def test_what_was_redriven_begins_anew() -> None:
     named = overlapping()
     dead = record(named, 10, State.DEAD, "b1", tried=3)
-    waiting = dead.changed(state=State.PENDING, reason=WAITS, budget_from=3)
+    waiting = changed(dead, state=State.PENDING, reason=WAITS, budget_from=3)
     assert named.clockwork.executions.save([(dead, waiting)])[0].ok
     assert goes(named, fire(named, 20))
     record(named, 20, State.FAILED, tried=1)

@@ -11,7 +11,7 @@ from clockwork.domain.executions import Execution, State
 from clockwork.domain.lifecycle.attempts import Plan, plan_claim
 from clockwork.flows.records import replace_all
 from clockwork.memory.world import MemoryClockwork
-from tests.support.examples import NOW, execution
+from tests.support.examples import NOW, changed, execution
 from tests.unit.flows.test_containment import ODD, ODD_JOBS, check_others_are_delivered_once, ready
 
 
@@ -48,7 +48,7 @@ def test_a_refused_change_asks_the_store_nothing_and_its_neighbours_are_saved() 
     done = execution(State.SUCCEEDED, execution_id="done")
     clockwork.executions.save([(None, done)])
     fresh = [execution(State.EXPIRED, execution_id=f"e{n}", reason="too late") for n in range(3)]
-    again = done.changed(state=State.PENDING, next_attempt_at=NOW)
+    again = changed(done, state=State.PENDING, next_attempt_at=NOW)
     saves = clockwork.world.executions.save([(None, fresh[0]), (done, again), *((None, one) for one in fresh[1:])])
     assert [one.ok for one in saves] == [True, False, True, True]
     assert (saves[1].is_defect, saves[1].actual) == (True, None)

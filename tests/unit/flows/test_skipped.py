@@ -35,7 +35,7 @@ def has_own(named: Named, second: int, run: str) -> None:
 
 def told(named: Named) -> list[tuple[float, float, int]]:
     """The fires that are told as skipped: from and to which second, and how many."""
-    found = [one.skipped for one in named.executions() if one.skipped is not None]
+    found = [one.end.skipped for one in named.executions() if one.end.skipped is not None]
     return sorted(((one.from_at - named.start) / 1000, (one.to_at - named.start) / 1000, one.count) for one in found)
 
 

@@ -200,7 +200,7 @@ def test_a_damaged_job_ends_visibly_and_its_shard_goes_on() -> None:
     named.run(200)
     assert _fired(named) == [False] * 3
     (dead,) = (record for record in named.clockwork.executions.all() if record.state is State.DEAD)
-    assert (dead.client_id, dead.raw is None) == ("acme", False)
+    assert (dead.client_id, dead.kept.raw is None) == ("acme", False)
     assert "the job tick of acme" in (dead.reason or "")
 
 

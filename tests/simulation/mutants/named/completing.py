@@ -6,7 +6,7 @@ from tests.simulation.mutants.mutant import Mutant
 
 _ITS_CLAIM = """\
     is_its_attempt = stored.execution_id == token.execution_id and stored.attempt == token.attempt
-    return is_its_attempt and token.belongs_to(stored.claimant)
+    return is_its_attempt and token.belongs_to(stored.claim.claimant)
 """
 COMPLETING = (
     Mutant(
@@ -50,7 +50,7 @@ COMPLETING = (
     Mutant(
         "a receiver's claim ends with the deliverer's",
         "domain/lifecycle/reports.py",
-        (("        claim_until=renewed_until(running, now),\n        started_at", "        started_at"),),
+        (("renewed_until(running, now), outcome.started_at", "running.claim.until, outcome.started_at"),),
         "P4",
     ),
     Mutant(

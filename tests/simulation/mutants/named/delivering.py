@@ -112,7 +112,7 @@ DELIVERING = (
         "domain/lifecycle/attempts.py",
         (
             ("following(release, ended, retry.retry_at))", "following(release, ended, now))"),
-            (" or release.run_at < (stored.next_attempt_at or 0):", ":"),
+            (" or release.run_at < (stored.waits.next_attempt_at or 0):", ":"),
         ),
         "I2",
     ),

@@ -25,7 +25,7 @@ LASTING = (
     Mutant(
         "a death at level none is forgotten before the retry of a copy comes",
         "domain/storage/retention.py",
-        (("if after.unclaimed:", "if False:"),),
+        (("if after.budget.unclaimed:", "if False:"),),
         "I5",
         tests="tests/unit/flows/test_lives_of_records.py",
     ),

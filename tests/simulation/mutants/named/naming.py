@@ -158,7 +158,7 @@ NAMING = (
     Mutant(
         "what a pause ended stays ended",
         "domain/lifecycle/awaited.py",
-        (("    return release.revision >= stored.ended_by\n", "    return False\n"),),
+        (("    return release.revision >= ended_by\n", "    return False\n"),),
         "I1",
     ),
     Mutant(

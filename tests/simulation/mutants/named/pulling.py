@@ -9,7 +9,7 @@ _CLAIMED = "            item.seen = plan.execution\n            started.append(i
 _FENCES = "    return is_of_pool and (stored is None or watch.attempt == stored.attempt + 1)\n"
 _DECIDE = "    going = claimable(batch, items, handlers, sharing)\n"
 _LOOK = "for slot in wanted(batch, claimed, range(len(claimed)))]"
-_LEASE = "lease_in_ms=max(0, record.claim_until - now)"
+_LEASE = "lease_in_ms=max(0, record.claim.until - now)"
 _WAIT = "        return max(0, max(self.release.run_at, self.release.occurrence.due_at) - self.now)\n"
 _WATCHED_AT = "run_at = ends_at(running) + CLAIM_GRACE_MS if"
 _CANCELLED = "    if running.cancel_noted_at is not None:\n        cancelled = "
@@ -19,7 +19,7 @@ _REPEATED = """\
     started += again
     plans = [(item, plan) for item, plan in plans if item not in again]
 """
-_IN_HAND = "    return record.state is State.RUNNING and record.awaited is not None and "
+_IN_HAND = "    return record.awaited is not None and "
 _SHARES, _SHARING = "tests/unit/domain/test_shares.py", "tests/unit/flows/pools/test_sharing.py"
 _MOVED = "            _move(batch, [new[place] for place in places])\n"
 _NEW = "        new = [item for item in some if not item.release.spilled]\n"
@@ -81,7 +81,12 @@ PULLING = (
     Mutant(
         "a handback uses up an attempt",
         "domain/executions.py",
-        (("return self.attempt - self.budget_from - self.handbacks", "return self.attempt - self.budget_from"),),
+        (
+            (
+                "return self.attempt - self.budget.start - self.budget.handbacks",
+                "return self.attempt - self.budget.start",
+            ),
+        ),
         "P3",
     ),
     Mutant(
@@ -141,7 +146,7 @@ PULLING = (
     Mutant(
         "a pool tells of attempts that have ended",
         "flows/pools/presence.py",
-        ((_IN_HAND, "    return record.awaited is not None and "),),
+        ((_IN_HAND, "    return record.awaited is None or "),),
         "P9",
     ),
     Mutant(

@@ -55,7 +55,7 @@ REGULATING = (
     Mutant(
         "the instant of a redrive is taken for a slot",
         "domain/ordering.py",
-        (("waiting(paced=stored.paced,", "waiting(paced=stored.next_attempt_at is not None,"),),
+        (("waiting(paced=waits.paced,", "waiting(paced=waits.next_attempt_at is not None,"),),
         "I8",
     ),
     Mutant(

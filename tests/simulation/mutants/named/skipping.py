@@ -103,7 +103,7 @@ SKIPPING = (
         "domain/named/overlaps.py",
         (
             (
-                "    return any(attempt.number > stored.budget_from for attempt in stored.attempts[-1:])\n",
+                "    return any(attempt.number > stored.budget.start for attempt in stored.attempts[-1:])\n",
                 "    return bool(stored.attempts)\n",
             ),
         ),

@@ -118,7 +118,7 @@ def test_a_resume_works_out_no_more_fires_after_a_year_than_after_an_hour(
     worked_out = _counted(monkeypatch)
     named.change(resumed(None))
     assert worked_out() < 3 * MOST_WALKED
-    (skipped,) = [one.skipped.count for one in named.executions() if one.skipped is not None]
+    (skipped,) = [one.end.skipped.count for one in named.executions() if one.end.skipped is not None]
     assert 365 * 86_400 - 400 < skipped <= 365 * 86_400
 
 
@@ -139,9 +139,8 @@ def test_what_was_told_of_a_long_pause_is_not_walked_through_by_a_repeat(
     worked_out = _counted(monkeypatch)
     named.change(another)
     assert worked_out() < 1_500
-    told = sorted(
-        ((one.skipped.from_at, one.skipped.to_at, one.skipped.count) for one in named.executions() if one.skipped),
-    )
+    stretches = [one.end.skipped for one in named.executions() if one.end.skipped]
+    told = sorted((one.from_at, one.to_at, one.count) for one in stretches)
     until = paused_at + days * DAY_MS
     long, short = told[-2:]
     assert long == (paused_at + 1_000, until, days * 86_400)

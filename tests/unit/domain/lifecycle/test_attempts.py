@@ -21,7 +21,7 @@ from clockwork.domain.releases import Deliver
 from clockwork.domain.storage.codec import encode
 from clockwork.domain.waits import Waited
 from clockwork.targets.message import Payload
-from tests.support.examples import NOW, execution, failure, occurrence, release, success
+from tests.support.examples import NOW, execution, failure, like, occurrence, release, success
 
 CLAIM = Claim("me", NOW + 20_000, NOW, NOW + 99)
 
@@ -70,7 +70,7 @@ def test_a_lost_worker_is_recorded_and_its_successor_released_at_once() -> None:
     assert plan.execution is not None
     assert isinstance(plan.release, Deliver)
     assert plan.execution.state is State.WORKER_LOST
-    assert plan.execution.lost_workers == 1
+    assert plan.execution.budget.lost_workers == 1
     assert plan.execution.attempts[0].state is State.WORKER_LOST
     assert (plan.release.attempt, plan.release.run_at) == (2, NOW)
 
@@ -87,7 +87,7 @@ def test_three_lost_workers_are_forgiven_and_attempts_still_end() -> None:
         message = plan.release
         claimed = plan_claim(message, plan.execution, CLAIM).execution
         assert claimed is not None
-        stored = msgspec.structs.replace(claimed, claim_until=0)
+        stored = like(claimed, claim_until=0)
     assert plan.execution is not None
     assert plan.execution.state is State.DEAD
     assert rounds == 3 + occurrence().retry_policy.max_attempts
@@ -106,7 +106,7 @@ def test_only_the_retry_itself_claims_a_waiting_record(state: State) -> None:
     ours = plan_claim(release(attempt=2, run_at=NOW + 3_000), waiting, CLAIM)
     assert ours.action is Action.START
     assert ours.execution is not None
-    assert (ours.execution.attempt, ours.execution.revision, ours.execution.next_attempt_at) == (2, 3, None)
+    assert (ours.execution.attempt, ours.execution.revision, ours.execution.waits.next_attempt_at) == (2, 3, None)
 
 
 def test_success_ends_it() -> None:
@@ -126,7 +126,7 @@ def test_failure_records_the_retry_before_releasing_it() -> None:
     assert plan.execution is not None
     assert isinstance(plan.release, Deliver)
     assert plan.execution.state is State.FAILED
-    assert plan.execution.next_attempt_at == plan.release.run_at == NOW + 10 + 5_000
+    assert plan.execution.waits.next_attempt_at == plan.release.run_at == NOW + 10 + 5_000
     assert (plan.release.attempt, plan.release.waits.permits) == (2, 0)
 
 
@@ -134,7 +134,7 @@ def test_the_last_failure_is_dead_with_the_occurrence_whole() -> None:
     plan = plan_outcome(release(attempt=3), execution(State.RUNNING, attempt=3), failure(), NOW, 0.5)
     assert plan.execution is not None
     assert plan.execution.state is State.DEAD
-    assert plan.execution.occurrence == occurrence()
+    assert plan.execution.kept.occurrence == occurrence()
     assert "3 of 3" in (plan.execution.reason or "")
 
 
@@ -159,24 +159,28 @@ def test_a_first_failure_at_level_none_is_recorded_and_its_retry_claims_the_reco
     assert plan.execution is not None
     assert isinstance(plan.release, Deliver)
     failed = plan.execution
-    assert (failed.state, failed.revision, failed.attempt, failed.unclaimed) == (State.FAILED, 1, 1, True)
-    assert (failed.waited, failed.parkings, failed.expires_at) == (Waited(cap=5), 2, NOW + 99)
+    assert (failed.state, failed.revision, failed.attempt, failed.budget.unclaimed) == (State.FAILED, 1, 1, True)
+    assert (failed.waits.waited, failed.parking.number, failed.expires_at) == (Waited(cap=5), 2, NOW + 99)
     assert [(a.number, a.error) for a in failed.attempts] == [(1, failure().error)]
     assert plan.release.is_recorded
-    assert (plan.release.attempt, plan.release.run_at, plan.release.waits.waited) == (2, failed.next_attempt_at, None)
+    assert (plan.release.attempt, plan.release.run_at, plan.release.waits.waited) == (
+        2,
+        failed.waits.next_attempt_at,
+        None,
+    )
     later = msgspec.structs.replace(CLAIM, now=plan.release.run_at)
     claimed = plan_claim(plan.release, failed, later)
     assert claimed.action is Action.START
     assert claimed.execution is not None
-    assert (claimed.execution.attempt, claimed.execution.unclaimed) == (2, True)
+    assert (claimed.execution.attempt, claimed.execution.budget.unclaimed) == (2, True)
 
 
 def test_a_permanent_first_failure_at_level_none_is_dead_with_all_that_a_redrive_needs() -> None:
     message = release(occurrence=occurrence(record="none"))
     dead = plan_unclaimed_outcome(message, failure(permanent=True), NOW, 0.5, NOW + 99).execution
     assert dead is not None
-    assert (dead.state, dead.attempt, dead.unclaimed) == (State.DEAD, 1, True)
-    assert (dead.occurrence, dead.dead_shard) == (message.occurrence, message.shard)
+    assert (dead.state, dead.attempt, dead.budget.unclaimed) == (State.DEAD, 1, True)
+    assert (dead.kept.occurrence, dead.end.dead_shard) == (message.occurrence, message.shard)
 
 
 def test_a_retry_at_level_none_whose_failure_was_not_recorded_makes_the_record() -> None:
@@ -185,7 +189,7 @@ def test_a_retry_at_level_none_whose_failure_was_not_recorded_makes_the_record()
     assert claimed.action is Action.START
     assert claimed.execution is not None
     made = claimed.execution
-    assert (made.state, made.attempt, made.attempts, made.unclaimed) == (State.RUNNING, 2, (), True)
+    assert (made.state, made.attempt, made.attempts, made.budget.unclaimed) == (State.RUNNING, 2, (), True)
 
 
 def test_only_the_last_attempts_keep_their_excerpts() -> None:
@@ -218,7 +222,7 @@ def test_the_record_of_what_was_redriven_often_fits_into_a_row_of_the_table() ->
     message = release(occurrence=occurrence(payload=Payload(b"x" * 256 * 1024)))
     stored, wordy = execution(State.RUNNING, attempt=1), failure(error="e" * 400, excerpt="b" * 1_024, permanent=True)
     for attempt in range(1, 600):
-        running = msgspec.structs.replace(stored, state=State.RUNNING, attempt=attempt, occurrence=None)
+        running = like(stored, state=State.RUNNING, attempt=attempt, occurrence=None)
         dead = plan_outcome(msgspec.structs.replace(message, attempt=attempt), running, wordy, NOW, 0.0).execution
         assert dead is not None
         stored = dead
@@ -229,5 +233,5 @@ def test_the_record_of_what_was_redriven_often_fits_into_a_row_of_the_table() ->
 def test_giving_up_keeps_what_was_recorded() -> None:
     waiting = execution(State.FAILED, attempt=1, attempts=(), next_attempt_at=NOW, revision=4)
     dead = plan_death(release(), waiting, "why", NOW, NOW)
-    assert (dead.state, dead.revision, dead.reason, dead.next_attempt_at) == (State.DEAD, 5, "why", None)
+    assert (dead.state, dead.revision, dead.reason, dead.waits.next_attempt_at) == (State.DEAD, 5, "why", None)
     assert plan_death(release(), None, "why", NOW, NOW).revision == 1

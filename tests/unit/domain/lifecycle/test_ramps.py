@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import islice, pairwise
 
-import msgspec
 import pytest
 
 from clockwork.domain import keys
@@ -21,7 +20,7 @@ from clockwork.domain.lifecycle.parking import (
     ramp,
 )
 from clockwork.domain.waits import Held, Waited
-from tests.support.examples import NOW, execution, occurrence, release
+from tests.support.examples import NOW, execution, like, occurrence, release
 
 
 def test_a_target_that_has_recovered_gets_five_a_second_at_first_and_twice_as_many_with_each_sweep() -> None:
@@ -67,9 +66,11 @@ def test_the_record_of_what_is_parked_uses_no_attempt_up_and_tells_the_wait_of_a
     stored = execution(State.FAILED, attempt=2, next_attempt_at=NOW, paced=True, waited=Waited(cap=4), revision=5)
     record = parked_record(held, stored, "why", NOW + 9)
     assert (record.state, record.attempt, record.reason, record.revision) == (State.PARKED, 2, "why", 6)
-    assert (record.next_attempt_at, record.paced) == (None, False)
-    retry = msgspec.structs.replace(stored, paced=False)
-    assert parked_record(held, retry, "why", NOW + 9).next_attempt_at == NOW
-    assert (record.waited, record.held) == ((Waited(cap=5), Held("pause", NOW)) if ordered else (Waited(cap=4), None))
+    assert (record.waits.next_attempt_at, record.waits.paced) == (None, False)
+    retry = like(stored, paced=False)
+    assert parked_record(held, retry, "why", NOW + 9).waits.next_attempt_at == NOW
+    assert (record.waits.waited, record.waits.held) == (
+        (Waited(cap=5), Held("pause", NOW)) if ordered else (Waited(cap=4), None)
+    )
     first = parked_record(held, None, "why", NOW + 9)
     assert (first.revision, first.attempt, first.expires_at) == (1, 2, NOW + 9)

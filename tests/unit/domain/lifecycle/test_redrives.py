@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
 
-from clockwork.domain.executions import Execution, State
+from clockwork.domain.executions import NO_END, Execution, State
 from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.ids import ExecutionId, NamedJobId
 from clockwork.domain.lifecycle.awaited import goes_on, is_awaited, reopened
 from clockwork.domain.lifecycle.redrives import discarded, is_redrivable, place_of, plan_redrive
-from clockwork.domain.waits import Waited
-from tests.support.examples import NOW, execution, occurrence, release
+from clockwork.domain.policies import Budget
+from clockwork.domain.waits import Waited, Waiting
+from tests.support.examples import NOW, execution, like, occurrence, release
 
 LATER = NOW + 60_000
 NAMED = NamedJobId("acme", "daily", 1).job_id
@@ -32,14 +32,9 @@ def test_a_redrive_waits_again_with_a_fresh_budget_and_its_age_counts_from_now()
     plan = plan_redrive(stored, "p001", LATER)
     waiting = plan.execution
     assert waiting is not None and plan.release is not None
-    assert (waiting.state, waiting.revision, waiting.budget_from, waiting.lost_workers) == (State.PENDING, 6, 3, 0)
-    assert (waiting.next_attempt_at, waiting.reason, waiting.dead_at, waiting.dead_shard) == (
-        LATER,
-        "redriven",
-        None,
-        None,
-    )
-    assert (waiting.cancel_noted_at, waiting.waited) == (None, None)
+    assert (waiting.state, waiting.revision, waiting.reason) == (State.PENDING, 6, "redriven")
+    assert (waiting.budget, waiting.waits, waiting.end) == (Budget(start=3), Waiting(LATER), NO_END)
+    assert waiting.cancel_noted_at is None
     assert (plan.release.attempt, plan.release.run_at, plan.release.execution_id) == (4, LATER, stored.execution_id)
     assert (plan.release.occurrence.created_at, plan.release.occurrence.record) == (LATER, "full")
     assert (plan.release.of.partition_id, plan.release.revision, plan.release.of.source) == (None, None, "job")
@@ -96,7 +91,7 @@ def test_what_is_redriven_together_keeps_its_order_by_instant_and_sequence() -> 
 def test_a_discard_puts_away_what_is_dead_once() -> None:
     put_away = discarded(dead(reason="HTTP 500", raw=b"x", revision=5))
     assert put_away is not None
-    assert (put_away.occurrence, put_away.raw, put_away.reason) == (None, None, "discarded; HTTP 500")
+    assert (put_away.kept.occurrence, put_away.kept.raw, put_away.reason) == (None, None, "discarded; HTTP 500")
     assert (put_away.state, put_away.revision) == (State.DEAD, 6)
     assert discarded(put_away) is None
     assert discarded(dead(occurrence=None, raw=b"x")) is not None
@@ -131,7 +126,7 @@ def test_a_record_that_a_pause_ended_is_gone_on_from_by_a_later_revision_alone(
 
 def test_what_goes_on_waits_again_with_a_fresh_budget() -> None:
     ended = execution(State.SKIPPED, ended_by=4, attempt=2, lost_workers=1, reason="its job is paused")
-    assert reopened(ended) == msgspec.structs.replace(
+    assert reopened(ended) == like(
         ended, state=State.PENDING, ended_by=None, reason=None, budget_from=2, lost_workers=0
     )
 

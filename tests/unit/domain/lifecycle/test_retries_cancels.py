@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +13,7 @@ from clockwork.domain.keys import BEGINNING, edge_key, row_key
 from clockwork.domain.lifecycle.cancels import Verdict, cancel_record, plan_cancel, plan_unrecorded_cancel
 from clockwork.domain.lifecycle.retries import backoff_seconds, plan_retry
 from clockwork.domain.policies import RetryPolicy
-from tests.support.examples import NOW, execution, failure, occurrence
+from tests.support.examples import NOW, execution, failure, like, occurrence
 
 CANCELLED = cancel_record("j", "e", "acme", NOW, NOW + 9, NOW)
 
@@ -97,13 +96,11 @@ def test_cancel_replaces_a_record_that_waits(state: State) -> None:
 @pytest.mark.parametrize("state", [State.PENDING, State.RUNNING, State.FAILED])
 def test_a_cancel_of_what_was_tried_without_claims_counts_and_promises_nothing(state: State) -> None:
     recorded = execution(state, attempt=4)
-    planned, honest = (
-        plan_cancel(stored, CANCELLED) for stored in (recorded, msgspec.structs.replace(recorded, unclaimed=True))
-    )
+    planned, honest = (plan_cancel(stored, CANCELLED) for stored in (recorded, like(recorded, unclaimed=True)))
     assert planned.verdict is not Verdict.TOO_LATE
     assert honest.verdict is Verdict.TOO_LATE
     assert planned.execution is not None
-    assert honest.execution == msgspec.structs.replace(planned.execution, unclaimed=True)
+    assert honest.execution == like(planned.execution, unclaimed=True)
     assert "level none" in honest.reason
 
 

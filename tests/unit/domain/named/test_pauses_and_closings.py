@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
 
 from clockwork.domain.clients import Pause
@@ -32,7 +31,7 @@ from clockwork.domain.named.look import objection_of_schedule, objection_to, was
 from clockwork.domain.named_jobs import Definition, JobState, NamedJob
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.targets.message import Payload
-from tests.support.examples import NOW, TARGET, execution
+from tests.support.examples import NOW, TARGET, execution, like, occurrence
 
 SECOND = 1_000
 REF = NamedJobId("acme", "tick", 1)
@@ -294,7 +293,7 @@ def test_only_what_somebody_asked_to_end_ends_before_it_comes_due() -> None:
     for run in ("0", "r1"):
         ending = ended_at_once(deleted, waiting(10, run), NOW)
         assert ending.execution is not None
-        assert (ending.execution.state, ending.reason, ending.execution.ended_by) == (
+        assert (ending.execution.state, ending.reason, ending.execution.end.ended_by) == (
             State.CANCELLED,
             "its job was deleted",
             None,
@@ -302,7 +301,7 @@ def test_only_what_somebody_asked_to_end_ends_before_it_comes_due() -> None:
     held = after(job(), 20, paused(None, cancels=True))
     ending = ended_at_once(held, waiting(10), NOW)
     assert ending.execution is not None
-    assert (ending.execution.ended_by, ending.execution.revision) == (2, 2)
+    assert (ending.execution.end.ended_by, ending.execution.revision) == (2, 2)
     assert ended_at_once(held, waiting(10, "r1"), NOW).reason == "it was asked for by hand"
     assert ended_at_once(held, waiting(21), NOW).execution is None
     assert ended_at_once(after(job(), 20, paused(None)), waiting(10), NOW).reason == "it goes on"
@@ -319,11 +318,14 @@ def test_only_what_somebody_asked_to_end_ends_before_it_comes_due() -> None:
 )
 def test_only_an_attempt_at_work_hears_of_the_end_of_its_job(state: State, after_it: State, is_noted: bool) -> None:
     deleted = after(job(), 20, cancelled(None))
-    # What a worker hands back keeps the notes of its claim, since a repeat makes the next release of them.
-    stored = msgspec.structs.replace(waiting(10), state=state, awaited=Awaited(heartbeat_ms=1, deadline_at=NOW))
+    # What a worker hands back keeps its occurrence, since a repeat makes the next release of it.
+    stored = like(waiting(10), state=state, occurrence=occurrence())
+    if is_noted:
+        stored = like(stored, awaited=Awaited(heartbeat_ms=1, deadline_at=NOW))
     ended = ended_at_once(deleted, stored, NOW).execution
     assert ended is not None
     assert (ended.state, ended.cancel_noted_at is not None) == (after_it, is_noted)
+    assert (ended.kept.occurrence is not None) is is_noted
     assert refused(stored, ended) is None
 
 

@@ -111,7 +111,7 @@ def test_the_record_of_a_row_that_nobody_can_read_is_bounded_and_holds_its_bytes
     row = msgspec.structs.replace(row_of("p000", f"{NOW}#x", [occurrence()], NOW), blob=b"x" * (LARGEST_RAW + 1))
     dead = undecodable_execution(row, "?", "e" * (LONGEST_ERROR + 1), NOW + 9)
     assert (dead.state, dead.revision, dead.due_at, dead.expires_at) == (State.DEAD, 1, NOW, NOW + 9)
-    assert (len(dead.raw or b""), len(dead.reason or "")) == (LARGEST_RAW, LONGEST_ERROR)
+    assert (len(dead.kept.raw or b""), len(dead.reason or "")) == (LARGEST_RAW, LONGEST_ERROR)
 
 
 def test_ordered_retries_of_one_instant_sort_by_due_instant_and_sequence() -> None:
@@ -130,7 +130,7 @@ def test_ordered_retries_of_one_instant_sort_by_due_instant_and_sequence() -> No
 def test_what_completes_by_callback_is_read_back() -> None:
     ends_later = occurrence(completion=Completion(heartbeat_seconds=60))
     watch = watch_like(release(occurrence=ends_later))
-    awaited = Awaited(heartbeat_ms=60_000, deadline_at=NOW + 600_000, accepted_at=NOW, revision=3)
+    awaited = Awaited(heartbeat_ms=60_000, deadline_at=NOW + 600_000, accepted_at=NOW)
     running = execution(State.RUNNING, attempt=1, claimant="t", claim_until=NOW, awaited=awaited, occurrence=ends_later)
     job = named_job(Recurrence(every=Every(10_000, NOW)))
     job = msgspec.structs.replace(job, definition=msgspec.structs.replace(job.definition, completion=Completion()))

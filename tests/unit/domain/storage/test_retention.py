@@ -30,7 +30,9 @@ def test_a_record_outlives_the_last_row_and_message_that_may_name_it(
     state: State, before: State | None, next_at: int | None, claim_until: int | None, due_at: int, wished_at: int
 ) -> None:
     """The next attempt and the claim count where either record knows of them: an end forgets both."""
-    waited: dict[str, Any] = {"next_attempt_at": next_at, "claim_until": claim_until}
+    waited: dict[str, Any] = {"next_attempt_at": next_at}
+    if claim_until is not None:
+        waited["claim_until"] = claim_until
     stored = None if before is None else execution(before, due_at=due_at, **waited)
     told = waited if stored is None else {}
     after = execution(state, due_at=due_at, expires_at=wished_at, **told)

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from clockwork.aws.stores.clients import CachedClients
-from clockwork.domain.executions import DAY_MS, Execution, State
+from clockwork.domain.executions import DAY_MS, End, Execution, State
 from clockwork.domain.fires.chains import release_of
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.named.changes import replaced
@@ -47,7 +47,7 @@ def test_a_message_of_days_goes_on_from_a_record_that_was_ended_for_earlier_ones
     due_at = clockwork.clock.at + 10_000
     release = release_of(named.job, Fire(due_at, due_at, 1))
     expires_at = clockwork.clock.at + 100 * DAY_MS
-    paused = release.first_record(State.SKIPPED, expires_at, reason="its job is paused", ended_by=ended_by)
+    paused = release.first_record(State.SKIPPED, expires_at, reason="its job is paused", end=End(ended_by=ended_by))
     clockwork.executions.save([(None, paused)])
     clockwork.clock.advance(4 * DAY_MS)
     clockwork.queue.messages.clear()
@@ -115,7 +115,7 @@ def test_a_wait_is_told_once_though_the_target_is_changed_behind_the_claim(
     clockwork.clock.advance(0 if is_sent else clockwork.settings.visibility_seconds * 1000)
     reports.append(clockwork.deliver_visible())
     (stored,) = [one for one in named.executions() if one.state is State.SUCCEEDED and one.due_at == due_at]
-    assert (stored.attempt, stored.waited) == (1, Waited(cap=30_000))
+    assert (stored.attempt, stored.waits.waited) == (1, Waited(cap=30_000))
     assert reports[1].waited_ms == {"cap": [30_000]}
     assert reports[1].own_lateness_ms == [clockwork.clock.at - due_at - 30_000]
 

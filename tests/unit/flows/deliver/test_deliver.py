@@ -92,7 +92,7 @@ def test_a_target_that_never_accepts_ends_dead_with_the_reason_of_each_attempt(r
     assert dead is not None
     assert dead.state is State.DEAD
     assert [a.error for a in dead.attempts] == ["HTTP 500"] * 3
-    assert dead.occurrence is not None
+    assert dead.kept.occurrence is not None
 
 
 def test_a_retry_beyond_the_queues_delay_travels_through_the_timeline() -> None:

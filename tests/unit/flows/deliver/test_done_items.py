@@ -18,7 +18,7 @@ from clockwork.flows.deliver.claim import end_unclaimed
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.deliver.waiting import Resent
 from clockwork.targets.http import HttpTarget
-from tests.support.examples import NOW, execution, occurrence, release
+from tests.support.examples import NOW, changed, execution, occurrence, release
 from tests.support.regulated import Regulated
 
 SHUT = HttpTarget("https://shut.example.com/")
@@ -133,7 +133,7 @@ def test_a_stale_outcome_is_refused_and_its_message_comes_back(monkeypatch: pyte
 
     def taken_over(_: Any) -> Outcome:
         (running,) = executions.all()
-        theirs = running.changed(claimant="another", claim_until=regulated.clockwork.clock.at + 1_000)
+        theirs = changed(running, claimant="another", claim_until=regulated.clockwork.clock.at + 1_000)
         assert executions.save([(running, theirs)])[0].ok
         return Outcome(State.SUCCEEDED, regulated.clockwork.clock.at, regulated.clockwork.clock.at)
 

@@ -13,6 +13,7 @@ from clockwork.domain.lifecycle.attempts import Action, Claim, plan_claim, plan_
 from clockwork.domain.lifecycle.expiry import is_expired
 from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Delivery
+from clockwork.domain.waits import Waiting
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.inform import unexpired
 from clockwork.flows.deliver.items import Item
@@ -67,7 +68,7 @@ def test_a_claim_that_comes_too_late_ends_expired(stored: Execution | None) -> N
     plan = plan_claim(release(occurrence=SHORT, attempt=attempt), stored, CLAIM)
     assert plan.action is Action.FINISH
     assert plan.execution is not None
-    assert (plan.execution.state, plan.execution.next_attempt_at) == (State.EXPIRED, None)
+    assert (plan.execution.state, plan.execution.waits.next_attempt_at) == (State.EXPIRED, None)
     assert "relevancyWindowSeconds 10" in (plan.execution.reason or "")
 
 
@@ -97,7 +98,7 @@ def test_a_retry_that_would_start_beyond_the_window_ends_expired_instead_of_wait
     running = execution(State.RUNNING, attempt=1, claimant="c", claim_until=NOW + 20_000)
     plan = plan_outcome(release(occurrence=SHORT), running, failure(), NOW + 6_000, 0.0)
     assert plan.execution is not None
-    assert (plan.execution.state, plan.execution.occurrence, plan.release) == (State.EXPIRED, None, None)
+    assert (plan.execution.state, plan.execution.kept.occurrence, plan.release) == (State.EXPIRED, None, None)
     unrecorded = plan_unclaimed_outcome(release(occurrence=SHORT), failure(), NOW + 6_000, 0.0, NOW + DAY_MS)
     assert unrecorded.execution is not None
     assert (unrecorded.execution.state, len(unrecorded.execution.attempts)) == (State.EXPIRED, 1)
@@ -247,7 +248,7 @@ def test_a_first_attempt_at_level_none_that_comes_too_late_leaves_the_record_to_
     clockwork = MemoryClockwork()
     short = msgspec.structs.replace(SHORT, record="none", due_at=clockwork.clock.at)
     first = release(occurrence=short, run_at=clockwork.clock.at)
-    failed = first.first_record(State.FAILED, clockwork.clock.at + DAY_MS, attempt=1, next_attempt_at=first.run_at)
+    failed = first.first_record(State.FAILED, clockwork.clock.at + DAY_MS, attempt=1, waits=Waiting(first.run_at))
     clockwork.executions.save([(None, failed)])
     clockwork.clock.advance(60_000)
     clockwork.queue.send([first], clockwork.clock.at)

@@ -38,7 +38,7 @@ def test_a_first_failure_is_recorded_and_each_later_attempt_is_claimed() -> None
     regulated, _ = failing()
     assert len(regulated.run(8)) == 1
     (waiting,) = records(regulated)
-    assert (waiting.state, waiting.attempt, waiting.revision, waiting.unclaimed) == (State.FAILED, 1, 1, True)
+    assert (waiting.state, waiting.attempt, waiting.revision, waiting.budget.unclaimed) == (State.FAILED, 1, 1, True)
     regulated.accepts = True
     assert [one.attempt for one in regulated.run(30)] == [2]
     (ended,) = records(regulated)
@@ -78,7 +78,7 @@ def test_a_retry_whose_failure_could_not_be_recorded_makes_the_record(monkeypatc
     assert [one.attempt for one in regulated.run(60)] == [2, 3]
     (dead,) = records(regulated)
     assert (dead.state, dead.attempt, [one.number for one in dead.attempts]) == (State.DEAD, 3, [2, 3])
-    assert dead.unclaimed
+    assert dead.budget.unclaimed
     assert not regulated.clockwork.queue.messages
 
 

@@ -18,7 +18,7 @@ from clockwork.domain.storage.codec import decode_message, encode_message
 from clockwork.domain.waits import Held, Waited
 from clockwork.flows.deliver.items import DeliverReport
 from clockwork.memory.world import MemoryClockwork
-from tests.support.examples import NOW, release
+from tests.support.examples import NOW, like, release
 from tests.support.regulated import Regulated
 
 HOST = "example.com"
@@ -39,7 +39,7 @@ def watched(regulated: Regulated, monkeypatch: pytest.MonkeyPatch) -> list[Deliv
 
 def waits_of(record: Execution) -> dict[str, int]:
     """The waits of a record; they are never longer than it was late."""
-    waits = {} if record.waited is None else msgspec.to_builtins(record.waited)
+    waits = {} if record.waits.waited is None else msgspec.to_builtins(record.waits.waited)
     assert sum(waits.values()) <= record.attempts[0].lateness_ms
     return waits
 
@@ -155,11 +155,11 @@ def test_an_ordered_job_that_was_held_back_in_its_place_notes_its_waits() -> Non
     regulated.create(1, ordering_key="a")
     regulated.run(200)
     (parked,) = regulated.clockwork.executions.all()
-    assert parked.held == Held("pause", parked.due_at)
+    assert parked.waits.held == Held("pause", parked.due_at)
     regulated.set_client()
     regulated.run(100)
     (done,) = regulated.clockwork.executions.all()
-    assert (done.state, done.held) == (State.SUCCEEDED, None)
+    assert (done.state, done.waits.held) == (State.SUCCEEDED, None)
     assert waits_of(done) == {"pause": done.attempts[0].lateness_ms}
     assert done.attempts[0].lateness_ms in range(195_000, 260_000)
 
@@ -181,8 +181,8 @@ def test_a_retry_has_no_lateness_and_adds_to_the_waits() -> None:
     regulated.run(60)
     for record in regulated.clockwork.executions.all():
         assert [one.lateness_ms for one in record.attempts[1:]] == [0]
-        assert record.waited is not None
-        assert record.waited.cap > record.attempts[0].lateness_ms
+        assert record.waits.waited is not None
+        assert record.waits.waited.cap > record.attempts[0].lateness_ms
 
 
 def test_a_job_that_is_created_late_or_redriven_is_late_from_then_on() -> None:
@@ -193,10 +193,10 @@ def test_a_job_that_is_created_late_or_redriven_is_late_from_then_on() -> None:
     (dead,) = regulated.clockwork.executions.all()
     assert dead.attempts[0].lateness_ms == 0
     now = regulated.clockwork.clock.at + 60_000
-    plan = plan_redrive(msgspec.structs.replace(dead, waited=Waited(cap=7)), "p000", now)
+    plan = plan_redrive(like(dead, waited=Waited(cap=7)), "p000", now)
     assert plan.release is not None
     assert plan.execution is not None
-    assert plan.execution.waited is None
+    assert plan.execution.waits.waited is None
     assert plan.release.occurrence.due_since == now
 
 
@@ -209,8 +209,8 @@ def test_what_ends_expired_tells_what_it_waited_for() -> None:
     regulated.run(10)
     (ended,) = regulated.clockwork.executions.all()
     assert ended.state is State.EXPIRED
-    assert ended.waited is not None
-    assert ended.waited.pause in range(55_000, 56_000)
+    assert ended.waits.waited is not None
+    assert ended.waits.waited.pause in range(55_000, 56_000)
 
 
 def test_what_ends_expired_at_once_tells_no_wait_that_was_only_to_come() -> None:
@@ -218,7 +218,7 @@ def test_what_ends_expired_at_once_tells_no_wait_that_was_only_to_come() -> None
     regulated.create(2, relevancy_window_seconds=20.0)
     regulated.run(30)
     (ended,) = [one for one in regulated.clockwork.executions.all() if one.state is State.EXPIRED]
-    assert ended.waited is None
+    assert ended.waits.waited is None
 
 
 def test_a_release_that_waits_is_a_few_bytes_longer_and_one_that_does_not_is_as_long_as_ever() -> None:

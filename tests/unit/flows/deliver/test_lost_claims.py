@@ -19,7 +19,7 @@ from clockwork.flows.deliver.start import _drop
 from clockwork.flows.deliver.waiting import Resent
 from clockwork.memory.world import MemoryClockwork
 from clockwork.targets.http import HttpTarget
-from tests.support.examples import NOW, execution, release
+from tests.support.examples import NOW, changed, execution, release
 from tests.support.named import Named
 
 ELSEWHERE = HttpTarget("https://elsewhere.example.com/")
@@ -44,7 +44,7 @@ def test_whose_claim_was_taken_for_lost_comes_back(step: Callable[[Batch, Item],
     clockwork = MemoryClockwork()
     world, wanted = clockwork.world, release()
     claimed = execution(State.RUNNING, attempt=1, claimant="ours", claim_until=NOW + 1)
-    lost = claimed.changed(state=State.WORKER_LOST, claimant=None, claim_until=None, next_attempt_at=NOW)
+    lost = changed(claimed, state=State.WORKER_LOST, claimant=None, next_attempt_at=NOW)
     for before, after in ((None, claimed), (claimed, lost))[: 1 + is_lost]:
         assert clockwork.executions.save([(before, after)])[0].ok
     batch = Batch(world, NOW + 60_000, Resent(world))

@@ -233,7 +233,7 @@ def test_a_head_that_waits_for_a_permit_under_a_rate_cap_writes_that_it_has_no_s
 
     monkeypatch.setattr(clockwork.executions, "save", noted)
     run(clockwork, 80_000)
-    assert [(one.state, one.paced) for one in saved] == [(State.PENDING, False)]
+    assert [(one.state, one.waits.paced) for one in saved] == [(State.PENDING, False)]
     run(clockwork, 200_000)
     assert delivered(clockwork) == ["a1", "a2"]
 

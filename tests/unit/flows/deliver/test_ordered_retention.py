@@ -14,7 +14,7 @@ from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Saved
 from clockwork.targets.http import HttpTarget
 from clockwork.targets.message import Payload
-from tests.support.examples import ACME, new_job, request
+from tests.support.examples import ACME, changed, new_job, request
 
 PAUSED = msgspec.structs.replace(ACME, paused=True)
 UNSAVED = Saved(ok=False, unavailable="no answer")
@@ -50,7 +50,7 @@ def test_what_has_waited_for_thirteen_days_ends_dead_with_the_reason_and_its_cal
     clockwork.run_until(clockwork.clock.at + 60_000)
     dead = [one for one in records(clockwork) if one.state is State.DEAD]
     assert [one.reason for one in dead] == ["it waited in its order for 13 days"] * 2
-    assert all(one.occurrence is not None for one in dead)
+    assert all(one.kept.occurrence is not None for one in dead)
     assert not clockwork.ordered_queue.messages
     assert len(clockwork.notices.told) == 2
     # Two callbacks wait for the resume of their client.
@@ -93,7 +93,7 @@ def test_a_claim_that_stands_is_not_taken_from_its_deliverer() -> None:
     clockwork = paused("a")
     (record,) = records(clockwork)
     clockwork.clock.at += 13 * DAY_MS
-    running = record.changed(state=State.RUNNING, attempt=1, claimant="it", claim_until=clockwork.clock.at + 120_000)
+    running = changed(record, state=State.RUNNING, attempt=1, claimant="it", claim_until=clockwork.clock.at + 120_000)
     clockwork.executions.save([(record, running)])
     clockwork.deliver_ordered()
     assert records(clockwork) == [running]

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from clockwork.domain.executions import Outcome, State
+from clockwork.domain.executions import Claimed, Outcome, State
 from clockwork.domain.fires.chains import release_of
 from clockwork.domain.ids import ONLY_RUN
 from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT
@@ -17,6 +17,7 @@ from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.named.changes import replaced
 from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Deliver, Delivery
+from clockwork.domain.waits import Waiting
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.flows.deliver.inbox import Message
@@ -46,7 +47,7 @@ def retry_of(named: Named, in_ms: int) -> Deliver:
     """A retry that comes due in so many milliseconds, with its record."""
     retry_at = named.clockwork.clock.at + in_ms
     retry = fire_of(named, attempt=2, run_at=retry_at)
-    failed = retry.first_record(State.FAILED, named.start * 2, attempt=1, next_attempt_at=retry_at)
+    failed = retry.first_record(State.FAILED, named.start * 2, attempt=1, waits=Waiting(retry_at))
     assert named.clockwork.executions.save([(None, failed)])[0].ok
     named.clockwork.queue.messages.clear()
     return retry
@@ -63,9 +64,8 @@ def test_the_wait_of_one_copy_makes_no_other_one_early_though_its_clock_is_ahead
     named = Named(every_ms=86_400_000, overlap="skip")
     first = fire_of(named, run=BACKFILL, run_at=named.start)
     world = named.clockwork.world
-    claimed = first.first_record(
-        State.RUNNING, named.start * 2, attempt=1, claimant="c", claim_until=named.start + 60_000
-    )
+    claim = Claimed("c", named.start + 60_000, named.start)
+    claimed = first.first_record(State.RUNNING, named.start * 2, attempt=1, claim=claim)
     assert named.clockwork.executions.save([(None, claimed)])[0].ok
     named.clockwork.clock.at += 700
     wait_for_others(Batch(world, named.start + 20_000, Resent(world)), Item("message", first, seen=claimed))
@@ -74,8 +74,11 @@ def test_the_wait_of_one_copy_makes_no_other_one_early_though_its_clock_is_ahead
     named.clockwork.clock.at -= 700
     deliver(named.clockwork, first)
     (delivered,) = named.clockwork.targets.delivered
-    assert stored.next_attempt_at is not None
-    assert (delivered.execution_id, stored.next_attempt_at <= named.clockwork.clock.at) == (first.execution_id, True)
+    assert stored.waits.next_attempt_at is not None
+    assert (delivered.execution_id, stored.waits.next_attempt_at <= named.clockwork.clock.at) == (
+        first.execution_id,
+        True,
+    )
 
 
 def test_another_copy_whose_instant_is_sooner_than_the_planned_one_comes_again_for_that() -> None:

@@ -259,7 +259,7 @@ def test_a_copy_that_comes_back_for_anothers_claim_keeps_its_place() -> None:
     claim = Claim("one", NOW + 30_000, NOW + 20_000, NOW + 10**9)
     running = plan_claim(waiting, None, claim).execution
     assert running is not None
-    assert (running.line, running.paced) == (None, False)
+    assert (running.waits.line, running.waits.paced) == (None, False)
     deferred = plan_claim(waiting, running, msgspec.structs.replace(claim, claimant="two")).release
     assert isinstance(deferred, Deliver)
     assert deferred.waits.line == waiting.waits.line

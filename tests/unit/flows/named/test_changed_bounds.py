@@ -36,7 +36,7 @@ def _without_jitter(named: Named, catch_up: str) -> Change:
 
 
 def _told(named: Named) -> list[tuple[float, float, int]]:
-    stretches = [e.skipped for e in named.executions() if e.skipped is not None]
+    stretches = [e.end.skipped for e in named.executions() if e.end.skipped is not None]
     return [((one.from_at - named.start) / 1000, (one.to_at - named.start) / 1000, one.count) for one in stretches]
 
 
@@ -65,7 +65,7 @@ def test_a_fire_that_a_change_brings_before_its_pause_is_told_if_the_beat_is_rep
 def test_a_fire_that_a_change_brings_before_its_pause_does_not_count_before_it_fires() -> None:
     named, base = _paused_between_a_base_and_its_jitter("all")
     named.change(_without_jitter(named, "all"))
-    fired = len([e for e in named.executions() if e.ended_by is None])
+    fired = len([e for e in named.executions() if e.end.ended_by is None])
     ends_with_it = msgspec.structs.replace(PLAIN, max_fires=fired + 1)
     named.change(replaced(named.definition(recurrence=ends_with_it, catch_up="all"), b'"last"'))
     named.change(resumed(None))

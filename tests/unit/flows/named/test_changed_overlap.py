@@ -13,7 +13,7 @@ from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.named import trigger
-from tests.support.examples import failure
+from tests.support.examples import changed, failure
 from tests.support.named import Named
 
 OTHER = "another execution of its job has not ended"
@@ -48,7 +48,7 @@ class Becoming(Named):
     def is_at_work(self, second: int) -> Execution:
         """A receiver is at work on the execution, for an hour; returns its record."""
         before = self.at(second)
-        after = before.changed(state=State.RUNNING, claim_until=self.start + 3_600_000, next_attempt_at=None)
+        after = changed(before, state=State.RUNNING, claim_until=self.start + 3_600_000, next_attempt_at=None)
         assert self.clockwork.executions.save([(before, after)])[0].ok
         return after
 

@@ -48,7 +48,7 @@ class Townsman(Named):
 
     def skipped(self) -> list[tuple[float, int]]:
         """Where skipped stretches begin, and of how many fires they are."""
-        stretches = [e.skipped for e in reversed(self.executions()) if e.state is State.SKIPPED and e.skipped]
+        stretches = [e.end.skipped for e in reversed(self.executions()) if e.state is State.SKIPPED and e.end.skipped]
         return [((one.from_at - self.hour) / MINUTE, one.count) for one in stretches]
 
 

@@ -28,7 +28,9 @@ def of(named: Named, second: float, run: str = "0") -> Execution:
 def late(named: Named, second: float, run: str = "0") -> tuple[int, dict[str, int]]:
     """How late (ms) the fire at that second began, and what it waited for."""
     record = of(named, second, run)
-    return record.attempts[0].lateness_ms, {} if record.waited is None else msgspec.to_builtins(record.waited)
+    return record.attempts[0].lateness_ms, {} if record.waits.waited is None else msgspec.to_builtins(
+        record.waits.waited
+    )
 
 
 def once(named: Named, second: float) -> Any:
@@ -114,7 +116,7 @@ def test_one_that_is_asked_for_an_instant_of_before_is_late_from_then_on() -> No
     named.run(5)
     (record,) = named.clockwork.executions.list(late_one.job_id, 5, None)
     assert record.attempts[0].lateness_ms < 1_500
-    assert record.waited is None
+    assert record.waits.waited is None
 
 
 def test_a_change_of_bounds_in_a_pause_leaves_what_the_pause_holds_back_late_from_its_instant_on() -> None:
@@ -137,7 +139,7 @@ def test_another_beat_is_late_from_its_own_instants_on() -> None:
     named.change(replaced(named.definition(every_ms=7_000), b"2"))
     named.run(20)
     assert {e.attempts[0].lateness_ms < 1_500 for e in named.executions() if e.attempts} == {True}
-    assert {e.waited for e in named.executions()} == {None}
+    assert {e.waits.waited for e in named.executions()} == {None}
 
 
 def test_two_pauses_are_told_each_by_the_fires_that_it_held_back() -> None:
@@ -169,7 +171,7 @@ def test_the_wait_for_a_pause_counts_once_over_all_attempts() -> None:
     named.run(10)
     record = of(named, 20)
     assert [one.state for one in record.attempts] == [State.FAILED, State.SUCCEEDED]
-    assert msgspec.to_builtins(record.waited) == {"pause": 5_000}
+    assert msgspec.to_builtins(record.waits.waited) == {"pause": 5_000}
 
 
 def test_what_is_redriven_is_late_from_its_redrive_on() -> None:
@@ -189,7 +191,7 @@ def test_what_is_redriven_is_late_from_its_redrive_on() -> None:
     named.run(5)
     again = of(named, 20)
     assert again.attempts[1].lateness_ms < 1_500
-    assert again.waited is None
+    assert again.waits.waited is None
 
 
 def test_a_backfilled_fire_and_a_run_by_hand_are_late_from_when_they_were_to_run() -> None:
@@ -205,4 +207,4 @@ def test_a_backfilled_fire_and_a_run_by_hand_are_late_from_when_they_were_to_run
     assert len(by_hand) == 4
     assert {e.state for e in by_hand} == {State.SUCCEEDED}
     assert max(e.attempts[0].lateness_ms for e in by_hand) < 1_500
-    assert {e.waited for e in by_hand} == {None}
+    assert {e.waits.waited for e in by_hand} == {None}

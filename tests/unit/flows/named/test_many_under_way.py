@@ -17,9 +17,11 @@ from clockwork.domain.named.changes import cancelled, replaced
 from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
+from clockwork.domain.waits import Waiting
 from clockwork.flows.named.write import unchanged
 from clockwork.ports import Saved
 from clockwork.targets.http import HttpTarget
+from tests.support.examples import changed
 from tests.support.named import Named, execution_of
 
 OLD, NEW = (HttpTarget(f"https://{host}.example.com/hook") for host in ("old", "new"))
@@ -35,7 +37,7 @@ class Many(Named):
         records = [
             parked_record(one, None, reason, self.start * 2)
             if reason is not None
-            else one.first_record(state, self.start * 2, attempt=1, next_attempt_at=self.start * 2)
+            else one.first_record(state, self.start * 2, attempt=1, waits=Waiting(self.start * 2))
             for one in self.releases
         ]
         self.clockwork.executions.save([(None, one) for one in records])
@@ -75,7 +77,7 @@ def test_thousands_that_wait_are_ended_by_few_saves(monkeypatch: pytest.MonkeyPa
 def test_one_that_another_writer_claims_meanwhile_is_told_as_running(monkeypatch: pytest.MonkeyPatch) -> None:
     many = Many(5)
     save, first = many.clockwork.executions.save, many.clockwork.executions.all()[0]
-    claimed = first.changed(state=State.RUNNING, attempt=2, claimant="c", claim_until=many.start + 60_000)
+    claimed = changed(first, state=State.RUNNING, attempt=2, claimant="c", claim_until=many.start + 60_000)
     twice = many.clockwork.executions.all()[1]
 
     def overtaken(changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
@@ -130,7 +132,7 @@ def test_what_was_parked_a_moment_before_its_instant_does_not_leave_before_it(re
     many = Many(1, reason=BEHIND_CIRCUIT)
     if retry_after_ms is not None:
         (first,) = many.clockwork.executions.all()
-        retried = first.changed(attempt=1, next_attempt_at=many.start + retry_after_ms)
+        retried = changed(first, attempt=1, next_attempt_at=many.start + retry_after_ms)
         many.clockwork.executions.save([(first, retried)])
     many.clockwork.clock.at = many.start - 91
     many.moved()
@@ -216,12 +218,12 @@ def test_what_runs_behind_the_newest_records_is_told_by_every_repeat(monkeypatch
     many = Many(50)
     oldest_first = sorted(many.clockwork.executions.all(), key=lambda one: one.due_at)
     waiting = oldest_first[-15]
-    running = waiting.changed(state=State.RUNNING, attempt=2, claimant="c", claim_until=many.start + 60_000)
+    running = changed(waiting, state=State.RUNNING, attempt=2, claimant="c", claim_until=many.start + 60_000)
     assert many.clockwork.executions.save([(waiting, running)])[0].ok
     assert many.change(cancelled(None)).running == [running]
     for _ in range(2):
         assert unchanged(many.clockwork.world, many.stored).running == [running]
-    over = running.changed(state=State.SUCCEEDED, claimant=None, claim_until=None)
+    over = running.changed(state=State.SUCCEEDED, claim=None)
     assert many.clockwork.executions.save([(running, over)])[0].ok
     for _ in range(3):
         again = unchanged(many.clockwork.world, many.stored)
@@ -232,7 +234,7 @@ def test_what_runs_among_the_newest_is_told_though_newer_ones_have_come_since(mo
     made_small(monkeypatch)
     many = Many(50)
     newest = max(many.clockwork.executions.all(), key=lambda one: one.due_at)
-    running = newest.changed(state=State.RUNNING, attempt=2, claimant="c", claim_until=many.start + 60_000)
+    running = changed(newest, state=State.RUNNING, attempt=2, claimant="c", claim_until=many.start + 60_000)
     assert many.clockwork.executions.save([(newest, running)])[0].ok
     assert many.change(cancelled(None)).running == [running]
     since = [execution_of(many.job, running.due_at + 1_000 * n, State.SUCCEEDED) for n in range(1, 16)]

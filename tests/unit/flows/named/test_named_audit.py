@@ -38,8 +38,8 @@ def test_the_rest_of_a_chain_that_ends_before_the_horizon_is_found_though_no_poi
     named.run(301)
     assert check_chain(named.clockwork.world, named.stored)
     named.run(60)
-    assert next((e.due_at - named.start) / 1000 for e in named.executions() if e.skipped is None) == 60.0
-    assert sum(1 if e.skipped is None else e.skipped.count for e in named.executions()) == 6
+    assert next((e.due_at - named.start) / 1000 for e in named.executions() if e.end.skipped is None) == 60.0
+    assert sum(1 if e.end.skipped is None else e.end.skipped.count for e in named.executions()) == 6
     assert not check_chain(named.clockwork.world, named.stored)
 
 
@@ -47,7 +47,7 @@ def test_the_rest_of_a_chain_is_not_looked_for_again_once_a_stretch_of_skipped_f
     named = _with_lost_releases(max_fires=6, catch_up="none")
     named.run(401)
     assert check_chain(named.clockwork.world, named.stored)
-    assert [e.skipped and e.skipped.count for e in named.executions()] == [6]
+    assert [e.end.skipped and e.end.skipped.count for e in named.executions()] == [6]
     assert not check_chain(named.clockwork.world, named.stored)
 
 

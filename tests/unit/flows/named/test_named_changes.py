@@ -22,7 +22,7 @@ from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
 from clockwork.targets.message import Payload
-from tests.support.examples import failure, new_job, request
+from tests.support.examples import failure, like, new_job, request
 from tests.support.named import MINE, Named, execution_of
 
 
@@ -102,7 +102,7 @@ def test_what_nobody_released_before_a_change_is_caught_up_with_after_it(is_paus
     # Within the last minute nothing was missed. A pause holds back only what is due after it.
     last = 260.0
     assert told[0] == {"all": 80.0, "latest": last, "none": last + 10}[catch_up]
-    for stretch in [e.skipped for e in named.executions() if e.skipped is not None]:
+    for stretch in [e.end.skipped for e in named.executions() if e.end.skipped is not None]:
         told += [(stretch.from_at - named.start) / 1000 + 10.0 * n for n in range(stretch.count)]
     assert sorted(told) == [float(at) for at in range(80, 425, 10)]
 
@@ -115,7 +115,7 @@ def test_what_nobody_released_of_a_schedule_that_is_replaced_is_released_or_told
     named.run(25)
     named.clockwork.clock.at += 300_000  # nobody polls beyond 70 s
     named.change(replaced(named.definition(every_ms=7_000, catch_up="all"), b'"y"'))
-    stretches = [e.skipped for e in named.executions() if e.skipped is not None]
+    stretches = [e.end.skipped for e in named.executions() if e.end.skipped is not None]
     told = [((one.from_at - named.start) // 1000, (one.to_at - named.start) // 1000, one.count) for one in stretches]
     assert told == ([] if catch_up == "all" else [(80, 260, 19)])
     missed = range(80 if catch_up == "all" else 270, 330, 10)
@@ -130,7 +130,7 @@ def test_a_pause_a_delete_and_a_change_that_goes_on_skip_nothing(polled: bool) -
         if not polled:
             named.clockwork.clock.at += 300_000
         named.change(changed)
-        assert not [e for e in named.executions() if e.skipped is not None]
+        assert not [e for e in named.executions() if e.end.skipped is not None]
 
 
 def test_a_change_between_a_fire_and_its_jitter_loses_no_fire() -> None:
@@ -201,7 +201,7 @@ def test_what_version_0_1_0_released_at_level_none_does_not_start_after_a_delete
 
 def test_what_still_runs_of_the_version_before_last_is_listed() -> None:
     named = Named()
-    running = msgspec.structs.replace(
+    running = like(
         execution_of(named.job, named.start + 10_000, State.RUNNING), claimant="a", claim_until=named.start + 99_000
     )
     named.clockwork.executions.save([(None, running)])

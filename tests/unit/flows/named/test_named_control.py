@@ -70,7 +70,9 @@ def test_a_backfill_goes_on_over_a_pause_and_a_change_and_the_rest_is_skipped_un
     named.change(replaced(named.definition(every_ms=7_000), b'"z"'))
     left = 10 - len([e for e in named.executions() if e.execution_id.rpartition(".")[2].startswith("b")])
     released_ahead = len(named.run(100))
-    told = [e.skipped for e in named.executions() if e.skipped is not None and "backfill" in e.skipped.reason]
+    told = [
+        e.end.skipped for e in named.executions() if e.end.skipped is not None and "backfill" in e.end.skipped.reason
+    ]
     assert sum(one.count for one in told) == left - released_ahead
 
 

@@ -89,7 +89,7 @@ def test_what_an_outage_missed_is_caught_up_as_the_policy_says(catch_up: str, co
     named.clockwork.clock.advance(305_000)
     late = [s for s in named.run(1) if s < 305 - 60]
     assert len(late) == max(0, count - 6) if catch_up == "all" else len(late) == count
-    missed = [e.skipped.count for e in named.executions() if e.skipped is not None]
+    missed = [e.end.skipped.count for e in named.executions() if e.end.skipped is not None]
     assert sum(missed) + len(late) == 24
 
 
@@ -223,7 +223,7 @@ def test_what_is_skipped_is_told_whole_though_the_queue_took_nothing_at_first(mo
         named.clockwork.poll_all()
     named.clockwork.clock.at += 20_000
     fired = named.run(180)
-    skipped = [record.skipped for record in named.executions() if record.skipped is not None]
+    skipped = [record.end.skipped for record in named.executions() if record.end.skipped is not None]
     assert len(fired) + sum(stretch.count for stretch in skipped) == 12
 
 
@@ -241,7 +241,7 @@ def test_what_was_sent_before_a_crash_is_not_skipped_and_the_rest_is_told(monkey
     assert named.run(35) == [10, 20, 30]
     named.clockwork.clock.at += 95_000
     fired = named.run(200)
-    (skipped,) = [record.skipped for record in named.executions() if record.skipped is not None]
+    (skipped,) = [record.end.skipped for record in named.executions() if record.end.skipped is not None]
     assert (skipped.from_at - named.start, skipped.count) == (40_000, 12 - 3 - len(fired))
 
 
@@ -254,7 +254,7 @@ def test_a_stretch_that_has_grown_since_it_was_recorded_is_told_whole() -> None:
     named.create(every_ms=60_000)  # a repeat releases only the fires of the job's first 900 s
     named.run(500)
     told = [(delivery.occurrence.due_at - named.start) // 1000 for delivery in named.clockwork.targets.delivered]
-    stretches = [record.skipped for record in named.executions() if record.skipped is not None]
+    stretches = [record.end.skipped for record in named.executions() if record.end.skipped is not None]
     for stretch in stretches:
         first = (stretch.from_at - named.start) // 1000
         told += range(first, first + stretch.count * 60, 60)

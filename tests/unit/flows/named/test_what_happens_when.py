@@ -348,7 +348,7 @@ def test_missed_and_due_before_when(how: str, catch_up: str) -> None:
         case.start + s * 1000
         for s in range(80, 310, 10)
         for e in case.executions()
-        if e.skipped is not None and e.skipped.from_at <= case.start + s * 1000 <= e.skipped.to_at
+        if e.end.skipped is not None and e.end.skipped.from_at <= case.start + s * 1000 <= e.end.skipped.to_at
     }
     fired = {case.start + s * 1000 for s in range(80, 310, 10) if case.payloads(s)}
     assert told | fired == {case.start + s * 1000 for s in range(80, 310, 10)}
@@ -364,7 +364,7 @@ def test_due_in_a_pause_of_another_timing_is_told_as_replaced_in_one_stretch() -
     case.changed("another timing")
     case.change(resumed(None))
     assert case.run(40) == [3_120.0, 3_135.0, 3_150.0]
-    (told,) = [e.skipped for e in case.executions() if e.skipped is not None]
+    (told,) = [e.end.skipped for e in case.executions() if e.end.skipped is not None]
     assert (told.count, told.reason) == (3, "replaced by revision 3 in a pause")
 
 

@@ -216,7 +216,7 @@ def test_what_a_newer_version_may_have_written_is_recorded_with_its_bytes_at_the
     clockwork.clock.advance(row.expires_at - lives_ms // PARTS - clockwork.clock.at - 2 * MINUTE_MS)
     for _ in range(20):
         visit(clockwork)
-    ((state, raw),) = [(one.state, one.raw) for one in clockwork.executions.all()]
+    ((state, raw),) = [(one.state, one.kept.raw) for one in clockwork.executions.all()]
     assert (state, raw) == (State.DEAD, row.blob)
     assert kept(clockwork) == []
     assert clockwork.shards.get([P])[P].quarantined == 0

@@ -215,7 +215,7 @@ def test_a_row_that_nobody_can_read_is_recorded_as_soon_as_that_is_possible(monk
         assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS}, 1)
     visits(clockwork, 1)
     assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS}, 0)
-    assert [one.raw for one in clockwork.executions.all()] == [b"\x01garbage"]
+    assert [one.kept.raw for one in clockwork.executions.all()] == [b"\x01garbage"]
 
 
 def test_a_fire_is_kept_alone_and_is_not_missed_however_late_it_is_released(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,6 @@ def test_what_lies_behind_a_chain_that_goes_on_is_released_though_its_pointer_is
     assert poll_shard(world, shard, clockwork.clock.at + 60_000).outcome == "dry"
     sent = [codec.decode_message(one.body)[0] for one in clockwork.queue.messages.values()]
     assert len([one for one in sent if one.revision is None]) == 3
-    dead = [(one.state, one.reason) for one in clockwork.executions.all() if one.raw]
+    dead = [(one.state, one.reason) for one in clockwork.executions.all() if one.kept.raw]
     reason = "its row is given up: its next pointer is refused: internal fault: ValueError"
     assert dead == [(State.DEAD, reason)] * refuses

@@ -22,6 +22,7 @@ from clockwork.domain.storage import codec
 from clockwork.domain.storage.retention import Retention
 from clockwork.domain.storage.rows import release_of, releases_of, row_of, row_of_job, row_of_many
 from clockwork.domain.timeline import Row
+from clockwork.domain.waits import Waiting
 from clockwork.flows.containment import Faults
 from clockwork.flows.hardening import HardenedExecutions, HardenedReleases
 from clockwork.flows.poll.shard import poll_shard
@@ -114,7 +115,7 @@ def test_a_retry_that_can_never_be_sent_ends_the_record_that_waits_for_it(
     first = releases_of(rows[ODD])[0]
     again = msgspec.structs.replace(first, attempt=2)
     clockwork.timeline.put([row_of(P, rows[ODD].key, [again], NOW * 2)])
-    failed = first.first_record(state, NOW * 2, attempt=1, next_attempt_at=first.run_at)
+    failed = first.first_record(state, NOW * 2, attempt=1, waits=Waiting(first.run_at))
     clockwork.executions.save([(None, failed)])
     check_the_others_are_released_once(clockwork, visits(clockwork))
     (dead,) = clockwork.executions.all()
@@ -163,7 +164,7 @@ def test_a_row_about_whose_record_a_store_gives_no_answer_waits_in_the_quarantin
         assert [(one.outcome, one.quarantined) for one in visits(clockwork, 2)] == [("dry", 1)] * 2
     assert len(sent(clockwork)) == ROWS - 1
     visits(clockwork)
-    ((raw, reason),) = [(one.raw, one.reason) for one in clockwork.executions.all()]
+    ((raw, reason),) = [(one.kept.raw, one.reason) for one in clockwork.executions.all()]
     assert (raw, (reason or "").partition(":")[0]) == (b"\x01garbage", "its row cannot be decoded")
 
 
@@ -265,7 +266,7 @@ def test_a_row_that_cannot_even_be_given_up_waits_in_the_quarantine_until_it_can
         check_the_others_are_released_once(clockwork, visits(clockwork, 2))
         assert clockwork.world.environment.faults.take() > 2
     check_the_others_are_released_once(clockwork, visits(clockwork, 2))
-    assert [one.raw for one in clockwork.executions.all()] == [b"\x01garbage"]
+    assert [one.kept.raw for one in clockwork.executions.all()] == [b"\x01garbage"]
     assert SECRET not in caplog.text
 
 
@@ -286,7 +287,7 @@ def test_an_odd_one_among_500_costs_a_few_calls_and_not_500(ordered: bool) -> No
     assert len(calls) <= 61
     calls.clear()
     executions = HardenedExecutions(SimpleNamespace(save=call), Faults(), MemoryClock(NOW), Retention(1, 1, 1))
-    records = [(None, one.first_record(State.PENDING, NOW, next_attempt_at=NOW)) for one in releases]
+    records = [(None, one.first_record(State.PENDING, NOW, waits=Waiting(NOW))) for one in releases]
     assert [index for index, one in enumerate(executions.save(records)) if not one.ok] == [77]
     assert len(calls) <= 19
 

@@ -32,7 +32,7 @@ def told(named: Named) -> dict[str, int]:
     """How many fires of each job are recorded as skipped, by jobId."""
     told: dict[str, int] = {}
     for one in named.clockwork.executions.all():
-        told[one.job_id] = told.get(one.job_id, 0) + (one.skipped.count if one.skipped is not None else 0)
+        told[one.job_id] = told.get(one.job_id, 0) + (one.end.skipped.count if one.end.skipped is not None else 0)
     return told
 
 

@@ -148,7 +148,7 @@ def test_an_unreadable_row_becomes_a_dead_record_and_the_shard_goes_on() -> None
     report = poll(clockwork)
     assert (report.outcome, report.released, report.dead) == ("dry", 1, 1)
     (dead,) = clockwork.executions.all()
-    assert (dead.state, dead.raw) == (State.DEAD, b"\x01garbage")
+    assert (dead.state, dead.kept.raw) == (State.DEAD, b"\x01garbage")
 
 
 @pytest.mark.parametrize("byte", [codec.FORMAT + 1, 77, 255])
@@ -178,7 +178,7 @@ def test_what_can_never_be_sent_becomes_a_dead_record(monkeypatch: pytest.Monkey
     assert (report.outcome, report.released, report.dead) == ("dry", 1, 1)
     (dead,) = clockwork.executions.all()
     assert "too large" in (dead.reason or "")
-    assert dead.occurrence is not None
+    assert dead.kept.occurrence is not None
 
 
 def test_pages_cut_by_bytes_are_followed_to_the_end() -> None:

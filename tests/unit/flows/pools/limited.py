@@ -17,7 +17,7 @@ from clockwork.flows.requests.reporting import Reported
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
 from clockwork.targets.pool import PoolTarget
-from tests.support.examples import ACME, occurrence, release
+from tests.support.examples import ACME, claim_of, occurrence, release
 
 POOL = Pool(name="etl", revision=1, principals=("w",), handlers=("work",), lease_seconds=60)
 LIMIT = 2
@@ -73,7 +73,7 @@ def beat(clockwork: MemoryClockwork, tokens: Sequence[str]) -> list[Taken]:
 def in_hand(clockwork: MemoryClockwork) -> int:
     """How many claims are live."""
     records = clockwork.executions.all()
-    return sum(one.state is State.RUNNING and (one.claim_until or 0) > clockwork.clock.at for one in records)
+    return sum(one.state is State.RUNNING and (claim_of(one).until or 0) > clockwork.clock.at for one in records)
 
 
 def slow(clockwork: MemoryClockwork, name: str, cost_ms: int, *, answers: bool) -> list[int]:

@@ -92,7 +92,7 @@ def test_a_used_ticket_that_is_shown_again_sends_no_watch(clockwork: MemoryClock
     assert claim(clockwork, asked)[0].start is not None
     if has_ended:
         running = record_of(clockwork, made)
-        ended = running.changed(state=State.SUCCEEDED, claimant=None, claim_until=None, awaited=None)
+        ended = running.changed(state=State.SUCCEEDED, claim=None)
         assert clockwork.executions.save([(running, ended)])[0].ok
     for number in range(5):
         (answer,) = claim(clockwork, [Asked(f"{number:l>22}", asked[0].ticket, "no receipt")])

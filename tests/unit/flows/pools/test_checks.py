@@ -10,7 +10,7 @@ import pytest
 
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Undecodable, Unreadable, readable
-from clockwork.domain.executions import Execution, State
+from clockwork.domain.executions import Claimed, Execution, State
 from clockwork.domain.keys import BEGINNING, END
 from clockwork.domain.lifecycle.awaited import BEHIND_MS
 from clockwork.domain.lifecycle.parking import parking_of
@@ -19,6 +19,7 @@ from clockwork.domain.pools.pool import Pool
 from clockwork.domain.releases import Check, Deliver
 from clockwork.domain.storage.checks import MOST_BYTES_IN_ROW, MOST_IN_ROW, check_of, check_rows
 from clockwork.domain.storage.codec import decode_row, decode_ticket
+from clockwork.domain.waits import Waiting
 from clockwork.flows.pools.claim import Asked, claim_for
 from clockwork.flows.requests.upcoming import Position, list_upcoming
 from clockwork.memory.world import MemoryClockwork
@@ -142,7 +143,7 @@ def test_the_checks_of_attempts_that_have_ended_become_one_which_makes_one_ticke
     tickets(clockwork)
     clockwork.timeline.forget(SHARD, [row.key for row in clockwork.timeline.read(SHARD, BEGINNING, END, 9).rows])
     at, expires_at = clockwork.clock.at + 5_000, clockwork.clock.at + 40 * DAY_MS
-    save(clockwork, made.first_record(State.FAILED, expires_at, attempt=3, next_attempt_at=at))
+    save(clockwork, made.first_record(State.FAILED, expires_at, attempt=3, waits=Waiting(at)))
     for attempt in (1, 2, 3):
         check = check_of(made, attempt, made.run_at)
         clockwork.world.releases.send([check], clockwork.clock.at)
@@ -162,7 +163,7 @@ def test_the_check_of_an_attempt_that_has_ended_for_long_sends_the_next(clockwor
     made = sent(clockwork)
     tickets(clockwork)
     at, expires_at = clockwork.clock.at - CHECK_MS - BEHIND_MS, clockwork.clock.at + 40 * DAY_MS
-    save(clockwork, made.first_record(State.FAILED, expires_at, attempt=1, next_attempt_at=at))
+    save(clockwork, made.first_record(State.FAILED, expires_at, attempt=1, waits=Waiting(at)))
     clockwork.world.releases.send([check_of(made, made.attempt, made.run_at)], clockwork.clock.at)
     clockwork.deliver_visible()
     assert [one.attempt for _, one in tickets(clockwork)] == [2]
@@ -176,10 +177,8 @@ def test_a_claim_of_a_deliverer_has_nothing_but_the_ticket(
     tickets(clockwork)
     over_at = clockwork.clock.at - 60_000
     # Its job went to a webhook before, and the deliverer died at work.
-    record = made.first_record(
-        State.RUNNING, clockwork.clock.at + 40 * DAY_MS, attempt=attempt, claimant="lost", claim_until=over_at
-    )
-    save(clockwork, record)
+    claim = Claimed("lost", over_at, over_at)
+    save(clockwork, made.first_record(State.RUNNING, clockwork.clock.at + 40 * DAY_MS, attempt=attempt, claim=claim))
     checked(clockwork)
     assert [one.attempt for _, one in tickets(clockwork)] == sent_again
 

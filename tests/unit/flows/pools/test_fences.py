@@ -12,13 +12,14 @@ from clockwork.domain.executions import Execution, State
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.releases import Deliver, Watch
 from clockwork.domain.storage.codec import decode_message
+from clockwork.domain.waits import Waiting
 from clockwork.flows.deliver.items import Item, is_still_ours
 from clockwork.flows.pools.claim import Asked, claim_for
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Refused, Saved
 from clockwork.settings import Settings
 from clockwork.targets.pool import PoolTarget
-from tests.support.examples import ACME, occurrence, release, watch_like
+from tests.support.examples import ACME, claim_of, occurrence, release, watch_like
 
 POOL = Pool(name="etl", revision=1, principals=("w",), handlers=("work",), lease_seconds=60)
 
@@ -75,7 +76,7 @@ def test_a_claim_that_its_watch_has_overtaken_is_made_anew_with_a_watch_of_its_o
 ) -> None:
     body, sent = ticket(clockwork)
     if waits:
-        first = sent.first_record(State.PENDING, 10**15, next_attempt_at=sent.run_at)
+        first = sent.first_record(State.PENDING, 10**15, waits=Waiting(sent.run_at))
         clockwork.executions.save([(None, first)])
 
     def the_watch_comes() -> None:
@@ -91,7 +92,7 @@ def test_a_claim_that_its_watch_has_overtaken_is_made_anew_with_a_watch_of_its_o
     assert record is not None
     assert (answer.start is not None, record.state, record.attempt) == (True, State.RUNNING, 1)
     (watch,) = watches(clockwork)
-    assert (watch.attempt, watch.run_at) == (1, (record.claim_until or 0) + 4_000)
+    assert (watch.attempt, watch.run_at) == (1, (claim_of(record).until or 0) + 4_000)
 
 
 def test_a_watch_that_finds_nobody_starts_nothing_and_its_ticket_still_does(clockwork: MemoryClockwork) -> None:
@@ -130,7 +131,7 @@ def test_another_call_for_the_same_worker_keeps_a_stalled_one_from_ending_its_cl
     assert again.start is not None
     assert again.start.token == first.start.token
     assert again.start.claimed.revision == first.start.claimed.revision + 1
-    assert again.start.claimed.claim_until == first.start.claimed.claim_until + 20_000
+    assert claim_of(again.start.claimed).until == claim_of(first.start.claimed).until + 20_000
     other = claimed(clockwork, body, "d" * 22)
     assert (other.start, other.is_left) == (None, False)
 

@@ -49,7 +49,7 @@ def test_a_handback_that_is_told_ten_times_at_once_sends_one_ticket(clockwork: M
     taken = report_all(clockwork.world, POOL, [Ended(token, HANDED_BACK)] * 10)
     assert [(one.is_stale, one.is_unavailable) for one in taken] == [(False, False)] * 10
     assert len(clockwork.pool_queues.of("etl").messages) == 1
-    assert only(clockwork).handbacks == 1
+    assert only(clockwork).budget.handbacks == 1
 
 
 def test_of_two_outcomes_under_one_token_the_first_one_counts(clockwork: MemoryClockwork, token: str) -> None:

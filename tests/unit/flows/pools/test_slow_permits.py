@@ -15,6 +15,7 @@ from clockwork.flows.deliver.waiting import Resent
 from clockwork.flows.pools.reports import Ended, report_all
 from clockwork.flows.requests.reporting import Reported
 from clockwork.memory.world import MemoryClockwork
+from tests.support.examples import claim_of
 from tests.unit.flows.pools.limited import POOL, asked_of, beat, claim, limit, limited, send, slow, started, taken
 
 
@@ -36,7 +37,7 @@ def test_slow_permits_keep_no_heartbeat_from_being_recorded(
     began_at, called = clockwork.clock.at, slow(clockwork, "lease", cost_ms, answers=answers)
     taken = beat(clockwork, tokens)
     assert all(not one.is_stale and not one.is_unavailable for one in taken)
-    assert {one.claim_until for one in clockwork.executions.all()} == {began_at + 60_000}
+    assert {claim_of(one).until for one in clockwork.executions.all()} == {began_at + 60_000}
     assert clockwork.clock.at - began_at <= 3_000 + cost_ms
     assert called[0] == began_at
     assert len(called) == 1 or answers

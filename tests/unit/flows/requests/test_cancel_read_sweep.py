@@ -158,7 +158,7 @@ def test_a_dead_letter_is_released_again_a_few_times_and_then_dead() -> None:
     assert not clockwork.queue.dead
     (record,) = clockwork.executions.all()
     assert record.state is State.DEAD
-    assert record.occurrence is not None
+    assert record.kept.occurrence is not None
 
 
 @pytest.mark.parametrize(

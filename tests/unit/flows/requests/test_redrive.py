@@ -73,7 +73,7 @@ def test_a_redrive_waits_with_a_fresh_budget_age_and_window_and_is_recorded_from
     assert plan.execution is not None
     assert plan.release is not None
     assert (plan.execution.state, plan.execution.revision) == (State.PENDING, 2)
-    assert (plan.execution.budget_from, plan.execution.lost_workers) == (2, 0)
+    assert (plan.execution.budget.start, plan.execution.budget.lost_workers) == (2, 0)
     assert plan.release.execution_id == DEAD.execution_id
     assert (plan.release.attempt, plan.release.run_at) == (3, NOW + 999_000)
     assert (plan.release.occurrence.record, plan.release.occurrence.due_since) == ("full", NOW + 999_000)
@@ -103,7 +103,7 @@ def test_only_what_is_dead_is_redriven_and_put_away(state: State) -> None:
 def test_what_was_put_away_stays_dead_without_its_payload_and_is_not_redriven() -> None:
     away = discarded(DEAD)
     assert away is not None
-    assert (away.state, away.occurrence, away.needs_attention) == (State.DEAD, None, False)
+    assert (away.state, away.kept.occurrence, away.needs_attention) == (State.DEAD, None, False)
     assert away.reason == "discarded; r"
     assert plan_redrive(away, "p000", NOW).release is None
     assert discarded(away) is None
@@ -120,7 +120,7 @@ def test_a_dead_execution_is_listed_told_redriven_and_delivered_once(record: str
     after = failing.clockwork.executions.find(dead.job_id, dead.execution_id)
     assert after is not None
     assert (after.state, [one.state for one in after.attempts][-1]) == (State.SUCCEEDED, State.SUCCEEDED)
-    assert (after.reason, after.occurrence) == (None, None)
+    assert (after.reason, after.kept.occurrence) == (None, None)
     assert [one.attempt for one in failing.clockwork.targets.delivered] == [1, 2, 3]
     assert failing.dead() == []
     with pytest.raises(NotDead, match="SUCCEEDED"):
@@ -135,7 +135,7 @@ def test_a_redriven_execution_has_all_its_attempts_again_and_may_die_again() -> 
     (again,) = failing.dead()
     assert (again.state, again.attempt) == (State.DEAD, 4)
     assert "attempt 2 of 2 failed" in (again.reason or "")
-    assert again.occurrence is not None
+    assert again.kept.occurrence is not None
     assert len(failing.clockwork.notices.told) == 2
 
 

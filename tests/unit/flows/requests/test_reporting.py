@@ -20,7 +20,7 @@ from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Refused
 from clockwork.targets.http import HttpTarget
-from tests.support.examples import failure, new_job, request, success
+from tests.support.examples import claim_of, failure, new_job, request, success
 
 CALLER = Caller("arn:aws:iam::123456789012:role/Billing", client_ids=frozenset({"acme"}))
 STRANGER = Caller("arn:aws:iam::123456789012:role/Other", client_ids=frozenset({"other"}))
@@ -85,13 +85,13 @@ def test_an_accepted_attempt_runs_until_its_receiver_reports() -> None:
     assert story.record.awaited is not None
     accepted_at = story.record.awaited.accepted_at
     assert accepted_at is not None
-    assert story.record.claim_until == accepted_at + 60_000
+    assert claim_of(story.record).until == accepted_at + 60_000
     assert story.record.awaited.deadline_at == story.due_at + 600_000
     assert len(story.clockwork.queue.messages) == 1
     done = story.report(DONE)
-    assert (done.state, done.awaited, done.occurrence) == (State.SUCCEEDED, None, None)
-    assert done.report is not None
-    assert done.report.result == b'{"pages":12}'
+    assert (done.state, done.awaited, done.kept.occurrence) == (State.SUCCEEDED, None, None)
+    assert done.end.report is not None
+    assert done.end.report.result == b'{"pages":12}'
     story.goes_on(90)
     assert not story.clockwork.queue.messages
     assert story.attempts == [(1, State.SUCCEEDED)]
@@ -133,7 +133,7 @@ def test_lost_receivers_count_against_the_attempts() -> None:
     story.goes_on(200)
     assert story.attempts == [(1, State.WORKER_LOST), (2, State.WORKER_LOST)]
     assert story.record.state is State.DEAD
-    assert story.record.occurrence is not None
+    assert story.record.kept.occurrence is not None
     assert not story.clockwork.queue.messages
 
 
@@ -142,7 +142,7 @@ def test_heartbeats_keep_the_claim_up_to_the_deadline_and_no_longer() -> None:
     for _ in range(11):
         story.goes_on(50)
         story.beat()
-    assert story.record.claim_until == story.due_at + 600_000
+    assert claim_of(story.record).until == story.due_at + 600_000
     story.goes_on(60)
     assert story.attempts == [(1, State.TIMED_OUT)]
     assert story.record.state is State.DEAD
@@ -183,7 +183,7 @@ def test_news_go_with_a_renewal_however_soon_they_come() -> None:
     story.beat(progress=0.1)
     story.clockwork.clock.at += 5_000
     told = story.beat(progress=0.2)
-    assert (told.awaited and told.awaited.progress, told.claim_until) == (0.2, story.clockwork.clock.at + 12_000)
+    assert (told.awaited and told.awaited.progress, claim_of(told).until) == (0.2, story.clockwork.clock.at + 12_000)
 
 
 def test_a_claim_that_reaches_to_its_deadline_is_not_written_at_each_heartbeat() -> None:
@@ -204,7 +204,7 @@ def test_a_heartbeat_before_the_targets_answer_makes_the_claim_the_receivers() -
 def test_a_heartbeat_brings_an_ended_claim_back_to_life_while_nobody_has_taken_it() -> None:
     story = Story()
     story.clockwork.clock.at += 61_000
-    assert story.beat().claim_until == story.clockwork.clock.at + 60_000
+    assert claim_of(story.beat()).until == story.clockwork.clock.at + 60_000
     story.goes_on(30)
     assert (story.record.state, story.record.attempt) == (State.RUNNING, 1)
 
@@ -219,7 +219,7 @@ def test_a_failure_is_retried_as_the_policy_says() -> None:
     assert story.record.state is State.FAILED
     story.goes_on(6)
     assert (story.record.state, story.record.attempt) == (State.RUNNING, 2)
-    assert story.record.report is None
+    assert story.record.end.report is None
 
 
 def test_a_failure_may_ask_for_patience_or_for_no_retry() -> None:
@@ -289,8 +289,8 @@ def test_a_heartbeat_that_came_first_keeps_the_later_end() -> None:
         story.beat(now=story.clockwork.clock.now() + 30_000)
 
     story = Story(before_answer=beat_later)
-    assert story.record.claim_until is not None
-    assert story.record.claim_until >= story.due_at + 90_000
+    assert claim_of(story.record).until is not None
+    assert claim_of(story.record).until >= story.due_at + 90_000
 
 
 def test_a_refused_attempt_is_retried_and_its_callback_is_stale() -> None:

@@ -22,7 +22,7 @@ from clockwork.flows.requests.redrive import redrive
 from clockwork.flows.sweep.too_long import HOSTS, TooLong, end_too_long
 from clockwork.targets.http import HttpTarget
 from clockwork.targets.message import Payload
-from tests.support.examples import ALICE, execution, occurrence, release
+from tests.support.examples import ALICE, changed, execution, occurrence, release
 from tests.support.regulated import Regulated, put_parked
 
 MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
@@ -193,14 +193,14 @@ def test_only_what_waits_ends(state: State) -> None:
         assert (planned.end, planned.execution) == (stored, None)
     else:
         assert planned.execution == planned.end
-        assert (planned.end.state, planned.end.reason, planned.end.dead_at) == (State.DEAD, TOO_LONG, 10**13)
+        assert (planned.end.state, planned.end.reason, planned.end.end.dead_at) == (State.DEAD, TOO_LONG, 10**13)
 
 
 def test_the_message_of_an_earlier_row_leaves_what_lies_parked_in_a_later_one() -> None:
     regulated = parked()
     (row,) = regulated.clockwork.timeline.read(parking_of("acme"), "", "~", 10).rows
     stored = only(regulated)
-    later = stored.changed(parkings=stored.parkings + 1)
+    later = changed(stored, parkings=stored.parking.number + 1)
     regulated.clockwork.executions.save([(stored, later)])
     regulated.set_client()
     (copy,) = releases_of(row)

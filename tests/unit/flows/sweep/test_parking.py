@@ -17,7 +17,7 @@ from clockwork.flows.requests.cancel import cancel_job
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.sweep.unpark import unpark
 from clockwork.flows.timeline.shards import ensure_shards
-from tests.support.examples import ACME, ALICE, execution, new_job, release, request
+from tests.support.examples import ACME, ALICE, changed, execution, new_job, release, request
 from tests.support.regulated import Regulated
 
 MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
@@ -217,7 +217,7 @@ def test_the_row_of_what_runs_meanwhile_goes_with_a_discard_and_its_record_stays
     regulated.run(10)
     executions = regulated.clockwork.executions
     first, second = executions.all()
-    running = first.changed(state=State.RUNNING, attempt=1, claimant="another", reason=None)
+    running = changed(first, state=State.RUNNING, attempt=1, claimant="another", reason=None)
     executions.save([(first, running)])
     regulated.clockwork.regulation.direct_parked(Parked("acme", discard_until=regulated.clockwork.clock.at))
     regulated.sweep()

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from clockwork.domain.executions import Execution, State
+from clockwork.domain.executions import Claimed, Execution, State
 from clockwork.domain.ids import only_execution
 from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.lifecycle.retries import FORGIVEN_LOST_WORKERS
-from clockwork.domain.policies import RetryPolicy
+from clockwork.domain.policies import Budget, RetryPolicy
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.sweep.unpark import unpark
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Saved
-from tests.support.examples import ACME, new_job, request, success
+from tests.support.examples import ACME, changed, new_job, request, success
 from tests.support.named import Named
 
 
@@ -34,10 +34,8 @@ def _lost_over(clockwork: MemoryClockwork) -> Execution:
         revision=1,
         expires_at=created.due_at + 10**9,
         attempt=FORGIVEN_LOST_WORKERS + 1,
-        lost_workers=FORGIVEN_LOST_WORKERS,
-        claimant="whoever was lost",
-        claim_until=clockwork.clock.at - 1_000,
-        started_at=clockwork.clock.at - 2_000,
+        claim=Claimed("whoever was lost", clockwork.clock.at - 1_000, clockwork.clock.at - 2_000),
+        budget=Budget(lost_workers=FORGIVEN_LOST_WORKERS),
     )
     clockwork.executions.save([(None, running)])
     clockwork.clients.put(msgspec.structs.replace(ACME, paused=True))
@@ -82,7 +80,7 @@ def test_a_parked_row_goes_on_from_a_record_that_an_older_release_ended_and_from
     (parked,) = named.executions()
     assert parked.state is State.PARKED
     # A deliverer that saw the job as it was before the resume that sent this release ended it afterwards.
-    ended = parked.changed(state=State.SKIPPED, reason="paused", ended_by=named.stored.revision + later)
+    ended = changed(parked, state=State.SKIPPED, reason="paused", ended_by=named.stored.revision + later)
     (saved,) = named.clockwork.executions.save([(parked, ended)])
     assert saved.ok
     named.clockwork.clients.put(ACME)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from clockwork.domain.jobs import Occurrence
-from clockwork.domain.waits import Held, Line, Waited
+from clockwork.domain.policies import NO_BUDGET, Budget
+from clockwork.domain.waits import NO_PARKING, NO_WAITING, Parking, Waiting
 
 
 class State(StrEnum):
@@ -35,6 +36,7 @@ class State(StrEnum):
     __hash__ = str.__hash__
 
 
+Source = Literal["job", "record"]
 DAY_MS = 86_400_000
 #: Characters kept of an error, whose text may quote an ARN or a URL. The errors of the hundred attempts that a record
 #: keeps then leave room for the largest payload in an item of 400 KB.
@@ -72,19 +74,15 @@ def last_of(attempts: tuple[Attempt, ...]) -> tuple[Attempt, ...]:
 
 
 class Awaited(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A RUNNING attempt that ends by a report: the values of its claim, and its news. Instants are in ms.
+    """The part of a claim whose attempt ends by a report: its lease, and its news. Instants are in ms.
 
-    Each sign of life moves the end of its claim by `heartbeat_ms`, never beyond `deadline_at`. From `accepted_at` on
-    the claim is the receiver's: it outlives the deliverer. `partition_id`, `revision` and `as_it_was` are the
-    release's, which is made again from the record.
+    Each sign of life moves the end of the claim by `heartbeat_ms`, never beyond `deadline_at`. From `accepted_at` on
+    the claim is the receiver's: it outlives the deliverer.
     """
 
     heartbeat_ms: int
     deadline_at: int
     accepted_at: int | None = None
-    partition_id: str | None = None
-    revision: int | None = None
-    as_it_was: bool = False
     #: The news of the last heartbeat: the progress (0 to 1), and a message.
     progress: float | None = None
     message: str | None = None
@@ -97,6 +95,18 @@ class Awaited(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     permit: int | None = None
     #: A repeat of a cancel has sent the watch for the end of its grace once more: other repeats need not.
     watched_again: bool = False
+
+
+class Claimed(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The claim of the attempt that runs: the token of its deliverer or worker, its end (ms) and its start (ms).
+
+    `awaited`: None if the target's answer ends the attempt.
+    """
+
+    claimant: str
+    until: int
+    started_at: int
+    awaited: Awaited | None = None
 
 
 class Report(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -125,14 +135,46 @@ class Skipped(msgspec.Struct, frozen=True, rename="camel"):
     reason: str
 
 
+class End(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The causes of an end, and what follows from it. Instants are in ms.
+
+    A callback is due at `dead_at` on the shard `dead_shard`, whichever Lambda puts it: the instant of the death, and
+    the shard of the release with which the execution died.
+    """
+
+    dead_at: int | None = None
+    dead_shard: str | None = None
+    #: It is final for releases of earlier revisions of its named job. One of this revision or later goes on from it.
+    ended_by: int | None = None
+    skipped: Skipped | None = None
+    #: The report on the last attempt, if that ends or ended by callback. A failure is noted before the attempt ends.
+    report: Report | None = None
+
+
+class Kept(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The values of which a release is made again.
+
+    The record of what is DEAD, redriven and not claimed yet, awaited or handed back has them. `partition_id`,
+    `revision` and `source` are those of the release (`Of`). `raw` holds bytes that could not be read.
+    """
+
+    occurrence: Occurrence | None = None
+    raw: bytes | None = None
+    partition_id: str | None = None
+    revision: int | None = None
+    source: Source = "job"
+
+
+NO_END, NOTHING_KEPT = End(), Kept()
+
+
 class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The record of one occurrence, changed by compare-and-set.
 
     Every change raises `revision` by one, and is refused unless it was made of the latest revision. `attempt` is the
-    number of the last attempt claimed (0 before the first); `attempts` are the last attempts that have ended.
-    `claimant` and `claim_until` belong to RUNNING, and so does `awaited` where the attempt ends by callback. No attempt
-    starts before `next_attempt_at` (ms), whichever message asks for it. The `occurrence` is kept only where a delivery
-    may need it again (DEAD, redriven and not claimed yet, or awaited). `raw` holds bytes that could not be read.
+    number of the last attempt claimed (0 before the first); `attempts` are the last attempts that have ended. Below
+    these fields are the parts. A part is None or empty where it does not apply, so no state has what another one left.
+    Only what is RUNNING has a `claim`, and what has ended waits for nothing.
     """
 
     job_id: str
@@ -144,51 +186,26 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     expires_at: int
     attempt: int = 0
     attempts: tuple[Attempt, ...] = ()
-    lost_workers: int = 0
-    #: How many attempts were made before the last redrive: these do not count against `maxAttempts`.
-    budget_from: int = 0
-    #: How many of those since then were handed back: these do not count either.
-    handbacks: int = 0
-    claimant: str | None = None
-    claim_until: int | None = None
-    started_at: int | None = None
-    next_attempt_at: int | None = None
     cancel_noted_at: int | None = None
     reason: str | None = None
-    occurrence: Occurrence | None = None
-    raw: bytes | None = None
-    skipped: Skipped | None = None
-    #: When it became DEAD (ms). Its callback is due at this instant, whichever Lambda puts it.
-    dead_at: int | None = None
-    #: The shard of the release with which it died. Its callback lies there, whichever Lambda puts it.
-    dead_shard: str | None = None
-    #: It is final for releases of earlier revisions of its named job. One of this revision or later goes on from it.
-    ended_by: int | None = None
-    #: Its first attempt left no claim (record level `none`): a duplicate of the first message may yet start it again.
-    unclaimed: bool = False
-    #: The waits of its attempts before they were claimed.
-    waited: Waited | None = None
-    #: Its present wait, if it waits in its message's place: in an ordered queue.
-    held: Held | None = None
-    #: In an ordered queue, too: `next_attempt_at` is its slot under the rate limit; or its place in the line.
-    paced: bool = False
-    line: Line | None = None
-    #: The number of earlier parkings of a parked occurrence, as in its row. A release with the same number is a
-    #: duplicate of the row.
-    parkings: int = 0
-    #: The revision of its named job with which it was parked: the row of another revision is another row.
-    parked_as: int | None = None
-    awaited: Awaited | None = None
-    #: The report on the last attempt, if that ends or ended by callback.
-    report: Report | None = None
-    #: The last redrive asked for a delivery from this record, and not from the job.
-    as_it_was: bool = False
     #: When its anonymous job was created (ms), which a redrive does not change.
     created_at: int | None = None
+    claim: Claimed | None = None
+    budget: Budget = NO_BUDGET
+    waits: Waiting = NO_WAITING
+    parking: Parking = NO_PARKING
+    end: End = NO_END
+    kept: Kept = NOTHING_KEPT
 
     def changed(self, **fields: Any) -> Execution:
         """The record with other values of some fields, one revision on."""
         return msgspec.structs.replace(self, revision=self.revision + 1, **fields)
+
+    def renewed(self, until: int, awaited: Awaited | None = None) -> Execution:
+        """The record whose claim ends at `until` (ms), perhaps with other notes, one revision on."""
+        assert self.claim is not None, "only a claim is renewed"
+        claim = msgspec.structs.replace(self.claim, until=until, awaited=awaited or self.claim.awaited)
+        return self.changed(claim=claim)
 
     @property
     def is_final(self) -> bool:
@@ -198,27 +215,38 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     @property
     def spent(self) -> int:
         """How many attempts, with the last one, count against `maxAttempts`, but for lost deliverers."""
-        return self.attempt - self.budget_from - self.handbacks
+        return self.attempt - self.budget.start - self.budget.handbacks
 
     @property
     def is_first_attempt(self) -> bool:
         """True if `attempt` is the first one, or the first after a redrive: the only kind that has a lateness."""
-        return self.attempt == self.budget_from + 1
+        return self.attempt == self.budget.start + 1
 
     @property
     def is_accepted(self) -> bool:
         """True if its attempt is at work at the receiver, which has the claim."""
-        return self.awaited is not None and self.awaited.accepted_at is not None
+        awaited = None if self.claim is None else self.claim.awaited
+        return awaited is not None and awaited.accepted_at is not None
+
+    @property
+    def claimant(self) -> str | None:
+        """The token of the claim under which it runs."""
+        return None if self.claim is None else self.claim.claimant
+
+    @property
+    def awaited(self) -> Awaited | None:
+        """The lease and the news of the attempt that runs, if a report ends it."""
+        return None if self.claim is None else self.claim.awaited
 
     @property
     def is_forced(self) -> bool:
         """True if a cancel has ended its last attempt, and not the receiver that was at work."""
-        return bool(self.attempts) and self.attempts[-1].state is State.CANCELLED and self.report is None
+        return bool(self.attempts) and self.attempts[-1].state is State.CANCELLED and self.end.report is None
 
     @property
     def needs_attention(self) -> bool:
         """True if it is DEAD and was not discarded, or was redriven and no deliverer has claimed it yet."""
-        is_kept = self.occurrence is not None or self.raw is not None
+        is_kept = self.kept.occurrence is not None or self.kept.raw is not None
         return is_kept and self.state in (State.DEAD, State.PENDING)
 
     @property

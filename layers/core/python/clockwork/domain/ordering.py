@@ -14,7 +14,7 @@ from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Deliver, Release
-from clockwork.domain.waits import Waited, together
+from clockwork.domain.waits import Waited, Waiting, together
 
 #: A head that waits for its next attempt is hidden in its queue. SQS hides a message for 12 hours at the most:
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html
@@ -95,11 +95,12 @@ def resumed(release: Deliver, stored: Execution | None, now: int) -> Deliver:
     """
     if stored is None or stored.state not in WAITING:
         return release
-    run_at = max(release.run_at, stored.next_attempt_at or 0)
+    waits = stored.waits
+    run_at = max(release.run_at, waits.next_attempt_at or 0)
     # What is parked or in line comes again to see whether it may start: its wait goes on until then.
-    comes_to_see = stored.held is not None and (stored.state is State.PARKED or stored.line is not None)
+    comes_to_see = waits.held is not None and (stored.state is State.PARKED or waits.line is not None)
     run_at = max(run_at, now) if comes_to_see else run_at
-    waiting = release.waiting(paced=stored.paced, held=stored.held, line=stored.line)
+    waiting = release.waiting(paced=waits.paced, held=waits.held, line=waits.line)
     return msgspec.structs.replace(waiting, attempt=stored.attempt + 1, run_at=run_at)
 
 
@@ -118,8 +119,9 @@ def is_noted(release: Deliver, stored: Execution | None) -> bool:
     """Whether the record of a waiting head has the slot or the place of its release already."""
     if stored is None or stored.state not in WAITING or stored.state is State.PARKED:
         return False
-    slot_at = stored.next_attempt_at if stored.paced else None
-    return slot_at == (release.run_at if release.waits.paced else None) and stored.line == release.waits.line
+    noted, told = stored.waits, release.waits
+    slot_at = noted.next_attempt_at if noted.paced else None
+    return slot_at == (release.run_at if told.paced else None) and noted.line == told.line
 
 
 def paced_execution(release: Deliver, stored: Execution | None, expires_at: int) -> Execution:
@@ -129,13 +131,8 @@ def paced_execution(release: Deliver, stored: Execution | None, expires_at: int)
     """
     if stored is None:
         stored = release.first_record(State.PENDING, expires_at, revision=0)
-    waits = release.waits
-    may_start_at = release.run_at if waits.paced else stored.next_attempt_at or release.occurrence.due_since
-    return stored.changed(
-        state=State.PENDING,
-        next_attempt_at=may_start_at,
-        paced=waits.paced,
-        line=waits.line,
-        waited=together(stored.waited, waits.waited),
-        held=waits.held,
-    )
+    told, noted = release.waits, stored.waits
+    may_start_at = release.run_at if told.paced else noted.next_attempt_at or release.occurrence.due_since
+    waited = together(noted.waited, told.waited)
+    waits = Waiting(may_start_at, waited, held=told.held, paced=told.paced, line=told.line)
+    return stored.changed(state=State.PENDING, waits=waits)

@@ -28,6 +28,27 @@ class RetryPolicy(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     retry_status_codes: tuple[int, ...] = ()
 
 
+class Budget(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The attempts that do not count against `maxAttempts`: those up to number `start`, which a redrive moves on.
+
+    Of those since then, `handbacks` were handed back. `lost_workers` counts lost deliverers, which have a bound of
+    their own.
+    """
+
+    start: int = 0
+    handbacks: int = 0
+    lost_workers: int = 0
+    #: Its first attempt left no claim (record level `none`): a duplicate of the first message may yet start it again.
+    unclaimed: bool = False
+
+    def after(self, attempt: int) -> Budget:
+        """The budget with which no attempt counts up to this number."""
+        return Budget(start=attempt, unclaimed=self.unclaimed)
+
+
+NO_BUDGET, UNCLAIMED = Budget(), Budget(unclaimed=True)
+
+
 class Completion(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The end of attempts that the target only accepts: a callback of the receiver, under the attempt's token.
 

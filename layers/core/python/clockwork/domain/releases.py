@@ -6,13 +6,14 @@ lost. A release of a named job has no payload: the job's row has it.
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import msgspec
 
-from clockwork.domain.executions import Execution, Outcome, State
+from clockwork.domain.executions import Execution, Outcome, Source, State
 from clockwork.domain.ids import ONLY_RUN, AnonymousJob, ExecutionId, decode_job, derive, is_named
 from clockwork.domain.jobs import Occurrence
+from clockwork.domain.policies import NO_BUDGET, UNCLAIMED
 from clockwork.domain.waits import NO_WAITS, Cause, Held, Line, Waited, Waits
 from clockwork.targets.message import Message
 
@@ -33,7 +34,7 @@ class Of(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     run: str = ONLY_RUN
     partition_id: str | None = None
     revision: int | None = None
-    source: Literal["job", "record"] = "job"
+    source: Source = "job"
 
 
 class Travels(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -149,7 +150,7 @@ class Release(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
             "due_at": self.occurrence.due_at,
             "created_at": None if is_named(self.of.job_id) else self.occurrence.created_at,
             "attempt": self.attempt - 1,
-            "unclaimed": self.occurrence.record == "none",
+            "budget": UNCLAIMED if self.occurrence.record == "none" else NO_BUDGET,
         }
         return Execution(**{**fields, **more}, state=state, revision=revision, expires_at=expires_at)
 

@@ -63,7 +63,38 @@ class Waits(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     meets: int = 0
 
 
-NO_WAITS = Waits()
+class Waiting(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The waits of an execution, as its record keeps them: those before its attempts so far (`waited`).
+
+    No attempt starts before `next_attempt_at` (ms), whichever message asks for it. The others are of an execution that
+    waits in its message's place, in an ordered queue: its present wait, and its place in the line. `paced`: its
+    `next_attempt_at` is its slot under the rate limit.
+    """
+
+    next_attempt_at: int | None = None
+    waited: Waited | None = None
+    held: Held | None = None
+    paced: bool = False
+    line: Line | None = None
+
+    def over(self, more: Waited | None = None) -> Waiting:
+        """These waits and `more`, all of them over: it waits for nothing now."""
+        if self.waited is None and more is None:
+            return NO_WAITING
+        return Waiting(waited=together(self.waited, more))
+
+
+class Parking(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The row in which a parked occurrence waits: the number of earlier parkings, and the revision of its named job.
+
+    A release with the same number is a duplicate of the row. The row of another revision is another row.
+    """
+
+    number: int = 0
+    revision: int | None = None
+
+
+NO_WAITS, NO_WAITING, NO_PARKING = Waits(), Waiting(), Parking()
 
 
 def together(one: Waited | None, other: Waited | None) -> Waited | None:

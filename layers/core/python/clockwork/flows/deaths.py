@@ -54,7 +54,7 @@ def _is_over(world: World, release: Release, dead: Execution) -> bool:
     The callback was placed so long ago that its record may have gone. Or the release is of a deleted client whose id
     another one has by now: that one is told nothing of it.
     """
-    if dead.dead_at is not None and not world.retention.may_owe_callback(dead.dead_at, world.clock.now()):
+    if dead.end.dead_at is not None and not world.retention.may_owe_callback(dead.end.dead_at, world.clock.now()):
         return True
     client = world.clients.get(release.occurrence.client_id)
     return client is not None and release.occurrence.created_at < client.since_at

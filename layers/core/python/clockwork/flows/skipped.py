@@ -99,7 +99,7 @@ def _behind(world: World, stretch: Stretch, saved: Saved) -> Stretch | None:
     """The fires of a stretch that have no record yet; None if there are none. `saved`: the answer to its save."""
     if saved.ok:
         return None
-    stored = None if saved.actual is None else saved.actual.skipped
+    stored = None if saved.actual is None else saved.actual.end.skipped
     if stretch.run is not None:
         return None if stored is not None else _a_moment_later(stretch)
     job, first, skipped = stretch.job, stretch.first, stretch.skipped
@@ -123,7 +123,7 @@ def _fired(world: World, stretch: Stretch) -> int:
     """How many fires in a row, from the stretch's first on, have records of their own."""
     job, last_at = stretch.job, stretch.skipped.to_at
     executions = world.executions.list(job.job_id, LOOKED_AT, str(ExecutionId(job.job_id, last_at + 1, "")))
-    fired = {execution.execution_id for execution in executions if execution.skipped is None}
+    fired = {execution.execution_id for execution in executions if execution.end.skipped is None}
     count, fire = 1, fire_after(job, stretch.first.base_at, stretch.first.ordinal)
     while fire is not None and only_execution(job.job_id, fire.due_at) in fired:
         count, fire = count + 1, fire_after(job, fire.base_at, fire.ordinal)

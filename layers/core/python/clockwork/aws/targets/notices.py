@@ -42,5 +42,5 @@ def body_of(execution: Execution) -> str:
 
     It is ASCII, since SQS refuses some characters that tags may hold.
     """
-    tags = execution.occurrence.tags if execution.occurrence is not None else {}
+    tags = execution.kept.occurrence.tags if execution.kept.occurrence is not None else {}
     return json.dumps(facts_of(execution, tags))

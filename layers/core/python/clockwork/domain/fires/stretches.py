@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from clockwork.domain.executions import Execution, Skipped, State
+from clockwork.domain.executions import End, Execution, Skipped, State
 from clockwork.domain.fires.chains import fire_after, fires_by, last_fire, ordinal_at, release_of
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.recurrence import Fire
@@ -16,7 +16,8 @@ def skipped_execution(
     """The one record for a stretch of fires that are not delivered, under the executionId of the `first`."""
     release = release_of(job, first)
     release = release if run is None else release.of_its(run=run)
-    return release.first_record(State.SKIPPED, expires_at, reason=skipped.reason, skipped=skipped, ended_by=ended_by)
+    end = End(skipped=skipped, ended_by=ended_by)
+    return release.first_record(State.SKIPPED, expires_at, reason=skipped.reason, end=end)
 
 
 def stretch_between(job: NamedJob, after_at: int, until_at: int, reason: str) -> tuple[Fire, Skipped] | None:

@@ -10,7 +10,20 @@ from enum import Enum, auto
 
 import msgspec
 
-from clockwork.domain.executions import FINAL, WAITING, Attempt, Execution, Outcome, State, kept_until, last_of
+from clockwork.domain.executions import (
+    FINAL,
+    NO_END,
+    NOTHING_KEPT,
+    WAITING,
+    Attempt,
+    Claimed,
+    Execution,
+    Kept,
+    Outcome,
+    State,
+    kept_until,
+    last_of,
+)
 from clockwork.domain.lifecycle.awaited import again_for, fenced, fences, following, goes_on, is_left_behind, reopened
 from clockwork.domain.lifecycle.awaiting import (
     CLAIM_GRACE_MS,
@@ -25,7 +38,7 @@ from clockwork.domain.lifecycle.awaiting import (
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
 from clockwork.domain.lifecycle.retries import RetryPlan, meets_again_ms, plan_retry
 from clockwork.domain.releases import Deliver, Release, Watch
-from clockwork.domain.waits import together, without
+from clockwork.domain.waits import NO_WAITING, Parking, Waiting, without
 
 
 class Action(Enum):
@@ -96,7 +109,7 @@ def plan_claim(release: Deliver, stored: Execution | None, claim: Claim) -> Plan
     if stored.state is State.RUNNING:
         return _plan_running(release, stored, claim)
     # Whoever made the release, and whatever it waited for since: the attempt starts at its planned instant or later.
-    if release.attempt != stored.attempt + 1 or release.run_at < (stored.next_attempt_at or 0):
+    if release.attempt != stored.attempt + 1 or release.run_at < (stored.waits.next_attempt_at or 0):
         return _follow_up(release, stored, claim)
     if late:
         ended = plan_unstarted(release, stored, State.EXPIRED, reason_of(release.occurrence), claim.now)
@@ -105,14 +118,14 @@ def plan_claim(release: Deliver, stored: Execution | None, claim: Claim) -> Plan
 
 
 def _follow_up(release: Release, stored: Execution, claim: Claim) -> Plan:
-    again = following(release, stored, stored.next_attempt_at or claim.now)
+    again = following(release, stored, stored.waits.next_attempt_at or claim.now)
     return Plan(Action.FOLLOW_UP, f"attempt {again.attempt} waits and this is not it", release=again)
 
 
 def _plan_running(release: Release, stored: Execution, claim: Claim) -> Plan:
     """The plan for a release that meets a claim: wait for the claim's end, or do the claimant's remaining steps."""
-    if stored.report is not None:
-        return plan_outcome(release, stored, reported(stored, stored.report), claim.now, claim.jitter)
+    if stored.end.report is not None:
+        return plan_outcome(release, stored, reported(stored, stored.end.report), claim.now, claim.jitter)
     if claim.worker is not None and stored.attempt == release.attempt and stored.claimant == claim.claimant:
         return _plan_repeat(release, stored, claim)
     if not is_claimed(stored, claim.now):
@@ -138,8 +151,7 @@ def _plan_repeat(release: Release, stored: Execution, claim: Claim) -> Plan:
         return Plan(Action.ABSORB, "a cancel is noted: who works is told, and the watch finds it if nobody does")
     if stored.awaited is None or claim.now >= stored.awaited.deadline_at:
         return _plan_lost_worker(release, stored, claim)
-    renewed = stored.changed(claim_until=renewed_until(stored, claim.now))
-    return Plan(Action.START, "its worker asks again", renewed)
+    return Plan(Action.START, "its worker asks again", stored.renewed(renewed_until(stored, claim.now)))
 
 
 def is_claimed(stored: Execution, now: int) -> bool:
@@ -152,13 +164,15 @@ def plan_outcome(release: Release, running: Execution, outcome: Outcome, now: in
     lateness_ms = release.lateness_ms(outcome.started_at) if running.is_first_attempt else 0
     attempt = outcome.as_attempt(running.attempt, lateness_ms)
     ended = _unclaimed(running, outcome.state, (*running.attempts, attempt))
-    ended = msgspec.structs.replace(ended, handbacks=running.handbacks + (outcome.state is State.HANDED_BACK))
+    if outcome.state is State.HANDED_BACK:
+        budget = msgspec.structs.replace(running.budget, handbacks=running.budget.handbacks + 1)
+        ended = msgspec.structs.replace(ended, budget=budget)
     if outcome.state is State.SUCCEEDED:
         return Plan(Action.FINISH, "delivered", _final(release, ended, State.SUCCEEDED, ended.reason, now))
     if running.cancel_noted_at is not None:
         cancelled = _final(release, ended, State.CANCELLED, "cancelled while an attempt was running", now)
         return Plan(Action.FINISH, "cancelled", cancelled)
-    retry = plan_retry(release.occurrence, running.spent, running.lost_workers, outcome, now, jitter)
+    retry = plan_retry(release.occurrence, running.spent, running.budget.lost_workers, outcome, now, jitter)
     return _plan_following(release, ended, retry, now)
 
 
@@ -166,11 +180,15 @@ def plan_unclaimed_outcome(release: Deliver, outcome: Outcome, now: int, jitter:
     """The plan after a first attempt at record level `none`, which has no claim. A success leaves no record."""
     if outcome.state is State.SUCCEEDED:
         return Plan(Action.FINISH, "delivered")
-    waited = release.waited_by(outcome.started_at)
-    made = {"attempt": release.attempt, "waited": waited, "parkings": release.travels.parkings}
-    return plan_outcome(
-        release, release.first_record(State.RUNNING, expires_at, revision=0, **made), outcome, now, jitter
+    running = release.first_record(
+        State.RUNNING,
+        expires_at,
+        revision=0,
+        attempt=release.attempt,
+        waits=NO_WAITING.over(release.waited_by(outcome.started_at)),
+        parking=Parking(release.travels.parkings),
     )
+    return plan_outcome(release, running, outcome, now, jitter)
 
 
 def plan_unstarted(
@@ -181,14 +199,16 @@ def plan_unstarted(
     With `ended_by`, a claim for an attempt that never began leaves no trace in the count of attempts.
     """
     is_claimed_now = stored.state is State.RUNNING
-    waited = _with_waits(release, stored, now)
-    ended = _final(release, _unclaimed(waited, state, stored.attempts), state, reason, now)
+    # A claim has noted the waits of its release.
+    waits = stored.waits.over(None if is_claimed_now else release.waited_by(now))
+    ended = msgspec.structs.replace(_unclaimed(stored, state, stored.attempts), waits=waits)
     attempt = stored.attempt - 1 if is_claimed_now and ended_by is not None else stored.attempt
-    return msgspec.structs.replace(ended, ended_by=ended_by, attempt=attempt)
+    end = msgspec.structs.replace(stored.end, ended_by=ended_by)
+    return _final(release, msgspec.structs.replace(ended, attempt=attempt, end=end), state, reason, now)
 
 
-def plan_let_go(release: Release, stored: Execution, reason: str) -> Execution:
-    """The record of a claimed execution that waits again, with no attempt used up.
+def plan_let_go(release: Release, stored: Execution, reason: str, planned_at: int) -> Execution:
+    """The record of a claimed execution that waits again until `planned_at` (ms), with no attempt used up.
 
     Another copy of the message starts it.
 
@@ -196,10 +216,9 @@ def plan_let_go(release: Release, stored: Execution, reason: str) -> Execution:
     noted.
     """
     waiting = _unclaimed(stored, State.PENDING, stored.attempts)
-    waited = without(stored.waited, release.waited_by(stored.started_at or release.run_at))
-    return msgspec.structs.replace(
-        waiting, attempt=stored.attempt - 1, next_attempt_at=release.run_at, reason=reason, waited=waited
-    )
+    started_at = release.run_at if stored.claim is None else stored.claim.started_at
+    waits = Waiting(planned_at, without(stored.waits.waited, release.waited_by(started_at)))
+    return msgspec.structs.replace(waiting, attempt=stored.attempt - 1, reason=reason, waits=waits)
 
 
 def plan_death(release: Release, stored: Execution | None, reason: str, now: int, expires_at: int) -> Execution:
@@ -208,8 +227,9 @@ def plan_death(release: Release, stored: Execution | None, reason: str, now: int
     `stored` is its record, which is not final, or None. The DEAD record holds all that a redrive needs.
     """
     if stored is None:
-        waited, parkings = release.waited_by(now), release.for_attempt(release.attempt).travels.parkings
-        first = release.first_record(State.DEAD, expires_at, waited=waited, parkings=parkings)
+        waits = NO_WAITING.over(release.waited_by(now))
+        parking = Parking(release.for_attempt(release.attempt).travels.parkings)
+        first = release.first_record(State.DEAD, expires_at, waits=waits, parking=parking)
         return _final(release, first, State.DEAD, reason, now)
     dead = plan_unstarted(release, stored, State.DEAD, reason, now)
     return msgspec.structs.replace(dead, expires_at=expires_at)
@@ -218,15 +238,17 @@ def plan_death(release: Release, stored: Execution | None, reason: str, now: int
 def _plan_lost_worker(release: Release, stored: Execution, claim: Claim) -> Plan:
     if stored.is_accepted:
         return plan_outcome(release, stored, silence(release, stored, claim.now), claim.now, 1.0)
-    lost = Outcome(State.WORKER_LOST, stored.started_at or claim.now, claim.now, error="its deliverer was lost")
-    counted = msgspec.structs.replace(stored, lost_workers=stored.lost_workers + 1)
-    return plan_outcome(release, counted, lost, claim.now, 0.0)
+    started_at = claim.now if stored.claim is None else stored.claim.started_at
+    lost = Outcome(State.WORKER_LOST, started_at, claim.now, error="its deliverer was lost")
+    budget = msgspec.structs.replace(stored.budget, lost_workers=stored.budget.lost_workers + 1)
+    return plan_outcome(release, msgspec.structs.replace(stored, budget=budget), lost, claim.now, 0.0)
 
 
 def _plan_following(release: Release, ended: Execution, retry: RetryPlan, now: int) -> Plan:
     if retry.retry_at is None:
         return Plan(Action.FINISH, retry.reason, _final(release, ended, retry.ends, retry.reason, now))
-    waiting = msgspec.structs.replace(ended, next_attempt_at=retry.retry_at)
+    waits = msgspec.structs.replace(ended.waits, next_attempt_at=retry.retry_at)
+    waiting = msgspec.structs.replace(ended, waits=waits)
     return Plan(Action.FOLLOW_UP, retry.reason, waiting, following(release, ended, retry.retry_at))
 
 
@@ -234,47 +256,23 @@ def _claimed(execution: Execution, release: Deliver, claim: Claim) -> Execution:
     started_at = max(claim.now, release.run_at)
     awaited = awaited_by(release, started_at, claim.worker)
     until = claim.until if claim.worker is None or awaited is None else min(claim.until, awaited.deadline_at)
+    kept, of = NOTHING_KEPT, release.of
+    if awaited is not None:
+        kept = Kept(release.occurrence, None, of.partition_id, of.revision, of.source)
     return execution.changed(
         state=State.RUNNING,
         attempt=release.attempt,
-        claimant=claim.claimant,
-        claim_until=until,
-        started_at=started_at,
-        next_attempt_at=None,
         reason=None,
-        occurrence=None if awaited is None else release.occurrence,
-        ended_by=None,
-        skipped=None,
-        awaited=awaited,
-        report=None,
         expires_at=claim.expires_at,
-        waited=together(execution.waited, release.waited_by(started_at)),
-        held=None,
-        paced=False,
-        line=None,
+        claim=Claimed(claim.claimant, until, started_at, awaited),
+        waits=execution.waits.over(release.waited_by(started_at)),
+        end=NO_END,
+        kept=kept,
     )
-
-
-def _with_waits(release: Release, stored: Execution, now: int) -> Execution:
-    """The record with the waits of its release, which a claim would have noted."""
-    if stored.state is State.RUNNING:
-        return stored
-    return msgspec.structs.replace(stored, waited=together(stored.waited, release.waited_by(now)), held=None)
 
 
 def _unclaimed(execution: Execution, state: State, attempts: tuple[Attempt, ...]) -> Execution:
-    return execution.changed(
-        state=state,
-        attempts=last_of(attempts),
-        claimant=None,
-        claim_until=None,
-        occurrence=None if execution.awaited is not None else execution.occurrence,
-        awaited=None,
-        started_at=None,
-        next_attempt_at=None,
-        paced=False,
-        line=None,
-    )
+    return execution.changed(state=state, attempts=last_of(attempts), claim=None, kept=NOTHING_KEPT)
 
 
 def _final(release: Release, execution: Execution, state: State, reason: str | None, now: int) -> Execution:
@@ -283,4 +281,5 @@ def _final(release: Release, execution: Execution, state: State, reason: str | N
     final = msgspec.structs.replace(execution, state=state, reason=reason, expires_at=expires_at)
     if state is not State.DEAD:
         return final
-    return msgspec.structs.replace(final, occurrence=release.occurrence, dead_at=now, dead_shard=release.shard)
+    end = msgspec.structs.replace(final.end, dead_at=now, dead_shard=release.shard)
+    return msgspec.structs.replace(final, end=end, kept=Kept(release.occurrence))

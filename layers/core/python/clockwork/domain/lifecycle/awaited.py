@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import msgspec
 
-from clockwork.domain.executions import FINAL, WAITING, Execution, State
+from clockwork.domain.executions import FINAL, WAITING, End, Execution, State
 from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Check, Deliver, Release, Watch
-from clockwork.domain.waits import NO_WAITS
+from clockwork.domain.waits import NO_WAITS, Waiting
 from clockwork.targets.pool import PoolTarget
 
 #: The time (ms) after an attempt's own check at which checks of earlier attempts look at that attempt. The time exceeds
@@ -23,9 +23,10 @@ BEHIND_MS = (LONGEST_DELAY_SECONDS + 100) * 1000
 
 def goes_on(stored: Execution, release: Release) -> bool:
     """Whether the release goes on from a record that a change or a pause ended: its revision is the one that may."""
-    if stored.state not in FINAL or stored.ended_by is None or release.revision is None:
+    ended_by = stored.end.ended_by
+    if stored.state not in FINAL or ended_by is None or release.revision is None:
         return False
-    return release.revision >= stored.ended_by
+    return release.revision >= ended_by
 
 
 def reopened(stored: Execution) -> Execution:
@@ -33,12 +34,9 @@ def reopened(stored: Execution) -> Execution:
     return msgspec.structs.replace(
         stored,
         state=State.PENDING,
-        ended_by=None,
         reason=None,
-        budget_from=stored.attempt,
-        handbacks=0,
-        lost_workers=0,
-        skipped=None,
+        budget=stored.budget.after(stored.attempt),
+        end=End(report=stored.end.report),
     )
 
 
@@ -69,7 +67,7 @@ def fenced(watch: Watch, stored: Execution | None, expires_at: int) -> Execution
     """The record one revision on, and else as it was. Where there is none, one that waits for the watch's attempt."""
     if stored is not None:
         return stored.changed()
-    return watch.first_record(State.PENDING, expires_at, next_attempt_at=watch.occurrence.due_since)
+    return watch.first_record(State.PENDING, expires_at, waits=Waiting(watch.occurrence.due_since))
 
 
 def is_used(ticket: Deliver, stored: Execution | None) -> bool:
@@ -100,7 +98,7 @@ def missed_at(check: Check, stored: Execution | None, wait_ms: int) -> int | Non
     if stored.state not in WAITING and not goes_on(stored, check):
         return None
     if check.attempt <= stored.attempt:
-        return (stored.next_attempt_at or 0) + wait_ms + BEHIND_MS
+        return (stored.waits.next_attempt_at or 0) + wait_ms + BEHIND_MS
     return 0 if check.attempt == stored.attempt + 1 else None
 
 
@@ -121,7 +119,7 @@ def following(release: Release, stored: Execution, run_at: int) -> Deliver:
     It was parked no less often than its record says: so it is not taken for a copy from before.
     """
     again = again_for(release, stored.attempt + 1, run_at)
-    parkings = max(again.travels.parkings, stored.parkings)
+    parkings = max(again.travels.parkings, stored.parking.number)
     return msgspec.structs.replace(again, travels=msgspec.structs.replace(again.travels, parkings=parkings))
 
 
@@ -132,7 +130,7 @@ def caught_up(release: Deliver, stored: Execution | None) -> Deliver:
     """
     if stored is None or stored.state not in WAITING or release.attempt > stored.attempt:
         return release
-    return following(release, stored, max(release.run_at, stored.next_attempt_at or 0))
+    return following(release, stored, max(release.run_at, stored.waits.next_attempt_at or 0))
 
 
 def is_left_behind(release: Deliver, stored: Execution) -> bool:
@@ -140,5 +138,5 @@ def is_left_behind(release: Deliver, stored: Execution) -> bool:
 
     Only the message of that earlier row, or a redrive, can have been parked once more.
     """
-    is_parked = stored.state is State.PARKED and stored.parked_as == release.revision
-    return is_parked and release.travels.parkings < stored.parkings
+    is_parked = stored.state is State.PARKED and stored.parking.revision == release.revision
+    return is_parked and release.travels.parkings < stored.parking.number

@@ -7,8 +7,6 @@ It ends a claim that is over, sends the next release, or is sent again for the c
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
 from clockwork.domain import ids
@@ -44,17 +42,9 @@ def awaited_by(release: Release, started_at: int, worker: Worker | None = None) 
 
     A worker has the attempt as soon as it is claimed. A receiver has it once its target has accepted.
     """
-    fixed = Awaited(
-        heartbeat_ms=0,
-        deadline_at=started_at,
-        partition_id=release.of.partition_id,
-        revision=release.of.revision,
-        as_it_was=release.of.source == "record",
-    )
     target, completion = release.occurrence.target, release.occurrence.completion
     if worker is not None and isinstance(target, PoolTarget):
-        return msgspec.structs.replace(
-            fixed,
+        return Awaited(
             heartbeat_ms=worker.lease_ms,
             deadline_at=started_at + round(target.timeout_seconds * 1000),
             accepted_at=started_at,
@@ -64,8 +54,7 @@ def awaited_by(release: Release, started_at: int, worker: Worker | None = None) 
         )
     if completion is None:
         return None
-    return msgspec.structs.replace(
-        fixed,
+    return Awaited(
         heartbeat_ms=round(completion.heartbeat_seconds * 1000),
         deadline_at=started_at + round(completion.timeout_seconds * 1000),
     )
@@ -73,14 +62,14 @@ def awaited_by(release: Release, started_at: int, worker: Worker | None = None) 
 
 def renewed_until(running: Execution, now: int) -> int:
     """The end (ms) of its claim after a sign of life at `now`: never earlier than before, nor past its deadline."""
-    assert running.awaited is not None
+    assert running.claim is not None and running.awaited is not None
     renewed = min(now + running.awaited.heartbeat_ms, running.awaited.deadline_at)
-    return max(renewed, running.claim_until or 0) if running.is_accepted else renewed
+    return max(renewed, running.claim.until) if running.is_accepted else renewed
 
 
 def ends_at(running: Execution) -> int:
     """The end (ms) of an attempt's claim. A receiver's claim also ends with the grace after a noted cancel."""
-    lease_until = running.claim_until or 0
+    lease_until = 0 if running.claim is None else running.claim.until
     if not running.is_accepted or running.cancel_noted_at is None:
         return lease_until
     return min(lease_until, running.cancel_noted_at + CANCEL_GRACE_MS)
@@ -101,19 +90,19 @@ def watched_again(running: Execution) -> Execution | None:
     """The record once a repeat of a cancel has sent the watch for the end of the grace; None if none is to be sent."""
     if not running.is_accepted or running.cancel_noted_at is None:
         return None
-    if running.awaited is None or running.awaited.watched_again:
+    if running.claim is None or running.awaited is None or running.awaited.watched_again:
         return None
-    return running.changed(awaited=msgspec.structs.replace(running.awaited, watched_again=True))
+    return running.renewed(running.claim.until, msgspec.structs.replace(running.awaited, watched_again=True))
 
 
-def release_of(running: Execution) -> Watch:
-    """The release of an attempt that is awaited, made again from its record. It starts nothing."""
-    awaited, occurrence = running.awaited, running.occurrence
-    assert awaited is not None and occurrence is not None, "the record of an awaited attempt keeps its occurrence"
-    source: Literal["job", "record"] = "record" if awaited.as_it_was else "job"
-    run = ids.decode_execution(running.execution_id).run
-    of = Of(running.job_id, run, awaited.partition_id, awaited.revision, source)
-    return Watch(of, occurrence, running.started_at or occurrence.due_since, running.attempt)
+def release_of(stored: Execution) -> Watch:
+    """The release of an attempt that is awaited, or was handed back, made again from its record. It starts nothing."""
+    kept, occurrence = stored.kept, stored.kept.occurrence
+    assert occurrence is not None, "the record of an awaited attempt keeps its occurrence"
+    run = ids.decode_execution(stored.execution_id).run
+    of = Of(stored.job_id, run, kept.partition_id, kept.revision, kept.source)
+    started_at = occurrence.due_since if stored.claim is None else stored.claim.started_at
+    return Watch(of, occurrence, started_at, stored.attempt)
 
 
 def silence(release: Release, running: Execution, now: int) -> Outcome:
@@ -122,8 +111,8 @@ def silence(release: Release, running: Execution, now: int) -> Outcome:
     The first receiver that is lost is replaced at once. After that the retry policy's longest backoff holds, since no
     deliverer of ours was at fault.
     """
-    assert running.awaited is not None
-    began_at = running.started_at or now
+    assert running.claim is not None and running.awaited is not None
+    began_at = running.claim.started_at
     if is_grace_over(running, now):
         return Outcome(State.CANCELLED, began_at, now, error="its receiver went on though a cancel was noted")
     if now >= running.awaited.deadline_at:
@@ -141,11 +130,11 @@ def reported(running: Execution, report: Report) -> Outcome:
     Of an error it has the beginning, by bytes: a hundred of them have to fit into a record.
     """
     state, error = report.state, report.error
-    if state is State.HANDED_BACK and running.handbacks >= MOST_HANDBACKS:
+    if state is State.HANDED_BACK and running.budget.handbacks >= MOST_HANDBACKS:
         state, error = State.FAILED, f"it was handed back {MOST_HANDBACKS} times before"
     return Outcome(
         state,
-        running.started_at or report.at,
+        report.at if running.claim is None else running.claim.started_at,
         report.at,
         permanent=report.state is State.FAILED and not report.retryable,
         error=None if error is None else error.encode()[:LONGEST_ERROR].decode(errors="ignore"),

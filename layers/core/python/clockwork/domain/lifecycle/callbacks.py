@@ -39,7 +39,7 @@ def callback_row(release: Release, dead: Execution, policy: RetryPolicy, expires
     target = cause.on_failure
     assert target is not None, "asked for"
     # The record of a row that could not be read tells neither the instant of its death nor its shard.
-    at = dead.due_at if dead.dead_at is None else dead.dead_at
+    at = dead.due_at if dead.end.dead_at is None else dead.end.dead_at
     occurrence = Occurrence(
         client_id=cause.client_id,
         due_at=at,
@@ -51,7 +51,7 @@ def callback_row(release: Release, dead: Execution, policy: RetryPolicy, expires
         tags=cause.tags,
         retention_days=cause.retention_days,
     )
-    partition_id = _partition_of(dead.dead_shard or release.shard)
+    partition_id = _partition_of(dead.end.dead_shard or release.shard)
     return row_of_job(partition_id, ids.derive("callback", dead.execution_id), occurrence, expires_at)
 
 

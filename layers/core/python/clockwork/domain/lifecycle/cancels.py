@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
-from clockwork.domain.executions import Execution, State
+from clockwork.domain.executions import NOTHING_KEPT, Execution, State
 
 
 class Verdict(StrEnum):
@@ -57,7 +57,7 @@ def plan_cancel(stored: Execution | None, cancelled: Execution) -> CancelPlan:
     duplicate of its message may start it once more.
     """
     plan = _plan_recorded(stored, cancelled)
-    if stored is None or not stored.unclaimed or plan.verdict is Verdict.TOO_LATE:
+    if stored is None or not stored.budget.unclaimed or plan.verdict is Verdict.TOO_LATE:
         return plan
     reason = f"{plan.reason}; a duplicate of its first message may still come, which record level none cannot tell"
     return msgspec.structs.replace(plan, verdict=Verdict.TOO_LATE, reason=reason)
@@ -66,7 +66,7 @@ def plan_cancel(stored: Execution | None, cancelled: Execution) -> CancelPlan:
 def _plan_recorded(stored: Execution | None, cancelled: Execution) -> CancelPlan:
     if stored is None:
         return CancelPlan(Verdict.CANCELLED, "no attempt had started", cancelled)
-    if stored.ended_by is not None:
+    if stored.end.ended_by is not None:
         # Its pause, or a change of its job, had ended it for older releases only.
         return CancelPlan(Verdict.CANCELLED, "no attempt follows", _cancelled(stored, cancelled))
     if stored.state is State.CANCELLED:
@@ -85,10 +85,11 @@ def _cancelled(stored: Execution, cancelled: Execution) -> Execution:
     return stored.changed(
         state=State.CANCELLED,
         expires_at=cancelled.expires_at,
-        next_attempt_at=None,
         cancel_noted_at=cancelled.cancel_noted_at,
         reason=cancelled.reason,
-        ended_by=None,
+        waits=stored.waits.over(),
+        end=msgspec.structs.replace(stored.end, ended_by=None),
+        kept=NOTHING_KEPT,
     )
 
 

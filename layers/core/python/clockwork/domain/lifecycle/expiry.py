@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from clockwork.domain.executions import Execution, State, kept_until
+from clockwork.domain.executions import End, Execution, State, kept_until
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.releases import Release
+from clockwork.domain.waits import NO_WAITING
 
 
 def relevant_until(occurrence: Occurrence) -> int | None:
@@ -34,7 +35,10 @@ def expired_execution(release: Release, now: int, expires_at: int) -> Execution:
     return ended_execution(release, State.EXPIRED, reason_of(release.occurrence), now, expires_at)
 
 
-def ended_execution(release: Release, state: State, reason: str, now: int, expires_at: int) -> Execution:
+def ended_execution(
+    release: Release, state: State, reason: str, now: int, expires_at: int, ended_by: int | None = None
+) -> Execution:
     """The final record, with the reason, of an occurrence that ends undelivered in `state` and had no record."""
     kept = kept_until(now, release.occurrence.retention_days, expires_at)
-    return release.first_record(state, kept, reason=reason, waited=release.waited_by(now))
+    waits, end = NO_WAITING.over(release.waited_by(now)), End(ended_by=ended_by)
+    return release.first_record(state, kept, reason=reason, waits=waits, end=end)

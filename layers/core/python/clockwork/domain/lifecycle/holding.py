@@ -29,10 +29,10 @@ def holding_of(record: Execution, now: int, *, is_paused: bool, probe_at: int | 
     """
     if record.state not in WAITING:
         return None
-    next_at = record.next_attempt_at
+    waits, next_at = record.waits, record.waits.next_attempt_at
     is_parked = record.state is State.PARKED
     if not is_parked and next_at is not None and next_at > now:
-        if record.paced:
+        if waits.paced:
             return Holding("cap", "its slot under the client's rate limit", next_at)
         return Holding("retry", "the instant of its next attempt", next_at)
     if is_paused:
@@ -41,10 +41,10 @@ def holding_of(record: Execution, now: int, *, is_paused: bool, probe_at: int | 
         return Holding("circuit", "its target fails: the next occurrence tries it then", probe_at)
     if probe_at is not None:
         return Holding("circuit", "its target fails: the next occurrence that comes tries it, and no end is known")
-    if record.line is not None:
-        return Holding("cap", "in line for a slot under the client's rate limit, as was estimated", record.line.place)
+    if waits.line is not None:
+        return Holding("cap", "in line for a slot under the client's rate limit, as was estimated", waits.line.place)
     # A pause or an open circuit that it was parked for is over by now.
-    cause = None if record.held is None or record.held.cause in ("pause", "circuit") else record.held.cause
+    cause = None if waits.held is None or waits.held.cause in ("pause", "circuit") else waits.held.cause
     if is_parked and cause is None:
         return Holding("unpark", "parked: sweeps let such work go on a ramp, and no end is known")
     return Holding(

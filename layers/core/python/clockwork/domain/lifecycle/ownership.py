@@ -19,9 +19,9 @@ def is_of_client_since(since_at: int, execution: Execution) -> bool:
     if isinstance(job, NamedJobId):
         return job.incarnation > since_at
     created_at = execution.created_at
-    if created_at is None and execution.occurrence is not None:
-        created_at = execution.occurrence.created_at
+    if created_at is None and execution.kept.occurrence is not None:
+        created_at = execution.kept.occurrence.created_at
     if created_at is not None:
         return created_at >= since_at
-    starts = (execution.started_at or 0, *(attempt.started_at for attempt in execution.attempts))
-    return max(starts) >= since_at
+    begun = (*execution.attempts, *(() if execution.claim is None else (execution.claim,)))
+    return max((one.started_at for one in begun), default=0) >= since_at

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import msgspec
 
 from clockwork.domain import ids, keys
-from clockwork.domain.executions import FINAL, Execution, State
+from clockwork.domain.executions import FINAL, NOTHING_KEPT, Execution, State
 from clockwork.domain.lifecycle.attempts import plan_death
 from clockwork.domain.releases import Deliver
 from clockwork.domain.storage.rows import row_of
 from clockwork.domain.timeline import NEVER, Row
-from clockwork.domain.waits import together
+from clockwork.domain.waits import Parking, together
 
 #: How many occurrences a second the first sweep unparks after a client or a target has recovered. Each sweep doubles
 #: the rate, up to the highest.
@@ -97,12 +97,13 @@ def parked_record(release: Deliver, stored: Execution | None, reason: str, expir
     record = stored or release.first_record(State.PARKED, expires_at, revision=0)
     # A plain release waits in a row of its own, and an ordered one where its message is: its record notes the wait.
     is_ordered = release.occurrence.ordering_key is not None
-    waited, held = together(record.waited, release.waits.waited), release.waits.held
-    waits = {"waited": waited, "held": held} if is_ordered else {}
+    waits, told = record.waits, release.waits
+    noted = {"waited": together(waits.waited, told.waited), "held": told.held} if is_ordered else {}
     # A slot is given up. The planned instant of a retry stays: it may be parked just before it.
-    planned_at = None if record.paced else record.next_attempt_at
-    row = {"parkings": release.travels.parkings, "parked_as": release.revision}
-    return record.changed(state=State.PARKED, reason=reason, next_attempt_at=planned_at, paced=False, **row, **waits)
+    planned_at = None if waits.paced else waits.next_attempt_at
+    waits = msgspec.structs.replace(waits, next_attempt_at=planned_at, paced=False, **noted)
+    parking = Parking(release.travels.parkings, release.revision)
+    return record.changed(state=State.PARKED, reason=reason, waits=waits, parking=parking)
 
 
 def ramp(start_at: int, seconds: int) -> Iterator[int]:
@@ -139,7 +140,7 @@ def plan_discard(release: Deliver, expires_at: int, stored: Execution | None, re
     if stored is None:
         end = release.first_record(State.CANCELLED, expires_at, reason=reason)
     else:
-        end = stored.changed(state=State.CANCELLED, reason=reason, next_attempt_at=None, occurrence=None)
+        end = stored.changed(state=State.CANCELLED, reason=reason, waits=stored.waits.over(), kept=NOTHING_KEPT)
     return Discard(end, end)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain import ids
-from clockwork.domain.executions import Execution, State
+from clockwork.domain.executions import NOTHING_KEPT, End, Execution, Kept, Source, State
 from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.releases import Deliver, Of, Travels
+from clockwork.domain.waits import Waiting
 
 
 class RedrivePlan(msgspec.Struct, frozen=True):
@@ -28,12 +29,12 @@ def is_redrivable(stored: Execution) -> bool:
 
     A record that was redriven and not claimed since is not redrivable: it waits already.
     """
-    return stored.state is State.DEAD and stored.occurrence is not None
+    return stored.state is State.DEAD and stored.kept.occurrence is not None
 
 
 def waits_redriven(stored: Execution) -> bool:
-    """Whether it was redriven and no deliverer has claimed it since. `as_it_was` of the record tells how."""
-    return stored.state is State.PENDING and stored.occurrence is not None
+    """Whether it was redriven and no deliverer has claimed it since. `source` of the record tells how."""
+    return stored.state is State.PENDING and stored.kept.occurrence is not None
 
 
 def plan_redrive(
@@ -48,41 +49,35 @@ def plan_redrive(
     release carries only a hint. A waiting execution is not redriven in the other way, since its first release may be on
     its way under the same key.
     """
+    source: Source = "record" if as_it_was else "job"
     if not (waits_redriven(stored) or stored.state is State.DEAD):
         return RedrivePlan(f"it is {stored.state}: only what is DEAD is redriven")
-    if stored.occurrence is None:
+    if stored.kept.occurrence is None:
         return RedrivePlan("it was discarded, or nobody could ever read it: there is nothing to deliver")
-    if as_it_was and stored.occurrence.is_hint:
+    if as_it_was and stored.kept.occurrence.is_hint:
         return RedrivePlan(
             "no attempt's outcome ended it (its deliverer was lost, or it was given up), so it has no payload"
         )
     if waits_redriven(stored):
-        if stored.as_it_was != as_it_was:
+        if stored.kept.source != source:
             return RedrivePlan(_waits_so(stored))
-        return RedrivePlan(
-            "it waits already", release=_release(stored, stored.occurrence, partition_id, revision, as_it_was)
-        )
-    occurrence = msgspec.structs.replace(stored.occurrence, created_at=now, held_from=None, record="full")
+        return RedrivePlan("it waits already", release=_release(stored, stored.kept.occurrence, partition_id, revision))
+    occurrence = msgspec.structs.replace(stored.kept.occurrence, created_at=now, held_from=None, record="full")
     waiting = stored.changed(
         state=State.PENDING,
-        budget_from=stored.attempt,
-        handbacks=0,
-        lost_workers=0,
-        next_attempt_at=occurrence.due_since,
         cancel_noted_at=None,
-        dead_at=None,
-        dead_shard=None,
-        waited=None,
         reason="redriven",
-        occurrence=occurrence,
-        as_it_was=as_it_was,
+        budget=stored.budget.after(stored.attempt),
+        waits=Waiting(occurrence.due_since),
+        end=End(report=stored.end.report),
+        kept=Kept(occurrence, source=source),
     )
-    return RedrivePlan("redriven", waiting, _release(waiting, occurrence, partition_id, revision, as_it_was))
+    return RedrivePlan("redriven", waiting, _release(waiting, occurrence, partition_id, revision))
 
 
 def place_of(dead: Execution) -> tuple[int, int]:
     """The place of an execution among those that are redriven together: its due instant (ms), then its sequence."""
-    return dead.due_at, 0 if dead.occurrence is None else dead.occurrence.sequence
+    return dead.due_at, 0 if dead.kept.occurrence is None else dead.kept.occurrence.sequence
 
 
 def discarded(stored: Execution) -> Execution | None:
@@ -92,31 +87,29 @@ def discarded(stored: Execution) -> Execution | None:
     """
     if stored.state is not State.DEAD or not stored.needs_attention:
         return None
-    return stored.changed(reason=f"discarded; {stored.reason}", occurrence=None, raw=None)
+    return stored.changed(reason=f"discarded; {stored.reason}", kept=NOTHING_KEPT)
 
 
 def _waits_so(stored: Execution) -> str:
     """The reason why a waiting execution is not redriven in the other way, with advice."""
     stands, again = (
         ("as its record has it", "with asItWas")
-        if stored.as_it_was
+        if stored.kept.source == "record"
         else ("by the definition of its job", "without asItWas")
     )
     return f"it was redriven and waits to be delivered {stands}: repeat that {again}, or wait until it has ended"
 
 
-def _release(
-    waiting: Execution, occurrence: Occurrence, partition_id: str, revision: int | None, as_it_was: bool
-) -> Deliver:
+def _release(waiting: Execution, occurrence: Occurrence, partition_id: str, revision: int | None) -> Deliver:
     is_named = not isinstance(ids.decode_job(waiting.job_id), AnonymousJob)
     of = Of(waiting.job_id, ids.decode_execution(waiting.execution_id).run)
     if is_named:
-        of = Of(of.job_id, of.run, partition_id, revision, "record" if as_it_was else "job")
+        of = Of(of.job_id, of.run, partition_id, revision, waiting.kept.source)
     return Deliver(
         of,
-        hint_of(occurrence) if is_named and not as_it_was else occurrence,
-        run_at=waiting.next_attempt_at or occurrence.due_since,
+        hint_of(occurrence) if is_named and waiting.kept.source == "job" else occurrence,
+        run_at=waiting.waits.next_attempt_at or occurrence.due_since,
         attempt=waiting.attempt + 1,
         # It gets no row that lies still where it was parked before.
-        travels=Travels(waiting.parkings + 1),
+        travels=Travels(waiting.parking.number + 1),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from clockwork.domain.executions import Awaited, Execution, Outcome, Report, State
+from clockwork.domain.executions import Awaited, Claimed, End, Execution, Outcome, Report, State
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_outcome
 from clockwork.domain.lifecycle.awaited import following
 from clockwork.domain.lifecycle.awaiting import (
@@ -56,17 +56,15 @@ def plan_answer(release: Release, running: Execution, outcome: Outcome, now: int
     `running`: the record as last seen, with this deliverer's claim. A success means that the target accepted: the claim
     becomes the receiver's, and the release is sent again as its watch.
     """
-    if running.report is not None:
-        return plan_outcome(release, running, reported(running, running.report), now, jitter)
+    if running.end.report is not None:
+        return plan_outcome(release, running, reported(running, running.end.report), now, jitter)
     if outcome.state is not State.SUCCEEDED:
         return plan_outcome(release, running, outcome, now, jitter)
-    assert running.awaited is not None
-    accepted = running.changed(
-        claim_until=renewed_until(running, now),
-        started_at=outcome.started_at,
-        occurrence=release.occurrence,
-        awaited=msgspec.structs.replace(running.awaited, accepted_at=running.awaited.accepted_at or now),
-    )
+    assert running.awaited is not None and running.claim is not None
+    awaited = msgspec.structs.replace(running.awaited, accepted_at=running.awaited.accepted_at or now)
+    claim = Claimed(running.claim.claimant, renewed_until(running, now), outcome.started_at, awaited)
+    kept = msgspec.structs.replace(running.kept, occurrence=release.occurrence)
+    accepted = running.changed(claim=claim, kept=kept)
     return Plan(Action.FOLLOW_UP, "accepted: its receiver reports", accepted, watch_of(release, accepted))
 
 
@@ -77,26 +75,27 @@ def plan_heartbeat(stored: Execution | None, token: Token, beat: Heartbeat) -> R
 
     After the grace of a cancel the heartbeat is stale and ends the execution, so that nobody has to wait for the watch.
     """
-    if not _stands(stored, token) or stored is None or stored.awaited is None or stored.report is not None:
+    if stored is None or not _stands(stored, token) or stored.end.report is not None:
         return _STALE
+    assert stored.claim is not None and stored.awaited is not None, "the claim of a token that stands"
     if is_grace_over(stored, beat.now):
         release = release_of(stored)
         forced = plan_outcome(release, stored, silence(release, stored, beat.now), beat.now, 0.0).execution
         return msgspec.structs.replace(_STALE, execution=forced)
     if beat.now >= stored.awaited.deadline_at + CLAIM_GRACE_MS:
         return _STALE  # Its watch is late, and ends it.
-    if stored.awaited.permit is not None and beat.now >= (stored.claim_until or 0) + CLAIM_GRACE_MS:
+    if stored.awaited.permit is not None and beat.now >= stored.claim.until + CLAIM_GRACE_MS:
         return _STALE  # Its watch is late, and its permit may be another attempt's by now.
-    claim_until, renewed = stored.claim_until or 0, renewed_until(stored, beat.now)
-    is_long = claim_until - beat.now >= stored.awaited.heartbeat_ms * WRITTEN_BELOW
+    renewed = renewed_until(stored, beat.now)
+    is_long = stored.claim.until - beat.now >= stored.awaited.heartbeat_ms * WRITTEN_BELOW
     # A claim that reaches to its deadline gets no longer.
-    is_fresh = stored.is_accepted and (is_long or renewed <= claim_until)
+    is_fresh = stored.is_accepted and (is_long or renewed <= stored.claim.until)
     awaited = _told(stored.awaited, beat)
     is_told_late = beat.now >= (stored.awaited.told_at or 0) + NEWS_MS
     if is_fresh and (awaited == stored.awaited or not is_told_late):
         return ReportPlan("its claim is fresh enough")
     awaited = msgspec.structs.replace(awaited, accepted_at=awaited.accepted_at or beat.now)
-    return ReportPlan("it is at work", stored.changed(claim_until=renewed, awaited=awaited))
+    return ReportPlan("it is at work", stored.renewed(renewed, awaited))
 
 
 def _told(awaited: Awaited, beat: Heartbeat) -> Awaited:
@@ -117,7 +116,7 @@ def plan_report(stored: Execution | None, token: Token, report: Report) -> Repor
     """
     if stored is None or stored.execution_id != token.execution_id or stored.attempt != token.attempt:
         return _STALE
-    if stored.report is not None:
+    if stored.end.report is not None:
         return _plan_repeat(stored, token, report)
     if not _stands(stored, token):
         return _STALE
@@ -126,15 +125,16 @@ def plan_report(stored: Execution | None, token: Token, report: Report) -> Repor
     if report.state is State.HANDED_BACK:
         return _plan_handback(stored, report)
     if report.state is State.FAILED:
-        noted = stored.changed(report=report)
+        noted = stored.changed(end=End(report=report))
         return ReportPlan("it failed, as its receiver reports", noted, _watch_now(noted, report.at))
-    return ReportPlan("it has ended, as its receiver reports", _ended(stored, report))
+    return ReportPlan("it has ended, as its receiver reports", _ended(stored, report).execution)
 
 
 def _plan_repeat(stored: Execution, token: Token, report: Report) -> ReportPlan:
     """The plan for a report of an attempt that was reported before: the same one is right, another one is stale."""
-    assert stored.report is not None
-    if not token.belongs_to(stored.report.claimant) or stored.report.state is not report.state:
+    earlier = stored.end.report
+    assert earlier is not None
+    if not token.belongs_to(earlier.claimant) or earlier.state is not report.state:
         return _STALE
     if stored.state is State.RUNNING:
         # Whoever noted the failure may have died before the watch was sent.
@@ -149,40 +149,37 @@ def _plan_handback(running: Execution, report: Report) -> ReportPlan:
     """The plan for an attempt that its worker gives back. One too many is a failure, and left to its watch."""
     if running.awaited is None or running.awaited.pool is None:
         return ReportPlan("only a worker of a pool gives an attempt back", is_stale=True)
-    if running.handbacks >= MOST_HANDBACKS and running.cancel_noted_at is None:
-        noted = running.changed(report=report)
+    if running.budget.handbacks >= MOST_HANDBACKS and running.cancel_noted_at is None:
+        noted = running.changed(end=End(report=report))
         return ReportPlan("it was handed back too often", noted, _watch_now(noted, report.at))
-    plan = plan_outcome(release_of(running), running, reported(running, report), report.at, 0.0)
-    assert plan.execution is not None, "what was given back is recorded"
-    ended = msgspec.structs.replace(plan.execution, report=report)
-    if plan.release is not None:
-        # A repeat sends the next attempt's release again, which is made of these.
-        ended = msgspec.structs.replace(ended, occurrence=running.occurrence, awaited=running.awaited)
+    plan = _ended(running, report)
+    ended = plan.execution
+    if ended is not None and plan.release is not None:
+        # A repeat sends the next attempt's release again, which is made of this.
+        ended = msgspec.structs.replace(ended, kept=running.kept)
     return ReportPlan(plan.reason, ended, plan.release)
 
 
 def _next_of(handed_back: Execution, now: int) -> Deliver:
     """The release of the attempt after one that was given back."""
-    return following(release_of(handed_back), handed_back, handed_back.next_attempt_at or now)
+    return following(release_of(handed_back), handed_back, handed_back.waits.next_attempt_at or now)
 
 
 def _stands(stored: Execution | None, token: Token) -> bool:
     """Whether the claim of the token stands: the attempt runs under it."""
-    if stored is None or stored.state is not State.RUNNING or stored.awaited is None:
+    if stored is None or stored.claim is None or stored.claim.awaited is None:
         return False
     is_its_attempt = stored.execution_id == token.execution_id and stored.attempt == token.attempt
-    return is_its_attempt and token.belongs_to(stored.claimant)
+    return is_its_attempt and token.belongs_to(stored.claim.claimant)
 
 
 def _watch_now(running: Execution, now: int) -> Watch:
     return watch_of(release_of(running), running, now)
 
 
-def _ended(running: Execution, report: Report) -> Execution:
-    release = release_of(running)
-    plan = plan_outcome(release, running, reported(running, report), report.at, 0.0)
-    assert plan.execution is not None, "an end is recorded"
-    return msgspec.structs.replace(plan.execution, report=report)
+def _ended(running: Execution, report: Report) -> Plan:
+    told = msgspec.structs.replace(running, end=End(report=report))
+    return plan_outcome(release_of(running), told, reported(running, report), report.at, 0.0)
 
 
 _STALE = ReportPlan("the token is not that of an attempt that runs", is_stale=True)

@@ -11,11 +11,16 @@ from collections.abc import Callable, Collection
 
 import msgspec
 
-from clockwork.domain.executions import WAITING, Execution, State
+from clockwork.domain.executions import NO_END, NOTHING_KEPT, WAITING, Execution, State
 from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS, ends_at
+from clockwork.domain.waits import NO_WAITING, Waiting
 
 #: A record that is not there yet, as guards see it.
 _NOTHING = Execution(job_id="", execution_id="", client_id="", due_at=0, state=State.PENDING, revision=0, expires_at=0)
+
+
+def _until(record: Execution) -> int:
+    return 0 if record.claim is None else record.claim.until
 
 
 class Guard(msgspec.Struct, frozen=True):
@@ -53,7 +58,7 @@ IS_SAME = Guard("the number of its attempt stays", lambda before, after: after.a
 IS_UNCOUNTED = Guard("the attempt does not count", lambda before, after: after.attempt == before.attempt - 1)
 IS_UNCOUNTED_IF_OPEN = Guard(
     "the attempt does not count if a later revision may go on from the record, else it stays",
-    lambda before, after: after.attempt == before.attempt - (after.ended_by is not None),
+    lambda before, after: after.attempt == before.attempt - (after.end.ended_by is not None),
 )
 ENDS_ATTEMPT = Guard(
     "the list of attempts ends with this one, for the first time",
@@ -64,51 +69,60 @@ ENDS_ATTEMPT = Guard(
     ),
 )
 ENDS_NO_ATTEMPT = Guard("the list of attempts stays", lambda before, after: after.attempts == before.attempts)
-HAS_CLAIM = Guard(
-    "it has a claimant, a start and the end of its claim",
-    lambda _, after: None not in (after.claimant, after.started_at, after.claim_until),
+HAS_CLAIM = Guard("it has a claim", lambda _, after: after.claim is not None)
+HAS_NO_CLAIM = Guard("no claim is left", lambda _, after: after.claim is None)
+HAS_NO_PLAN = Guard(
+    "it waits for nothing any more",
+    lambda _, after: after.waits == NO_WAITING or after.waits == Waiting(waited=after.waits.waited),
 )
-HAS_NO_CLAIM = Guard("no claim is left", lambda _, after: after.claimant is None and after.claim_until is None)
+HAS_NO_RELEASE = Guard(
+    "no release can be made of it, unless it is DEAD or was handed back",
+    lambda _, after: after.kept == NOTHING_KEPT or after.state in (State.DEAD, State.HANDED_BACK),
+)
+HAS_NO_END = Guard("nothing of an earlier end is left", lambda _, after: after.end == NO_END)
 IS_SAME_CLAIMANT = Guard("the claimant stays", lambda before, after: after.claimant == before.claimant)
-IS_LEASE_KEPT = Guard("the claim's end stays", lambda before, after: after.claim_until == before.claim_until)
+IS_CLAIM_KEPT = Guard("the claim stays as it is", lambda before, after: after.claim == before.claim)
 IS_LEASE_LONGER = Guard(
     "the claim of a receiver at work ends later, at its deadline at the latest, or as before",
     lambda before, after: (
         not before.is_accepted
-        or after.claim_until == before.claim_until
-        or (before.claim_until or 0) <= (after.claim_until or 0) <= (after.awaited.deadline_at if after.awaited else 0)
+        or _until(after) == _until(before)
+        or _until(before) <= _until(after) <= (after.awaited.deadline_at if after.awaited else 0)
     ),
 )
 IS_NEWS_KEPT = Guard(
     "a noted cancel or report stays",
     lambda before, after: (
-        before.cancel_noted_at in (None, after.cancel_noted_at) and before.report in (None, after.report)
+        before.cancel_noted_at in (None, after.cancel_noted_at) and before.end.report in (None, after.end.report)
     ),
 )
 IS_NO_NEWS = Guard(
     "no cancel and no report is noted with it",
-    lambda before, after: (after.cancel_noted_at, after.report) == (before.cancel_noted_at, before.report),
+    lambda before, after: (after.cancel_noted_at, after.end) == (before.cancel_noted_at, before.end),
 )
 IS_NOT_EARLY = Guard(
     "the attempt starts at its planned instant or later",
-    lambda before, after: (after.started_at or 0) >= (before.next_attempt_at or 0),
+    lambda before, after: after.claim is None or after.claim.started_at >= (before.waits.next_attempt_at or 0),
 )
-IS_PLANNED = Guard("the next attempt has an instant", lambda _, after: after.next_attempt_at is not None)
+IS_PLANNED = Guard("the next attempt has an instant", lambda _, after: after.waits.next_attempt_at is not None)
 IS_NOT_CANCELLED = Guard("no cancel was noted", lambda before, _: before.cancel_noted_at is None)
 IS_CANCELLED = Guard("a cancel is noted", lambda _, after: after.cancel_noted_at is not None)
-IS_OPEN = Guard("it had ended for earlier revisions of its job alone", lambda before, _: before.ended_by is not None)
-IS_CLOSED = Guard("it ends for all revisions of its job", lambda _, after: after.ended_by is None)
+IS_OPEN = Guard(
+    "it had ended for earlier revisions of its job alone", lambda before, _: before.end.ended_by is not None
+)
+IS_CLOSED = Guard("it ends for all revisions of its job", lambda _, after: after.end.ended_by is None)
 HAS_REASON = Guard("it has a reason", lambda _, after: bool(after.reason))
-IS_UNCLAIMED = Guard("its record level is `none`", lambda _, after: after.unclaimed)
-IS_REDRIVABLE = Guard("it has its occurrence still", lambda before, _: before.occurrence is not None)
-IS_BUDGET_NEW = Guard("earlier attempts do not count any more", lambda _, after: after.budget_from == after.attempt)
+IS_UNCLAIMED = Guard("its record level is `none`", lambda _, after: after.budget.unclaimed)
+IS_REDRIVABLE = Guard("it has its occurrence still", lambda before, _: before.kept.occurrence is not None)
+IS_BUDGET_NEW = Guard(
+    "earlier attempts do not count any more",
+    lambda before, after: after.budget == before.budget.after(after.attempt),
+)
 IS_CLAIM_OVER = Guard(
-    "the claim and its grace are over", lambda before, after: (after.dead_at or 0) >= ends_at(before) + CLAIM_GRACE_MS
+    "the claim and its grace are over",
+    lambda before, after: (after.end.dead_at or 0) >= ends_at(before) + CLAIM_GRACE_MS,
 )
-IS_PUT_AWAY = Guard(
-    "its occurrence and raw bytes go",
-    lambda before, after: before.needs_attention and after.occurrence is None and after.raw is None,
-)
+IS_PUT_AWAY = Guard("what it kept goes", lambda before, after: before.needs_attention and not after.needs_attention)
 IS_ALL_KEPT = Guard(
     "all but revision and lifetime stays, the state as well",
     lambda before, after: (
@@ -120,10 +134,12 @@ _NEW: tuple[None] = (None,)
 _RUNNING = (State.RUNNING,)
 _FAILED = (State.FAILED, State.TIMED_OUT, State.HANDED_BACK, State.WORKER_LOST)
 _UNWANTED = (State.SKIPPED, State.CANCELLED)
-_CLAIMED = (HAS_CLAIM, ENDS_NO_ATTEMPT)
+_CLAIMED = (HAS_CLAIM, HAS_NO_PLAN, HAS_NO_END, ENDS_NO_ATTEMPT)
+_FINAL = (HAS_NO_CLAIM, HAS_NO_PLAN, HAS_NO_RELEASE)
 _UNTRIED = (ENDS_NO_ATTEMPT, HAS_NO_CLAIM, HAS_REASON)
-_TRIED = (IS_SAME, ENDS_ATTEMPT, HAS_NO_CLAIM)
-_AT_WORK = (IS_SAME, IS_SAME_CLAIMANT, ENDS_NO_ATTEMPT)
+_UNSTARTED = (ENDS_NO_ATTEMPT, *_FINAL, HAS_REASON)
+_TRIED = (IS_SAME, ENDS_ATTEMPT)
+_AT_WORK = (IS_SAME, ENDS_NO_ATTEMPT)
 
 TRANSITIONS = (
     Transition(
@@ -142,68 +158,71 @@ TRANSITIONS = (
     Transition(
         "renew",
         "The receiver accepts or is alive, its worker asks again, or a repeated cancel has sent its watch again.",
-        (Arrow(_RUNNING, _RUNNING, (*_AT_WORK, IS_LEASE_LONGER, IS_NO_NEWS)),),
+        (Arrow(_RUNNING, _RUNNING, (*_AT_WORK, IS_SAME_CLAIMANT, IS_LEASE_LONGER, IS_NO_NEWS)),),
     ),
     Transition(
         "note",
         "A cancel or a failure is noted on the running attempt, for its watch to act on.",
-        (Arrow(_RUNNING, _RUNNING, (*_AT_WORK, IS_LEASE_KEPT, IS_NEWS_KEPT)),),
+        (Arrow(_RUNNING, _RUNNING, (*_AT_WORK, IS_CLAIM_KEPT, IS_NEWS_KEPT)),),
     ),
     Transition(
         "succeed",
         "The target accepts, or the receiver reports a success.",
-        (Arrow(_RUNNING, (State.SUCCEEDED,), _TRIED),),
+        (Arrow(_RUNNING, (State.SUCCEEDED,), (*_TRIED, *_FINAL)),),
     ),
     Transition(
         "retry",
         "The attempt fails, and another one follows.",
-        (Arrow(_RUNNING, _FAILED, (*_TRIED, IS_NOT_CANCELLED, IS_PLANNED)),),
+        (Arrow(_RUNNING, _FAILED, (*_TRIED, HAS_NO_CLAIM, HAS_NO_RELEASE, IS_NOT_CANCELLED, IS_PLANNED)),),
     ),
     Transition(
         "give up",
         "The attempt fails, and no retry is left or would be in time.",
-        (Arrow(_RUNNING, (State.DEAD, State.EXPIRED), (*_TRIED, IS_NOT_CANCELLED, HAS_REASON)),),
+        (Arrow(_RUNNING, (State.DEAD, State.EXPIRED), (*_TRIED, *_FINAL, IS_NOT_CANCELLED, HAS_REASON)),),
     ),
     Transition(
         "stop",
         "The attempt fails or its receiver stops, after a cancel was noted.",
-        (Arrow(_RUNNING, (State.CANCELLED,), (*_TRIED, IS_CANCELLED)),),
+        (Arrow(_RUNNING, (State.CANCELLED,), (*_TRIED, *_FINAL, IS_CANCELLED)),),
     ),
     Transition(
         "fail unclaimed",
         "The first attempt at record level `none`, which had no claim, fails.",
-        (Arrow(_NEW, (*_FAILED, State.DEAD, State.EXPIRED), (IS_UNCLAIMED, ENDS_ATTEMPT, HAS_NO_CLAIM)),),
+        (
+            Arrow(_NEW, _FAILED, (IS_UNCLAIMED, ENDS_ATTEMPT, HAS_NO_CLAIM, HAS_NO_RELEASE, IS_PLANNED)),
+            Arrow(_NEW, (State.DEAD, State.EXPIRED), (IS_UNCLAIMED, ENDS_ATTEMPT, *_FINAL)),
+        ),
     ),
     Transition(
         "postpone",
         "A claimed attempt does not start: it waits for others of its job, or goes to another target.",
-        (Arrow(_RUNNING, (State.PENDING,), (IS_UNCOUNTED, IS_PLANNED, *_UNTRIED)),),
+        (Arrow(_RUNNING, (State.PENDING,), (IS_UNCOUNTED, IS_PLANNED, HAS_NO_RELEASE, *_UNTRIED)),),
     ),
     Transition(
         "drop",
         "Its job, its client or an admin does not want the execution, or it stands for missed fires.",
         (
-            Arrow(_NEW, _UNWANTED, _UNTRIED),
-            Arrow(WAITING, _UNWANTED, (IS_SAME, *_UNTRIED)),
-            Arrow(_RUNNING, _UNWANTED, (IS_UNCOUNTED_IF_OPEN, *_UNTRIED)),
+            Arrow(_NEW, _UNWANTED, _UNSTARTED),
+            Arrow(WAITING, _UNWANTED, (IS_SAME, *_UNSTARTED)),
+            Arrow(_RUNNING, _UNWANTED, (IS_UNCOUNTED_IF_OPEN, *_UNSTARTED)),
         ),
     ),
     Transition(
         "expire",
         "The next attempt would be too late, and does not start.",
         (
-            Arrow(_NEW, (State.EXPIRED,), (*_UNTRIED, IS_CLOSED)),
-            Arrow(WAITING, (State.EXPIRED,), (IS_SAME, *_UNTRIED, IS_CLOSED)),
-            Arrow(_RUNNING, (State.EXPIRED,), (IS_SAME, *_UNTRIED, IS_CLOSED)),
+            Arrow(_NEW, (State.EXPIRED,), (*_UNSTARTED, IS_CLOSED)),
+            Arrow(WAITING, (State.EXPIRED,), (IS_SAME, *_UNSTARTED, IS_CLOSED)),
+            Arrow(_RUNNING, (State.EXPIRED,), (IS_SAME, *_UNSTARTED, IS_CLOSED)),
         ),
     ),
     Transition(
         "bury",
         "The poller, the deliverer or the sweeper gives up an execution that nothing can deliver.",
         (
-            Arrow(_NEW, (State.DEAD,), (*_UNTRIED, IS_CLOSED)),
-            Arrow(WAITING, (State.DEAD,), (IS_SAME, *_UNTRIED, IS_CLOSED)),
-            Arrow(_RUNNING, (State.DEAD,), (IS_CLAIM_OVER, IS_SAME, *_UNTRIED, IS_CLOSED)),
+            Arrow(_NEW, (State.DEAD,), (*_UNSTARTED, IS_CLOSED)),
+            Arrow(WAITING, (State.DEAD,), (IS_SAME, *_UNSTARTED, IS_CLOSED)),
+            Arrow(_RUNNING, (State.DEAD,), (IS_CLAIM_OVER, IS_SAME, *_UNSTARTED, IS_CLOSED)),
         ),
     ),
     Transition(
@@ -235,14 +254,14 @@ TRANSITIONS = (
         "cancel",
         "Its client cancels an execution that does not run.",
         (
-            Arrow((*_NEW, *WAITING), (State.CANCELLED,), (IS_CANCELLED, IS_CLOSED, IS_SAME, *_UNTRIED)),
-            Arrow(_UNWANTED, (State.CANCELLED,), (IS_OPEN, IS_CANCELLED, IS_CLOSED, IS_SAME, *_UNTRIED)),
+            Arrow((*_NEW, *WAITING), (State.CANCELLED,), (IS_CANCELLED, IS_CLOSED, IS_SAME, *_UNSTARTED)),
+            Arrow(_UNWANTED, (State.CANCELLED,), (IS_OPEN, IS_CANCELLED, IS_CLOSED, IS_SAME, *_UNSTARTED)),
         ),
     ),
     Transition(
         "discard",
         "Its client puts a dead execution away.",
-        (Arrow((State.DEAD,), (State.DEAD,), (IS_PUT_AWAY, IS_SAME, *_UNTRIED)),),
+        (Arrow((State.DEAD,), (State.DEAD,), (IS_PUT_AWAY, IS_SAME, *_UNSTARTED)),),
     ),
     Transition(
         "redrive",

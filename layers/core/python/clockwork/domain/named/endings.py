@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from clockwork.domain.executions import WAITING, Execution, State
+from clockwork.domain.executions import NOTHING_KEPT, WAITING, Execution, State
 from clockwork.domain.ids import ONLY_RUN, decode_execution
 from clockwork.domain.named.changes import delivers
 from clockwork.domain.named_jobs import NamedJob
@@ -28,8 +28,7 @@ def ended_at_once(job: NamedJob, stored: Execution | None, now: int) -> Ending:
     """
     if stored is None:
         return Ending("it does not wait")
-    is_at_work = stored.state is State.RUNNING and stored.awaited is not None
-    if is_at_work and stored.cancel_noted_at is None and not job.is_alive:
+    if stored.awaited is not None and stored.cancel_noted_at is None and not job.is_alive:
         return Ending("its receiver is to hear of the cancel", stored.changed(cancel_noted_at=now))
     if stored.state not in WAITING:
         return Ending("it does not wait")
@@ -48,5 +47,9 @@ def ended_at_once(job: NamedJob, stored: Execution | None, now: int) -> Ending:
 
 def _ended(stored: Execution, reason: str, ended_by: int | None) -> Execution:
     return stored.changed(
-        state=State.CANCELLED, reason=reason, next_attempt_at=None, occurrence=None, ended_by=ended_by
+        state=State.CANCELLED,
+        reason=reason,
+        waits=stored.waits.over(),
+        end=msgspec.structs.replace(stored.end, ended_by=ended_by),
+        kept=NOTHING_KEPT,
     )

@@ -56,7 +56,7 @@ def has_begun(stored: Execution) -> bool:
 
 
 def _was_tried(stored: Execution) -> bool:
-    return any(attempt.number > stored.budget_from for attempt in stored.attempts[-1:])
+    return any(attempt.number > stored.budget.start for attempt in stored.attempts[-1:])
 
 
 def is_under_way(other: Execution, now: int, *, is_ordered: bool) -> bool:

@@ -64,5 +64,5 @@ def ticket_of(check: Check, stored: Execution | None) -> Deliver:
 
     It was parked no less often than its record `stored` says: so it is not taken for a copy from before.
     """
-    parkings = 0 if stored is None else stored.parkings + 1
+    parkings = 0 if stored is None else stored.parking.number + 1
     return Deliver(check.of, check.occurrence, check.run_at, check.attempt, travels=Travels(parkings))

@@ -51,7 +51,7 @@ class Retention(msgspec.Struct, frozen=True):
         last_at = max(now, after.due_at, *(_last_instants(one) for one in (before, after) if one is not None))
         if after.state is State.PARKED:
             last_at = max(last_at, now + PARKED_MS)
-        if after.unclaimed:
+        if after.budget.unclaimed:
             last_at = max(last_at, now + RETRIED_MS)
         ends = [after.expires_at, last_at + self.named_ms]
         if before is not None and before.state is State.PARKED:
@@ -80,4 +80,4 @@ class Retention(msgspec.Struct, frozen=True):
 
 def _last_instants(record: Execution) -> int:
     """The last instant (ms) at which the execution is to run, or its claim ends, as far as its record knows."""
-    return max(record.next_attempt_at or 0, record.claim_until or 0)
+    return max(record.waits.next_attempt_at or 0, 0 if record.claim is None else record.claim.until)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from clockwork.domain import keys
-from clockwork.domain.executions import LONGEST_ERROR, Execution, State
+from clockwork.domain.executions import LONGEST_ERROR, Execution, Kept, State
 from clockwork.domain.ids import AnonymousJob, only_execution
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.named_jobs import NamedJob, Pointer
@@ -65,7 +65,7 @@ def release_of(row: Row, index: int, element: Occurrence) -> Deliver:
 def undecodable_execution(row: Row, client_id: str, reason: str, expires_at: int) -> Execution:
     """The DEAD record of a row that cannot be released, with its raw bytes. It lets the poller pass the row."""
     dead = _dead(row, 0, client_id, keys.instant_of(row.key), reason, expires_at)
-    return msgspec.structs.replace(dead, raw=row.blob[:LARGEST_RAW])
+    return msgspec.structs.replace(dead, kept=Kept(raw=row.blob[:LARGEST_RAW]))
 
 
 def undecodable_element(row: Row, index: int, element: Occurrence, reason: str, expires_at: int) -> Execution:

@@ -83,11 +83,11 @@ class AtWork(AnswerBody, kw_only=True):
     @classmethod
     def of(cls, record: executions.Execution) -> Self:
         """The attempt under way of a record that awaits a report."""
-        assert record.awaited is not None and record.claim_until is not None, "it runs under a claim"
+        assert record.claim is not None, "it runs under a claim"
         return cls.like(
-            record.awaited,
+            record.claim.awaited,
             attempt=record.attempt,
-            lease_until=to_text(record.claim_until),
+            lease_until=to_text(record.claim.until),
             cancel_requested=record.cancel_noted_at is not None,
         )
 
@@ -103,7 +103,7 @@ class Completion(AnswerBody, kw_only=True):
     @classmethod
     def of(cls, record: executions.Execution, now: int) -> Self:
         """The answer about a record, at `now` (ms)."""
-        until = record.claim_until if record.state is State.RUNNING else None
+        until = None if record.claim is None else record.claim.until
         return cls(
             execution_id=record.execution_id,
             state=record.state,
@@ -155,26 +155,25 @@ class Execution(AnswerBody):
     @classmethod
     def of(cls, record: executions.Execution, **more: object) -> Self:
         """The execution of a record, with the attempt that is under way, if one is."""
-        first = {1, record.budget_from + 1}
+        first = {1, record.budget.start + 1}
         attempts = [
             Attempt.like(attempt, lateness_ms=attempt.lateness_ms if attempt.number in first else None)
             for attempt in record.attempts
         ]
-        if record.state is State.RUNNING and record.started_at is not None:
-            attempts.append(Attempt(record.attempt, State.RUNNING, to_text(record.started_at)))
-        stretch = record.skipped
+        if record.claim is not None:
+            attempts.append(Attempt(record.attempt, State.RUNNING, to_text(record.claim.started_at)))
+        stretch = record.end.skipped
         skipped = stretch and SkippedStretch(to_text(stretch.from_at), to_text(stretch.to_at), stretch.count)
-        waited = record.waited and Waits.like(record.waited)
+        waited = record.waits.waited and Waits.like(record.waits.waited)
         planned = {} if record.state is not State.PARKED else {"next_attempt_at": None}
-        is_at_work = record.awaited is not None and record.state is State.RUNNING
-        at_work = AtWork.of(record) if is_at_work else None
+        at_work = None if record.awaited is None else AtWork.of(record)
         shown = {"waiting": None, "report": None, "at_work": at_work, "forced": record.is_forced, **planned, **more}
-        return cls.like(record, **shown, attempts=attempts, skipped=skipped, waited=waited)
+        return cls.like(record, record.waits, **shown, attempts=attempts, skipped=skipped, waited=waited)
 
     @classmethod
     def whole(cls, record: executions.Execution, **more: object) -> Self:
         """The execution with the report of its receiver, which may be long."""
-        return cls.of(record, report=record.report and Report.of(record.report), **more)
+        return cls.of(record, report=record.end.report and Report.of(record.end.report), **more)
 
 
 class CancelledExecution(Execution, kw_only=True):
@@ -240,6 +239,6 @@ class Outcomes(AnswerBody):
         fires: Counter[str] = Counter()
         for record in records:
             kind = record.state.value.lower() if record.is_final else "open"
-            fires[kind] += 1 if record.skipped is None else record.skipped.count
+            fires[kind] += 1 if record.end.skipped is None else record.end.skipped.count
         kinds = ("succeeded", "dead", "skipped", "cancelled", "expired", "open")
         return cls(**{kind: fires[kind] for kind in kinds}, more=more)

@@ -10,7 +10,7 @@ from msgspec import Meta
 from clockwork.domain.executions import Execution
 from clockwork.domain.instants import to_text
 from clockwork.domain.pools.pool import Pool, Tickets, by_priority
-from clockwork.edge.http.answer import AnswerBody, Instant, instant
+from clockwork.edge.http.answer import AnswerBody, Instant
 from clockwork.flows.pools.presence import Hands
 
 
@@ -53,15 +53,15 @@ class RunningAttempt(AnswerBody, kw_only=True):
     @classmethod
     def of(cls, record: Execution) -> Self:
         """The attempt under way of a record."""
-        assert record.awaited is not None and record.claim_until is not None, "it runs under a claim"
+        assert record.claim is not None, "it runs under a claim"
         return cls.like(
-            record.awaited,
+            record.claim.awaited,
             execution_id=record.execution_id,
             job_id=record.job_id,
             client_id=record.client_id,
             attempt=record.attempt,
-            started_at=instant(record.started_at),
-            lease_until=to_text(record.claim_until),
+            started_at=to_text(record.claim.started_at),
+            lease_until=to_text(record.claim.until),
             cancel_requested=record.cancel_noted_at is not None,
         )
 

@@ -54,7 +54,8 @@ class ClaimAnswer(AnswerBody, kw_only=True):
 
 def _of_start(start: Start) -> dict[str, Any]:
     release, record = start.release, start.claimed
-    assert record.awaited is not None, "it runs under its worker's claim"
+    awaited = None if record.claim is None else record.claim.awaited
+    assert awaited is not None, "it runs under its worker's claim"
     return {
         "execution_id": release.execution_id,
         "job_id": release.job_id,
@@ -66,7 +67,7 @@ def _of_start(start: Start) -> dict[str, Any]:
         "payload": shown_payload(release.occurrence.payload),
         "start_in_ms": start.start_in_ms,
         "lease_in_ms": start.lease_in_ms,
-        "deadline_in_ms": max(0, record.awaited.deadline_at - start.now),
+        "deadline_in_ms": max(0, awaited.deadline_at - start.now),
         "checkpoint": start.checkpoint and _kept(start.checkpoint),
     }
 
@@ -94,12 +95,12 @@ class BeatAnswer(AnswerBody, kw_only=True):
         """The answer about one heartbeat, at `now` (ms)."""
         outcome = _outcome_of(taken)
         record = taken.record
-        if outcome != OK or record is None or record.claim_until is None:
+        if outcome != OK or record is None or record.claim is None:
             return cls(execution_id=taken.execution_id, outcome=outcome)
         return cls(
             execution_id=taken.execution_id,
             outcome=OK,
-            lease_in_ms=max(0, record.claim_until - now),
+            lease_in_ms=max(0, record.claim.until - now),
             cancel_requested=record.cancel_noted_at is not None,
         )
 

@@ -73,7 +73,7 @@ def _was_parked(item: Item, actual: Execution | None) -> bool:
         was_read
         and actual is not None
         and actual.state is State.PARKED
-        and actual.parkings == item.release.travels.parkings
+        and actual.parking.number == item.release.travels.parkings
     )
 
 

@@ -187,8 +187,8 @@ def _plan(world: World, item: Item, ref: NamedJobId, job: NamedJob | None, store
         ended = plan_unstarted(item.release, stored, objection.state, objection.reason, now, objection.ended_by)
         return Plan(Action.FINISH, objection.reason, ended)
     expires_at = world.execution_expires_at(now)
-    first = ended_execution(item.release, objection.state, objection.reason, now, expires_at)
-    return Plan(Action.FINISH, objection.reason, msgspec.structs.replace(first, ended_by=objection.ended_by))
+    first = ended_execution(item.release, objection.state, objection.reason, now, expires_at, objection.ended_by)
+    return Plan(Action.FINISH, objection.reason, first)
 
 
 def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
@@ -263,7 +263,7 @@ def _later(batch: Batch, item: Item) -> Deliver:
 def _plan_wait(item: Item, planned_at: int, stored: Execution | None) -> Plan:
     if stored is None or not is_still_ours(item, stored):
         return Plan(Action.ABSORB, "somebody else has ended it or claimed it by now")
-    waiting = msgspec.structs.replace(plan_let_go(item.release, stored, WAITS), next_attempt_at=planned_at)
+    waiting = plan_let_go(item.release, stored, WAITS, planned_at)
     return Plan(Action.FOLLOW_UP, WAITS, waiting, item.release)
 
 
@@ -277,7 +277,7 @@ def _plan_let_go(item: Item, stored: Execution | None) -> Plan:
     if stored is None or not is_still_ours(item, stored):
         return Plan(Action.ABSORB, "somebody else has ended it or claimed it by now")
     reason = "its target was changed: it goes the way of the new one"
-    waiting = plan_let_go(item.release, stored, reason)
+    waiting = plan_let_go(item.release, stored, reason, item.release.run_at)
     return Plan(Action.FOLLOW_UP, reason, waiting, item.release)
 
 

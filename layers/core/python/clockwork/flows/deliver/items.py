@@ -118,10 +118,12 @@ def is_still_ours(item: Item, stored: Execution | None) -> bool:
     The claim of a worker must not have changed at all: another call for the same worker may have gone on with it.
     """
     seen = item.seen
-    if seen is None or stored is None or stored.claimant != seen.claimant:
+    if seen is None or seen.claim is None or stored is None or stored.claim is None:
         return False
-    is_workers = seen.awaited is not None and seen.awaited.pool is not None
-    return not is_workers or stored.revision == seen.revision
+    if stored.claim.claimant != seen.claim.claimant:
+        return False
+    awaited = seen.claim.awaited
+    return awaited is None or awaited.pool is None or stored.revision == seen.revision
 
 
 class LeasedBlock(msgspec.Struct):

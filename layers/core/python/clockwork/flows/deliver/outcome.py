@@ -112,7 +112,7 @@ def _count(batch: Batch, item: Item, outcome: Outcome) -> None:
 
 
 def _count_lateness(report: DeliverReport, item: Item, lateness_ms: int, started_at: int) -> None:
-    waited = item.seen.waited if item.seen is not None else item.release.waited_by(started_at)
+    waited = item.seen.waits.waited if item.seen is not None else item.release.waited_by(started_at)
     waits: dict[str, int] = {} if waited is None else msgspec.structs.asdict(waited)
     own_ms = lateness_ms - (SECOND_LATE_MS if item.release.occurrence.may_come_later else 0)
     for cause, ms in waits.items():

@@ -48,7 +48,7 @@ def _waits_for(seen: Execution, release: Deliver) -> bool:
 
 
 def _cause_of(record: Execution) -> Cause | None:
-    return None if record.held is None else record.held.cause
+    return None if record.waits.held is None else record.waits.held.cause
 
 
 def _says_so(stored: Execution, parked: Execution) -> bool:
@@ -56,8 +56,7 @@ def _says_so(stored: Execution, parked: Execution) -> bool:
 
     A release that is parked again is written, since a claim that rests on the earlier record must fail.
     """
-    is_same_row = (stored.parkings, stored.parked_as) == (parked.parkings, parked.parked_as)
-    return stored.state is parked.state and is_same_row and _cause_of(stored) == _cause_of(parked)
+    return stored.state is parked.state and stored.parking == parked.parking and _cause_of(stored) == _cause_of(parked)
 
 
 def _is_parked(batch: Batch, item: Item, reason: str) -> bool:

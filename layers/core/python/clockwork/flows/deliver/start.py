@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-import msgspec
-
 from clockwork.domain.errors import readable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import NamedJobId, is_named
@@ -133,8 +131,9 @@ def _plan_end(world: World, item: Item, objection: Objection, stored: Execution 
     """Plan to end the record while our claim stands on it, or, at level `none`, while there is no record."""
     now, state, reason = world.clock.now(), objection.state, objection.reason
     if item.seen is None and stored is None:
-        ended = ended_execution(item.release, state, reason, now, world.execution_expires_at(now))
-        return Plan(Action.FINISH, reason, msgspec.structs.replace(ended, ended_by=objection.ended_by))
+        expires_at = world.execution_expires_at(now)
+        ended = ended_execution(item.release, state, reason, now, expires_at, objection.ended_by)
+        return Plan(Action.FINISH, reason, ended)
     if stored is not None and is_still_ours(item, stored):
         ended = plan_unstarted(item.release, stored, state, reason, now, objection.ended_by)
         return Plan(Action.FINISH, reason, ended)

@@ -115,7 +115,7 @@ def release_parked(world: World, job: NamedJob, waiting: Sequence[Execution], *,
 def _again_at(job: NamedJob, parked: Execution, at: int) -> Deliver:
     """The release of what was parked, for an instant (ms) or its own if that is later: it is parked a moment before."""
     fresh = release_at(job, parked.due_at)
-    run_at = max(at, fresh.run_at, parked.next_attempt_at or 0)
+    run_at = max(at, fresh.run_at, parked.waits.next_attempt_at or 0)
     # What an attempt before this one waited for is in the record.
     waits = fresh.waits if parked.attempt == 0 else NO_WAITS
     return msgspec.structs.replace(fresh, attempt=parked.attempt + 1, run_at=run_at, waits=waits)

@@ -93,7 +93,7 @@ def catch_up(world: World, job: NamedJob, boundary_at: int) -> Sequence[Release]
 def is_told(world: World, job: NamedJob, at: int) -> bool:
     """Whether a record tells of the one-shot's fire. One from which this row goes on, as a pause ended it, does not."""
     record = world.executions.find(job.job_id, only_execution(job.job_id, at))
-    return record is not None and (record.ended_by is None or record.ended_by > job.revision)
+    return record is not None and (record.end.ended_by is None or record.end.ended_by > job.revision)
 
 
 def _unsettled_from(world: World, job: NamedJob) -> Pointer | None:
@@ -153,7 +153,7 @@ def _is_in_stretch(world: World, job: NamedJob, at: int) -> bool:
     """Whether the schedule's newest record of a fire before `at` (ms) tells of skipped fires up to that instant."""
     for execution in world.executions.list(job.job_id, RECORDS_READ, str(ExecutionId(job.job_id, at, ""))):
         if decode_execution(execution.execution_id).run == ONLY_RUN:
-            return execution.skipped is not None and execution.skipped.to_at >= at
+            return execution.end.skipped is not None and execution.end.skipped.to_at >= at
     return False
 
 
@@ -180,7 +180,7 @@ def _last_known(world: World, job: NamedJob) -> Pointer | None:
         return first
     for execution in world.executions.list(job.job_id, RECORDS_READ, None):
         is_own = decode_execution(execution.execution_id).run == ONLY_RUN
-        if is_own and execution.ended_by is None:
+        if is_own and execution.end.ended_by is None:
             # Around the row's write the record may be that of an earlier series, which had the same instant.
             is_early = execution.due_at <= job.asked_at + LONGEST_DELAY_SECONDS * 1000
             return first if is_early else _pointer_from(job, execution.due_at)

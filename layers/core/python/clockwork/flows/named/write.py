@@ -165,7 +165,7 @@ def has_ended(world: World, job: NamedJob) -> bool:
         return False
     record = world.executions.find(job.job_id, only_execution(job.job_id, at))
     if record is not None:
-        return record.is_final and record.ended_by is None
+        return record.is_final and record.end.ended_by is None
     kept_ms = world.execution_kept_ms(job.definition.retention_days)
     return job.state is JobState.ACTIVE and world.clock.now() - max(at, job.asked_at) >= kept_ms
 

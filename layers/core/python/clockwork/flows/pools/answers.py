@@ -51,7 +51,7 @@ def _foreseen(item: Item) -> int:
     if seen is not None and seen.state is State.RUNNING:
         if item.secret is None or seen.claimant != claimant_of(item.secret):
             return 0
-        occurrence = seen.occurrence or occurrence
+        occurrence = seen.kept.occurrence or occurrence
     return _bytes_of(occurrence) + (ANY_CHECKPOINT if item.release.attempt > 1 else 0)
 
 

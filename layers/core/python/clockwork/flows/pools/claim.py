@@ -90,7 +90,8 @@ class Start(msgspec.Struct, frozen=True):
     @property
     def lease_in_ms(self) -> int:
         """For how long (ms) the worker holds it, from when it sent its request."""
-        return max(0, (self.claimed.claim_until or 0) - self.now)
+        assert self.claimed.claim is not None, "it runs under its worker's claim"
+        return max(0, self.claimed.claim.until - self.now)
 
     @property
     def job_key(self) -> str | None:
@@ -236,7 +237,7 @@ def _is_kept(batch: Batch, item: Item) -> bool:
     """Whether the record has what its worker is about to start. A job that was changed since the claim gave it more."""
     assert item.seen is not None, "a worker starts nothing that is not recorded"
     whole = item.release.occurrence
-    if item.seen.occurrence == whole:
+    if item.seen.kept.occurrence == whole:
         return True
     plan, item.seen = replace(batch.world, item.seen, partial(_plan_kept, item, whole), item.replans)
     if plan.execution is None:
@@ -247,7 +248,7 @@ def _is_kept(batch: Batch, item: Item) -> bool:
 def _plan_kept(item: Item, whole: Occurrence, stored: Execution | None) -> Planned:
     if stored is None or not is_still_ours(item, stored):
         return _Kept(None)
-    return _Kept(stored.changed(occurrence=whole))
+    return _Kept(stored.changed(kept=msgspec.structs.replace(stored.kept, occurrence=whole)))
 
 
 def _finish(batch: Batch, waiting: PutOff) -> None:

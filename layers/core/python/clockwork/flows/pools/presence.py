@@ -21,7 +21,7 @@ from collections.abc import Sequence
 import msgspec
 
 from clockwork.domain import ids
-from clockwork.domain.executions import Execution, State
+from clockwork.domain.executions import Execution
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.pools.presence import MOST_NOTED, Present, is_news, newest, reaches_back
 from clockwork.flows.apart import records_apart
@@ -81,8 +81,8 @@ def _note_each(world: World, pool: Pool, records: Sequence[Execution], late_ms: 
     """Note what runs under the names that the records have: who asks again for a claim does not get another one."""
     found: dict[str, list[str]] = {}
     for one in records:
-        if one.awaited is not None:
-            found.setdefault(one.awaited.worker_id or "", []).append(one.execution_id)
+        if one.claim is not None and one.claim.awaited is not None:
+            found.setdefault(one.claim.awaited.worker_id or "", []).append(one.execution_id)
     for worker_id, running in found.items():
         _note(world, pool, worker_id, running, late_ms)
 
@@ -125,4 +125,4 @@ def in_hand(world: World, pool: Pool) -> Hands:
 
 
 def _is_in_hand(pool: Pool, record: Execution) -> bool:
-    return record.state is State.RUNNING and record.awaited is not None and record.awaited.pool == pool.name
+    return record.awaited is not None and record.awaited.pool == pool.name

@@ -78,7 +78,7 @@ def _see_to_callback(world: World, job: KeptJob, stored: Execution, now: int) ->
     The poller that recorded the death may have died before it called back, and pollers skip a marked row. A death after
     an attempt is a deliverer's, whose message takes care of the callback.
     """
-    is_late = now > (stored.dead_at or 0) + CALLED_BACK_WITHIN_MS
+    is_late = now > (stored.end.dead_at or 0) + CALLED_BACK_WITHIN_MS
     if stored.state is not State.DEAD or stored.attempts or is_late:
         return
     release = Deliver(Of(job.job_id), job.occurrence, job.occurrence.due_at)

@@ -45,8 +45,8 @@ def _probe_at(world: World, execution: Execution) -> int | None:
 
 
 def _target_of(world: World, execution: Execution) -> Target | None:
-    if execution.occurrence is not None and not execution.occurrence.is_hint:
-        return execution.occurrence.target
+    if execution.kept.occurrence is not None and not execution.kept.occurrence.is_hint:
+        return execution.kept.occurrence.target
     job_ref = ids.decode_job(execution.job_id)
     if not isinstance(job_ref, AnonymousJob):
         job = get_by_key(world, job_ref.client_id, job_ref.job_key)

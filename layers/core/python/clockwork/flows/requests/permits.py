@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from clockwork.domain.executions import Execution, State
+from clockwork.domain.executions import Claimed, Execution
 from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS
 from clockwork.flows.apart import ASKED_FOR_MS
 from clockwork.flows.outages import tolerated
@@ -42,28 +42,26 @@ def settle_permits(world: World, saved: Sequence[Change]) -> None:
 def settle_permit(world: World, before: Execution | None, after: Execution) -> bool:
     """Hold the permit of an attempt whose claim was renewed, or give it back if it has ended; False: no answer."""
     permit = _permit_of(before)
-    if before is None or permit is None or before.claimant is None:
+    if before is None or before.claim is None or permit is None:
         return True
-    has_ended = after.state is not State.RUNNING or after.report is not None
-    return (_give_back if has_ended else _hold)(world, before, before.claimant, permit, after)
+    if after.claim is None or after.end.report is not None:
+        return _give_back(world, before.client_id, permit, before.claim)
+    return after.claim.until <= before.claim.until or _hold(world, before, permit, after.claim)
 
 
-def _hold(world: World, before: Execution, claimant: str, permit: int, after: Execution) -> bool:
-    until = after.claim_until or 0
-    if until <= (before.claim_until or 0):
-        return True
+def _hold(world: World, before: Execution, permit: int, claim: Claimed) -> bool:
     with tolerated(world, log, "permit not renewed: %s", {"action": "permit_not_renewed"}):
         now = world.clock.now()
-        if not world.regulation.lease(before.client_id, permit, claimant, now, until + CLAIM_GRACE_MS):
+        if not world.regulation.lease(before.client_id, permit, claim.claimant, now, claim.until + CLAIM_GRACE_MS):
             extra = {"action": "permit_is_anothers", "executionId": before.execution_id}
             log.warning("the permit of an attempt is another's by now", extra=extra)
         return True
     return False
 
 
-def _give_back(world: World, before: Execution, claimant: str, permit: int, _after: Execution) -> bool:
+def _give_back(world: World, client_id: str, permit: int, claim: Claimed) -> bool:
     with tolerated(world, log, "permit not given back: %s", {"action": "permit_not_given_back"}):
-        world.regulation.give_back(before.client_id, permit, claimant)
+        world.regulation.give_back(client_id, permit, claim.claimant)
         return True
     return False
 

@@ -179,7 +179,7 @@ def _plans(world: World, executions: Sequence[Execution]) -> Iterator[tuple[Exec
         with tolerated(world, log, "an execution is not redriven: %s", extra, Unreadable):
             job = readable(jobs[_place(job_ref)]) if isinstance(job_ref, NamedJobId) else None
             # What waits already goes on in the way in which it was redriven.
-            as_it_was = waits_redriven(execution) and execution.as_it_was
+            as_it_was = waits_redriven(execution) and execution.kept.source == "record"
             yield execution, _plan(execution, job_ref, job, now, as_it_was=as_it_was)
 
 
