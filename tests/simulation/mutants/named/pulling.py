@@ -201,7 +201,7 @@ PULLING = (
     Mutant(
         "tickets are moved for a worker that never asks for them there",
         "flows/pools/sharing.py",
-        (("        if sharing is not None and any(", "        if any("),),
+        (("        if sharing is not None and is_late", "        if is_late"),),
         "P10",
         tests=_SHARING,
     ),

@@ -130,7 +130,12 @@ REGULATING = (
     Mutant(
         "a paused client's work is delivered",
         "flows/deliver/admission.py",
-        (("if client is not None and client.paused:", "if False:"),),
+        (
+            (
+                "    if client is not None and client.paused:\n        batch.world.environment",
+                "    if False:\n        batch.world.environment",
+            ),
+        ),
         "I8",
     ),
     Mutant(
