@@ -171,8 +171,9 @@ def delivery_to(
     attempt: int = 1,
     secrets: tuple[str, ...] = (),
     seconds: float = 10,
+    client_id: str = "acme",
 ) -> Delivery:
     """An attempt that was due now and has `seconds` until its deadline."""
     now = WallClock().now()
-    occurrence = Occurrence("acme", now, now, target, payload, signing_secrets=secrets)
+    occurrence = Occurrence(client_id, now, now, target, payload, signing_secrets=secrets)
     return Delivery(f"ajob.{now:013d}.0", "ajob", attempt, occurrence, now + round(seconds * 1000))

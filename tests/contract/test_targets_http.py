@@ -7,6 +7,7 @@ import socket
 import ssl
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import format_datetime
@@ -17,7 +18,7 @@ from standardwebhooks import Webhook
 
 from clockwork.aws.targets.http import HttpTransport
 from clockwork.aws.targets.secrets import SecretUnreadable
-from clockwork.aws.targets.wire.lookups import Lookups, LookupTooSlow
+from clockwork.aws.targets.wire.lookups import MOST_LOOKUPS, Lookups, LookupTooSlow, NoLookupFree
 from clockwork.aws.targets.wire.pool import IDLE_SECONDS, MOST_IDLE
 from clockwork.domain.executions import Outcome, State
 from clockwork.targets.addresses import check_own
@@ -388,20 +389,76 @@ def test_a_slow_lookup_ends_as_a_failure_that_may_be_tried_again_and_holds_up_no
         transport.close()
 
 
-def test_so_many_lookups_at_once_and_no_more() -> None:
+def hang(lookups: Lookups, client_id: str) -> int:
+    """Let a client ask for names that do not answer until it gets no lookup any more; returns how many it got."""
+    for number in range(100):
+        try:
+            lookups.find(client_id, f"{number}.{client_id}.example.com", 1, 0.001)
+        except LookupTooSlow:
+            continue
+        except NoLookupFree:
+            return number
+    return 100
+
+
+def test_a_client_holds_a_share_of_the_lookups_and_gets_it_anew_once_its_names_answer() -> None:
     answered = threading.Event()
-    lookups = Lookups(lambda host, _: [host] if host == "x" or answered.wait(10) else [], most=2)
-    for name in ("a", "b"):
-        with pytest.raises(LookupTooSlow):
-            lookups.find(name, 1, 0.01)
-    with pytest.raises(LookupTooSlow, match="within 0 s"):
-        lookups.find("x", 1, 5)
+    lookups = Lookups(lambda host, _: [host] if host == "x" or answered.wait(10) else [])
+    assert hang(lookups, "acme") == MOST_LOOKUPS // 4
+    with pytest.raises(NoLookupFree):
+        lookups.find("acme", "x", 1, 5)
+    assert lookups.find("globex", "x", 1, 5) == ["x"]
+    with pytest.raises(LookupTooSlow):
+        lookups.find("acme", "0.acme.example.com", 1, 0.01)  # a name that is being looked up takes no other thread
     answered.set()
-    assert lookups.find("a", 1, 5) == ["a"]
     while lookups._under_way:
         time.sleep(0.01)
-    assert lookups.find("x", 1, 5) == ["x"]
+    assert lookups.find("acme", "x", 1, 5) == ["x"]
+    assert not lookups._held
     lookups.close()
+
+
+def test_when_many_names_of_twelve_clients_hang_the_next_client_has_a_lookup() -> None:
+    answered = threading.Event()
+    lookups = Lookups(lambda host, _: [host] if host == "x" or answered.wait(10) else [])
+    held = [hang(lookups, f"client-{number}") for number in range(12)]
+    assert (held[0], sum(held)) == (MOST_LOOKUPS // 4, len(lookups._under_way))
+    assert sum(held) == MOST_LOOKUPS - 1
+    assert lookups.find("quick", "x", 1, 5) == ["x"]
+    answered.set()
+    lookups.close()
+
+
+def test_names_that_hang_for_one_client_fail_no_attempt_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clockwork.aws.targets.http.LOOKUP_SECONDS", 0.01)
+    answered = threading.Event()
+
+    def resolver(host: str, _: int) -> Sequence[str]:
+        if host.endswith("hangs.example.com"):
+            answered.wait(10)
+        return ["127.0.0.1"]
+
+    transport = HttpTransport(WallClock(), NamedSecrets(), resolver=resolver)
+    with Receiver(answering(OK)) as receiver:
+        try:
+            of_one = [
+                transport.deliver(delivery_to(to_host(receiver, f"{number}.hangs.example.com"), client_id="acme"))
+                for number in range(70)
+            ]
+            of_another = transport.deliver(delivery_to(to_host(receiver, "fine.example.com"), client_id="globex"))
+        finally:
+            answered.set()
+            transport.close()
+    states = Counter(one.state for one in of_one)
+    assert states == {State.FAILED: MOST_LOOKUPS // 4, State.PENDING: 70 - MOST_LOOKUPS // 4}
+    assert {one.error for one in of_one if one.state is State.PENDING} == {
+        "its client has its share of the lookups of names"
+    }
+    assert of_another.state is State.SUCCEEDED
+
+
+def to_host(receiver: Receiver, host: str) -> HttpTarget:
+    return HttpTarget(url=f"http://{host}:{receiver.port}/", private=True)
 
 
 def test_a_connection_that_idled_for_long_is_not_used_again(
@@ -476,7 +533,7 @@ def test_outside_of_a_network_a_private_target_fails_at_once_and_may_be_tried_ag
     assert (outcome.state, outcome.permanent) == (State.FAILED, False)
     assert outcome.error == "inside.example.com:8080 is at private addresses: the deployment needs option `network`"
     target = HttpTarget(url="http://mixed.example.com:8080/", private=True)
-    assert transport._addresses(parse(target.url), target) == ["93.184.215.14"]
+    assert transport._addresses(parse(target.url), target, "acme") == ["93.184.215.14"]
     transport.close()
 
 
@@ -494,7 +551,7 @@ def test_a_private_target_is_never_the_machine_itself_whatever_its_name_resolves
     refuses = partial(check_own, runtime="10.99.0.1:9001")
     transport = HttpTransport(WallClock(), NamedSecrets(), refuses=refuses, resolver=lambda *_: asked.pop(0))
     target = HttpTarget(url="http://rebinding.internal:8080/", private=True)
-    assert transport._addresses(parse(target.url), target) == ["10.0.0.7"]
+    assert transport._addresses(parse(target.url), target, "acme") == ["10.0.0.7"]
     outcome = transport.deliver(delivery_to(target))
     assert (outcome.state, outcome.permanent) == (State.FAILED, True)
     assert (outcome.error or "").startswith(f"rebinding.internal must not be connected to: {ip} ")

@@ -76,6 +76,7 @@ class Fault(StrEnum):
     TARGET_HANGS = "target_hangs"
     TARGET_ANSWERS_LATE = "target_answers_late"
     TARGET_ASKS_PATIENCE = "target_asks_patience"
+    NEVER_BEGUN = "never_begun"  # the deliverer has nothing free for the attempt, such as a lookup of its host's name
     # Faults of clients.
     CLIENT_GIVES_UP = "client_gives_up"
     CLIENT_REPEATS = "client_repeats"

@@ -14,7 +14,7 @@ from tests.simulation.gate import Gate
 from tests.simulation.receivers import FAULTLESS, SOON, Manner, Receivers
 from tests.simulation.scheduler import Actor, Killed, Scheduler
 from tests.simulation.stores import POISON
-from tests.simulation.watcher import Watcher
+from tests.simulation.watcher import NOTHING_FREE, Watcher
 
 #: The host of a target that is down for everybody, until it recovers.
 DOWN_HOST = "https://down.example.com/"
@@ -129,6 +129,9 @@ class MoodyTargets:
         now = self._clock.now()
         if (too_late := delivery.too_late(now)) is not None:
             self._under_way[slot] = now, too_late
+            return
+        if self._adversary.strikes(Fault.NEVER_BEGUN, self._adversary.profile.targets / 5):
+            self._under_way[slot] = now, Outcome(State.PENDING, now, now, error=NOTHING_FREE)
             return
         self._watcher.started(self._actor, delivery, now)
         if delivery.occurrence.payload.body.startswith(POISON):

@@ -50,6 +50,8 @@ CLAIMING, REPORTING_WORKER = "workers<claim", "workers<report"
 LOOKING_AT_POOL = "workers<look"
 #: For so long after a cancel was noted (ms) nobody but its receiver ends an attempt at work.
 RECEIVERS_GRACE_MS = 60_000
+#: The error of an attempt that never began.
+NOTHING_FREE = "nothing was free for it"
 #: States that only an attempt leads to.
 ATTEMPTED = frozenset({State.SUCCEEDED, State.FAILED, State.TIMED_OUT, State.WORKER_LOST, State.HANDED_BACK})
 
@@ -351,6 +353,8 @@ class Watcher:
         self.require(objection is None, "I5", str(objection), about)
         self._check_fire(before, after)
         self.require(not _is_short_of_attempts(before, after), "P3", "it is DEAD for attempts that do not count", about)
+        is_counted = any(attempt.error == NOTHING_FREE for attempt in after.attempts[-1:])
+        self.require(not is_counted, "I4", "an attempt that never began counts", about)
         if after.state in FINAL:
             self.require(bool(after.reason) or after.state is State.SUCCEEDED, "I1", "an end without a reason", about)
 

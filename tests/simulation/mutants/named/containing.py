@@ -163,11 +163,45 @@ CONTAINING = (
         tests="tests/contract/test_targets_http.py",
     ),
     Mutant(
-        "any number of names is looked up at once",
+        "the names of one client take all lookups",
         "aws/targets/wire/lookups.py",
-        (("                if len(self._under_way) >= self._most:\n", "                if False:\n"),),
-        "I3",
+        (("                if FREE_FOR_EACH_HELD * self._held[client_id] >=", "                if 0 >="),),
+        "I9",
         tests="tests/contract/test_targets_http.py",
+    ),
+    Mutant(
+        "an answer does not give its lookup back",
+        "aws/targets/wire/lookups.py",
+        (("                self._held -= Counter({client_id: 1})\n", ""),),
+        "I1",
+        tests="tests/contract/test_targets_http.py",
+    ),
+    Mutant(
+        "an attempt that found no lookup counts",
+        "flows/deliver/deliver.py",
+        (
+            ("if unbegun := [one for one in outcomes if one[1].state is State.PENDING]:", "if unbegun := []:"),
+            (
+                "        begun = [one for one in outcomes if one[1].state is not State.PENDING]\n",
+                "        begun = outcomes\n",
+            ),
+        ),
+        "I4",
+        tests="tests/unit/flows/deliver/test_unbegun.py",
+    ),
+    Mutant(
+        "an attempt that never began keeps its turn to probe",
+        "flows/deliver/outcome.py",
+        (("        item.is_started = False\n", ""),),
+        "L1",
+        tests="tests/unit/flows/deliver/test_unbegun.py",
+    ),
+    Mutant(
+        "a cancel is forgotten that was noted before an attempt that never began",
+        "flows/deliver/claim.py",
+        (("    if stored.cancel_noted_at is not None:\n        why_not", "    if False:\n        why_not"),),
+        "I5",
+        tests="tests/unit/flows/deliver/test_unbegun.py",
     ),
     Mutant(
         "an early hint is the answer",

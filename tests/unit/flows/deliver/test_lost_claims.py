@@ -12,8 +12,10 @@ import pytest
 
 from clockwork.domain.executions import State
 from clockwork.domain.named.look import Objection
+from clockwork.domain.named.overlaps import WAITS
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.inform import redirected, wait_for_others
+from clockwork.flows.deliver.claim import give_back
+from clockwork.flows.deliver.inform import redirected
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.deliver.start import _drop
 from clockwork.flows.deliver.waiting import Resent
@@ -32,7 +34,7 @@ def _redirect(batch: Batch, item: Item) -> None:
 
 
 STEPS: tuple[Callable[[Batch, Item], None], ...] = (
-    wait_for_others,
+    lambda batch, item: give_back(batch, item, WAITS),
     _redirect,
     lambda batch, item: _drop(batch, item, UNWANTED),
 )

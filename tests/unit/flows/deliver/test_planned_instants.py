@@ -15,13 +15,14 @@ from clockwork.domain.ids import ONLY_RUN
 from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.named.changes import replaced
+from clockwork.domain.named.overlaps import WAITS
 from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Deliver, Delivery
 from clockwork.domain.waits import Waiting
 from clockwork.flows.deliver.batch import Batch
+from clockwork.flows.deliver.claim import give_back
 from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.flows.deliver.inbox import Message
-from clockwork.flows.deliver.inform import wait_for_others
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.deliver.waiting import Resent
 from clockwork.memory.world import MemoryClockwork
@@ -68,7 +69,7 @@ def test_the_wait_of_one_copy_makes_no_other_one_early_though_its_clock_is_ahead
     claimed = first.first_record(State.RUNNING, named.start * 2, attempt=1, claim=claim)
     assert named.clockwork.executions.save([(None, claimed)])[0].ok
     named.clockwork.clock.at += 700
-    wait_for_others(Batch(world, named.start + 20_000, Resent(world)), Item("message", first, seen=claimed))
+    give_back(Batch(world, named.start + 20_000, Resent(world)), Item("message", first, seen=claimed), WAITS)
     stored = world.executions.find(first.job_id, first.execution_id)
     assert stored is not None
     named.clockwork.clock.at -= 700

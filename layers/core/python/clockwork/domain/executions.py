@@ -263,6 +263,7 @@ def kept_until(at: int, retention_days: int | None, otherwise_at: int) -> int:
 class Outcome(msgspec.Struct, frozen=True):
     """The result of one attempt at a target. A `permanent` failure is not tried again.
 
+    With the state PENDING no attempt was made: nothing was free for it, and it does not count.
     `retry_after_seconds` is the wait that the target asked for. `error` and `excerpt` never hold a secret.
     """
 

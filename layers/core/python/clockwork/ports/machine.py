@@ -81,5 +81,6 @@ class Targets(Protocol):
         """Wait until at least one attempt under way has ended; returns all that have, by slot.
 
         Returns at once, empty, if none is under way. An attempt ends by its delivery's deadline whatever the target
-        does. Never raises: faults are outcomes.
+        does. An attempt that never began, as nothing was free for it here, has an outcome PENDING: nothing was sent.
+        Never raises: faults are outcomes.
         """

@@ -110,7 +110,7 @@ class HttpTransport:
         try:
             secrets = [self._secrets.get(name) for name in delivery.occurrence.signing_secrets]
             endpoint = parse(target.url)
-            addresses = self._addresses(endpoint, target, began + seconds)
+            addresses = self._addresses(endpoint, target, delivery.occurrence.client_id, began + seconds)
             seconds_left(began + seconds)
             started_at = self._clock.now()
             headers = _headers(delivery, target, endpoint, webhooks.headers_for(delivery.message, started_at, secrets))
@@ -125,8 +125,10 @@ class HttpTransport:
         self._connections.close()
         self._lookups.close()
 
-    def _addresses(self, endpoint: Endpoint, target: HttpTarget, ends: float = math.inf) -> Sequence[str]:
-        """The addresses of the host at this moment; raises Forbidden, and LookupTooSlow.
+    def _addresses(
+        self, endpoint: Endpoint, target: HttpTarget, client_id: str, ends: float = math.inf
+    ) -> Sequence[str]:
+        """The addresses of the host at this moment; raises Forbidden, LookupTooSlow and NoLookupFree.
 
         Every address is checked, since the transport may connect to any of them. The address of a target that is not
         private has to be public, and no other may be the machine's own. Outside of a network a private target is tried
@@ -137,7 +139,8 @@ class HttpTransport:
         if endpoint.is_literal:
             addresses = self._resolve(endpoint.host, endpoint.port)
         else:
-            addresses = self._lookups.find(endpoint.host, endpoint.port, min(LOOKUP_SECONDS, seconds_left(ends)))
+            seconds = min(LOOKUP_SECONDS, seconds_left(ends))
+            addresses = self._lookups.find(client_id, endpoint.host, endpoint.port, seconds)
         check = self._refuses if target.private else check_address
         reasons = [reason for ip in addresses if (reason := check(ip))]
         if reasons:

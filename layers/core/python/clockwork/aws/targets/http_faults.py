@@ -10,7 +10,7 @@ import ssl
 
 from clockwork.aws.targets.secrets import SecretUnreadable
 from clockwork.aws.targets.wire.connection import HeadCutShort
-from clockwork.aws.targets.wire.lookups import LookupTooSlow
+from clockwork.aws.targets.wire.lookups import LookupTooSlow, NoLookupFree
 from clockwork.aws.targets.wire.sockets import AnswerTooLong
 from clockwork.domain.executions import Outcome, State
 from clockwork.targets.urls import InvalidUrl, parse
@@ -37,7 +37,12 @@ _PERMANENT = (Forbidden, InvalidUrl)
 
 
 def failure_of(fault: Exception, url: str, seconds: float, started_at: int, ended_at: int) -> Outcome:
-    """The outcome of an attempt of at most `seconds` that ended in one of FAULTS."""
+    """The outcome of an attempt of at most `seconds` that ended in one of FAULTS.
+
+    PENDING if it never began: its client has its share of the lookups.
+    """
+    if isinstance(fault, NoLookupFree):
+        return Outcome(State.PENDING, ended_at, ended_at, error="its client has its share of the lookups of names")
     if isinstance(fault, TimeoutError) and fault.errno is None:
         error = f"no answer within {seconds:g} s" if seconds > 0 else "no time was left to start"
         return Outcome(State.TIMED_OUT, started_at, ended_at, error=error)

@@ -127,7 +127,7 @@ class ThreadedTargets:
             fault = attempt.future.exception()
             return attempt.future.result() if fault is None else _fault(attempt, fault, now)
         if attempt.future.cancel():
-            return Outcome(State.TIMED_OUT, attempt.begun_at, now, error="no thread was free to start in time")
+            return Outcome(State.PENDING, now, now, error="no thread was free to start in time")
         self._abandon_threads()
         return Outcome(State.TIMED_OUT, attempt.begun_at, now, error="the attempt did not end by its deadline")
 

@@ -195,7 +195,7 @@ TRANSITIONS = (
     ),
     Transition(
         "postpone",
-        "A claimed attempt does not start: it waits for others of its job, or goes to another target.",
+        "A claimed attempt does not start: nothing is free for it, others of its job run, or its target changed.",
         (Arrow(_RUNNING, (State.PENDING,), (IS_UNCOUNTED, IS_PLANNED, HAS_NO_RELEASE, *_UNTRIED)),),
     ),
     Transition(

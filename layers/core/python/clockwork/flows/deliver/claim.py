@@ -13,20 +13,26 @@ import msgspec
 
 from clockwork.domain.errors import readable
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.lifecycle.attempts import Action, Claim, Plan, plan_claim, plan_watch
+from clockwork.domain.fires.hints import hint_of
+from clockwork.domain.lifecycle.attempts import Action, Claim, Plan, plan_claim, plan_let_go, plan_unstarted, plan_watch
 from clockwork.domain.lifecycle.awaited import goes_on
 from clockwork.domain.lifecycle.awaiting import watch_of
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
 from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT
 from clockwork.domain.lifecycle.tokens import claimant_of
+from clockwork.domain.limits.concurrency import wait_ms
 from clockwork.domain.releases import Deliver, Watch
 from clockwork.flows.apart import records_apart
 from clockwork.flows.check_keys import check_keys
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.items import Item, Received
+from clockwork.flows.deliver.items import Item, Received, is_left_to_its_watch, is_still_ours
 from clockwork.flows.records import renew, replace
 
 T = TypeVar("T", bound=Received)
+
+#: Why an item comes back whose claim another deliverer took for lost. Its message takes care of what is still to do, as
+#: the retry of a lost worker.
+LOST_CLAIM = "our claim had ended"
 
 
 def claim(batch: Batch, items: Sequence[Item]) -> list[Item]:
@@ -224,6 +230,49 @@ def _plan_watch(batch: Batch, watch: Received) -> Plan:
     claim = msgspec.structs.replace(claim, jitter=batch.world.random.fraction())
     assert isinstance(watch.release, Watch), "the inbox has the watches apart"
     return plan_watch(watch.release, watch.seen, claim)
+
+
+def give_back(batch: Batch, item: Item, reason: str) -> None:
+    """Give the claim of an item back that does not start, and let the item wait as for a permit, with no attempt used.
+
+    An item for which a cancel was noted meanwhile ends CANCELLED.
+    """
+    if is_left_to_its_watch(item):
+        return
+    again = msgspec.structs.replace(later(batch, item), checked=False)
+    # Whichever copy of its message comes first when the way is free may start it: its planned instant stays. But a
+    # worker may show the copy that it had, however often: each would be claimed in vain, and sent once more.
+    planned_at = item.release.run_at if batch.worker is None else again.run_at
+    plan, _ = replace(batch.world, item.seen, partial(_plan_given_back, batch, item, planned_at, reason), item.replans)
+    if plan.action is Action.ABSORB:
+        batch.fail(item, LOST_CLAIM)
+        return
+    item.left = True
+    if plan.action is Action.FOLLOW_UP:
+        batch.report.deferred += 1
+        item.is_let_go = True
+        batch.waiting.follow(item, again)
+
+
+def later(batch: Batch, item: Item) -> Deliver:
+    """The item's release for later, as after it found no permit; each wait is longer than the one before."""
+    now, permits = batch.world.clock.now(), item.release.waits.permits
+    run_at = now + wait_ms(permits, batch.world.random.fraction()) * batch.waiting.patience(item)
+    again = item.release.without_slot().put_off("permit", now, run_at, permits=permits + 1)
+    if not again.follows_job:
+        return again
+    return msgspec.structs.replace(again, occurrence=hint_of(again.occurrence))
+
+
+def _plan_given_back(batch: Batch, item: Item, planned_at: int, reason: str, stored: Execution | None) -> Plan:
+    if stored is None or not is_still_ours(item, stored):
+        return Plan(Action.ABSORB, "somebody else has ended it or claimed it by now")
+    if stored.cancel_noted_at is not None:
+        why_not = "cancelled before its attempt began"
+        now = batch.world.clock.now()
+        return Plan(Action.FINISH, why_not, plan_unstarted(item.release, stored, State.CANCELLED, why_not, now))
+    waiting = plan_let_go(item.release, stored, reason, planned_at)
+    return Plan(Action.FOLLOW_UP, reason, waiting, item.release)
 
 
 def end_all(batch: Batch, items: Sequence[Item]) -> None:

@@ -24,7 +24,7 @@ from clockwork.flows.deliver.concurrency import give_back_all, note_ended
 from clockwork.flows.deliver.inbox import Inbox, Message, opened, resend_alone
 from clockwork.flows.deliver.inform import read_back, unexpired
 from clockwork.flows.deliver.items import DeliverReport, Item, Received, is_left_to_its_watch
-from clockwork.flows.deliver.outcome import record, record_first_failures
+from clockwork.flows.deliver.outcome import put_off_unbegun, record, record_first_failures
 from clockwork.flows.deliver.start import hold_and_check
 from clockwork.flows.deliver.waiting import Resent
 from clockwork.flows.timeline.retries import send_retries
@@ -73,8 +73,11 @@ def attempt(batch: Batch, inbox: Inbox) -> None:
     record_refused(batch)
     while ended := targets.collect():
         outcomes = [(claimed[slot], outcome) for slot, outcome in ended]
-        record(batch, outcomes)
-        update_circuits(batch.world, outcomes)
+        if unbegun := [one for one in outcomes if one[1].state is State.PENDING]:
+            put_off_unbegun(batch, unbegun)
+        begun = [one for one in outcomes if one[1].state is not State.PENDING]
+        record(batch, begun)
+        update_circuits(batch.world, begun)
         note_ended(batch, outcomes)
     give_back_all(batch)
     # 4. Send notices of the deaths, and call back where a job asks for it.

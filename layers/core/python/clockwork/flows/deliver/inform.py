@@ -26,24 +26,18 @@ from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_let_go, plan_unstarted
 from clockwork.domain.lifecycle.awaited import caught_up, goes_on
 from clockwork.domain.lifecycle.expiry import ended_execution, is_expired
-from clockwork.domain.limits.concurrency import wait_ms
 from clockwork.domain.named.look import objection_to, was_started
-from clockwork.domain.named.overlaps import WAITS, entrant_of, is_backfilled
+from clockwork.domain.named.overlaps import entrant_of, is_backfilled
 from clockwork.domain.named_jobs import NamedJob
-from clockwork.domain.releases import Deliver
 from clockwork.flows.apart import jobs_apart
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.claim import end_all, read_records, with_records
+from clockwork.flows.deliver.claim import LOST_CLAIM, end_all, later, read_records, with_records
 from clockwork.flows.deliver.items import Item, is_left_to_its_watch, is_still_ours
 from clockwork.flows.deliver.park import park
 from clockwork.flows.overlaps import may_be_let_through
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
 from clockwork.targets.registry import Target
-
-#: Why an item comes back whose claim another deliverer took for lost. Its message takes care of what is still to do, as
-#: the retry of a lost worker.
-LOST_CLAIM = "our claim had ended"
 
 
 def informed(batch: Batch, items: Sequence[Item]) -> list[Item]:
@@ -144,7 +138,7 @@ def _is_wanted(batch: Batch, item: Item, ref: NamedJobId, job: NamedJob | None) 
     if plan.action is Action.FINISH:
         return False
     if job is not None and _still_waits(batch.world, item, job):
-        item.release = _later(batch, item)
+        item.release = later(batch, item)
         batch.send_back([item])
         return False
     if job is not None:
@@ -232,39 +226,6 @@ def _still_waits(world: World, item: Item, job: NamedJob) -> bool:
     """Whether a backfilled fire that waits for others of its job has to wait on, so that it claims nothing in vain."""
     is_waiting = item.release.waits.permits > 0 and is_backfilled(item.release) and job.definition.overlap == "skip"
     return is_waiting and not may_be_let_through(world, entrant_of(item.release, item.seen), job)
-
-
-def wait_for_others(batch: Batch, item: Item) -> None:
-    """Give the claim of a backfilled item back, and let it wait as for a permit until no other one is under way."""
-    if is_left_to_its_watch(item):
-        return
-    later = msgspec.structs.replace(_later(batch, item), checked=False)
-    # Whichever copy of its message comes first when the way is free may start it: its planned instant stays. But a
-    # worker may show the copy that it had, however often: each would be claimed in vain, and sent once more.
-    planned_at = item.release.run_at if batch.worker is None else later.run_at
-    plan, _ = replace(batch.world, item.seen, partial(_plan_wait, item, planned_at), item.replans)
-    if plan.action is Action.FOLLOW_UP:
-        batch.report.deferred += 1
-        item.left = item.is_let_go = True
-        batch.waiting.follow(item, later)
-    else:
-        batch.fail(item, LOST_CLAIM)
-
-
-def _later(batch: Batch, item: Item) -> Deliver:
-    """The item's release for later; each wait is longer than the one before."""
-    now, permits = batch.world.clock.now(), item.release.waits.permits
-    run_at = now + wait_ms(permits, batch.world.random.fraction()) * batch.waiting.patience(item)
-    hint = hint_of(item.release.occurrence)
-    later = item.release.without_slot().put_off("permit", now, run_at, permits=permits + 1)
-    return msgspec.structs.replace(later, occurrence=hint)
-
-
-def _plan_wait(item: Item, planned_at: int, stored: Execution | None) -> Plan:
-    if stored is None or not is_still_ours(item, stored):
-        return Plan(Action.ABSORB, "somebody else has ended it or claimed it by now")
-    waiting = plan_let_go(item.release, stored, WAITS, planned_at)
-    return Plan(Action.FOLLOW_UP, WAITS, waiting, item.release)
 
 
 def _refusal(world: World, whole: Occurrence) -> str | None:

@@ -23,6 +23,8 @@ from clockwork.domain.lifecycle.attempts import Plan, plan_outcome, plan_unclaim
 from clockwork.domain.lifecycle.reports import plan_answer
 from clockwork.flows.containment import contained
 from clockwork.flows.deliver.batch import Batch
+from clockwork.flows.deliver.circuits import give_probes_back
+from clockwork.flows.deliver.claim import give_back, later
 from clockwork.flows.deliver.items import DeliverReport, Item, Received
 from clockwork.ports import Saved
 
@@ -40,6 +42,26 @@ def record(batch: Batch, ended: Sequence[Ended]) -> None:
     open_ends = list(ended)
     while open_ends:
         open_ends = _record_round(batch, open_ends)
+
+
+def put_off_unbegun(batch: Batch, unbegun: Sequence[Ended]) -> None:
+    """Let items come again whose targets began no attempt: uncounted, as for a permit. Their turns to probe are free.
+
+    A first attempt at level `none` has no claim to give back. If the deliverer dies before its message is sent anew,
+    the message that it has comes back.
+    """
+    for item, outcome in unbegun:
+        why_not = outcome.error or "it never began"
+        extra = {"action": "attempt_not_begun", "executionId": item.release.execution_id}
+        log.warning("no attempt is made: %s", why_not, extra=extra)
+        item.is_started = False
+        with batch.failing(item):
+            if item.seen is not None:
+                give_back(batch, item, why_not)
+            else:
+                item.release = later(batch, item)
+                batch.send_back([item])
+    give_probes_back(batch.world, [item for item, _ in unbegun])
 
 
 def record_first_failures(batch: Batch, unsent: Sequence[Received]) -> None:

@@ -17,12 +17,12 @@ from clockwork.domain.ids import NamedJobId, is_named
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_unstarted
 from clockwork.domain.lifecycle.expiry import ended_execution, is_expired, reason_of
 from clockwork.domain.named.look import Objection, objection_to, was_started
-from clockwork.domain.named.overlaps import entrant_of, is_backfilled
+from clockwork.domain.named.overlaps import WAITS, entrant_of, is_backfilled
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.flows.apart import jobs_apart
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.claim import end_unclaimed
-from clockwork.flows.deliver.inform import LOST_CLAIM, redirected, ref_of, wait_for_others
+from clockwork.flows.deliver.claim import LOST_CLAIM, end_unclaimed, give_back
+from clockwork.flows.deliver.inform import redirected, ref_of
 from clockwork.flows.deliver.items import Item, is_left_to_its_watch, is_still_ours
 from clockwork.flows.overlaps import why_not_through
 from clockwork.flows.records import replace
@@ -108,7 +108,7 @@ def _is_wanted(batch: Batch, item: Item, job_ref: NamedJobId, job: NamedJob | No
     why_not = why_not_through(batch.world, entrant, job, item.replans) if is_skipping else None
     if why_not is not None:
         if is_backfilled(item.release):
-            wait_for_others(batch, item)
+            give_back(batch, item, WAITS)
         else:
             _drop(batch, item, Objection(State.SKIPPED, why_not))
         return False

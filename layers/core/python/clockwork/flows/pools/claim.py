@@ -31,10 +31,9 @@ from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_ticket
 from clockwork.flows.containment import contained
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.claim import claim
+from clockwork.flows.deliver.claim import LOST_CLAIM, claim
 from clockwork.flows.deliver.concurrency import give_back_all, give_back_permits
 from clockwork.flows.deliver.deliver import is_refused, record_refused, tell_of_deaths
-from clockwork.flows.deliver.inform import LOST_CLAIM
 from clockwork.flows.deliver.items import Item, is_still_ours
 from clockwork.flows.deliver.start import wanted
 from clockwork.flows.outages import tolerated
