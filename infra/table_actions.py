@@ -34,7 +34,7 @@ TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
         "shards": "GetItem BatchGetItem PutItem UpdateItem Scan",
     },
     "poller": {
-        "timeline": "PutItem BatchWriteItem Query",
+        "timeline": "GetItem BatchGetItem PutItem BatchWriteItem Query",
         "jobs": "GetItem BatchGetItem",
         "executions": "PutItem Query",
         "shards": "GetItem PutItem UpdateItem",

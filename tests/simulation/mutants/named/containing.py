@@ -5,7 +5,8 @@ from __future__ import annotations
 from clockwork.domain.lifecycle import transitions
 from tests.simulation.mutants.mutant import Mutant
 
-_FILE = "flows/poll/quarantine.py"
+_FILE, _LOOKING = "flows/poll/quarantine.py", "flows/poll/looking.py"
+_TURNS = "tests/unit/flows/poll/test_quarantine_turns.py"
 _TRANSITIONS = "domain/lifecycle/transitions.py"
 #: Each guard of the table of transitions holds for every change, in turn.
 _UNGUARDED = tuple(
@@ -63,21 +64,84 @@ CONTAINING = (
     ),
     Mutant(
         "the quarantine is not looked at",
-        _FILE,
+        _LOOKING,
         (("            _Look(visit, ways).at_all()\n", "            pass\n"),),
         "I1",
     ),
     Mutant(
         "what is looked at leaves the quarantine whatever came of it",
-        _FILE,
-        (("            if self._is_done(row):\n", "            if self._is_done(row) or row.key:\n"),),
+        _LOOKING,
+        (("        is_done = not is_left and is_kept(self._visit, others)\n", "        is_done = True\n"),),
         "I1",
     ),
     Mutant(
         "a shard's row says that its quarantine is empty after each look",
-        _FILE,
+        _LOOKING,
         (("        left = left if self._is_whole", "        left = 0 if self._is_whole"),),
         "I6",
+    ),
+    Mutant(
+        "a group of the quarantine has all the time of a look",
+        _LOOKING,
+        (("self._world.clock.now() + TURN_MS\n", "self._world.clock.now() + LOOKED_FOR_MS\n"),),
+        "I9",
+        tests=_TURNS,
+    ),
+    Mutant(
+        "only rows of clients that give no answer end the turns of their group",
+        _LOOKING,
+        (
+            ("                group.silent += not is_done\n", ""),
+            (
+                "            group.silent += len(left)\n",
+                "            group.silent += len(left) * group.name.startswith(domain.HOLDING)\n",
+            ),
+        ),
+        "I9",
+        tests=_TURNS,
+    ),
+    Mutant(
+        "what has been in the quarantine for long waits although it answers",
+        _LOOKING,
+        (
+            (
+                "                ring.append(group)\n",
+                "                ring.extend([group] * (group.most_silent == MOST_SILENT))\n",
+            ),
+        ),
+        "L1",
+        tests=_TURNS,
+    ),
+    Mutant(
+        "rows that were not done together are not tried by themselves",
+        _LOOKING,
+        (
+            (
+                "        return done + self._released(group, left[:half]) + self._released(group, left[half:])\n",
+                "        return done\n",
+            ),
+        ),
+        "L1",
+        tests=_TURNS,
+    ),
+    Mutant(
+        "the groups of a quarantine have their turns in the same order each time",
+        _LOOKING,
+        (
+            (
+                "(group.most_silent < MOST_SILENT, world.random.fraction(), group)",
+                "(group.most_silent < MOST_SILENT, group.name, group)",
+            ),
+        ),
+        "I9",
+        tests=_TURNS,
+    ),
+    Mutant(
+        "a group that gave an answer has two rows tried in a look",
+        _LOOKING,
+        (("            group.most_silent = sys.maxsize\n", "            pass\n"),),
+        "L1",
+        tests=_TURNS,
     ),
     Mutant(
         "another tenant learns that a client is damaged",

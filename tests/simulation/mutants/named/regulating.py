@@ -194,7 +194,7 @@ REGULATING = (
     ),
     Mutant(
         "what comes too late at a poller leaves no record",
-        "flows/poll/release.py",
+        "flows/poll/burials.py",
         (
             ("saves = world.executions.save([", "saves = list(["),
             ("for (index, _), saved in zip(late, saves, strict=True) if saved.ok}", "for index, _ in late if saves}"),

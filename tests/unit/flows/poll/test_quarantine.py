@@ -20,8 +20,8 @@ from clockwork.domain.storage import codec
 from clockwork.domain.storage.rows import row_of, row_of_job
 from clockwork.domain.timeline import Row
 from clockwork.flows.poll import quarantine
+from clockwork.flows.poll.looking import MOST_SILENT
 from clockwork.flows.poll.ordered_shard import poll_ordered_shard
-from clockwork.flows.poll.quarantine import MOST_SILENT
 from clockwork.flows.poll.shard import poll_shard
 from clockwork.flows.poll.visit import PollReport
 from clockwork.memory.world import MemoryClockwork

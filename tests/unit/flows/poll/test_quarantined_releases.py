@@ -28,7 +28,7 @@ from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Release
 from clockwork.domain.storage import codec
 from clockwork.domain.storage.rows import release_of, row_of, row_of_job, row_of_many
-from clockwork.domain.timeline import Page, Row
+from clockwork.domain.timeline import Row
 from clockwork.flows.named.trigger import backfill
 from clockwork.flows.poll.ordered_shard import poll_ordered_shard
 from clockwork.flows.poll.shard import poll_shard
@@ -303,19 +303,15 @@ def test_what_is_kept_keeps_no_other_work_waiting_while_it_cannot_be_read(monkey
     with poisoned(clockwork, monkeypatch):
         visits(clockwork, 1)
 
-    read = clockwork.timeline.read
-
-    def throttled(partition_id: str, after: str, until: str, limit: int) -> Page:
-        if limit == 1:
-            raise Unavailable("throttled")
-        return read(partition_id, after, until, limit)
+    def throttled(_: Sequence[tuple[str, str]]) -> Sequence[Row | None]:
+        raise Unavailable("throttled")
 
     later = msgspec.structs.replace(
         due(clockwork), due_at=clockwork.clock.at + clockwork.settings.lookahead_seconds * 1000
     )
     clockwork.timeline.put([row_of_job(P, "y" * 22, later, NOW * 2)])
     with monkeypatch.context() as broken:
-        broken.setattr(clockwork.timeline, "read", throttled)
+        broken.setattr(clockwork.timeline, "find", throttled)
         assert visits(clockwork, 1)[0].outcome == "dry"
     assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS + 1}, 1)
     visits(clockwork, 1)

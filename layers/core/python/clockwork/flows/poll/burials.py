@@ -1,4 +1,4 @@
-"""Deaths at the poller: records of rows that cannot be read, and of releases that the queue can never take."""
+"""Ends at the poller: records of rows that cannot be read, and of releases that are late or that no queue takes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ import msgspec
 from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.attempts import plan_death
 from clockwork.domain.lifecycle.awaited import is_awaited, is_watched
-from clockwork.domain.releases import Release
+from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
+from clockwork.domain.releases import Deliver, Release
 from clockwork.flows.containment import contained
 from clockwork.flows.deaths import call_back, notify_dead
+from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.visit import Visit
+from clockwork.flows.world import World
 from clockwork.ports import Saved
 
 log = logging.getLogger(__name__)
@@ -99,6 +102,23 @@ class _Burials:
     def _contained(self, index: int) -> AbstractContextManager[None]:
         faults = self._visit.world.environment.faults
         return contained(faults, lambda _: self.refused.add(index), self._given_up[index][0].execution_id)
+
+
+def expire(world: World, releases: Sequence[Release]) -> set[int]:
+    """End releases that come too late as EXPIRED; returns their indexes. The others are to be sent.
+
+    A late release that has a record already, or could not get one, is sent all the same: its claim will decide.
+    """
+    late: list[tuple[int, Execution]] = []
+    now = world.clock.now()
+    expires_at = world.execution_expires_at(now)
+    for index, release in enumerate(releases):
+        # Where this cannot be told the release is sent, and its deliverer decides.
+        with tolerated(world, log, "expiry not judged: %s", {"action": "expiry_not_judged"}):
+            if isinstance(release, Deliver) and is_expired(release.occurrence, now):
+                late.append((index, expired_execution(release, now, expires_at)))
+    saves = world.executions.save([(None, record) for _, record in late]) if late else ()
+    return {index for (index, _), saved in zip(late, saves, strict=True) if saved.ok}
 
 
 def save_deaths(visit: Visit, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:

@@ -10,7 +10,8 @@ import logging
 
 from clockwork.domain import keys
 from clockwork.flows.outages import tolerated
-from clockwork.flows.poll.quarantine import knows_held, look_again
+from clockwork.flows.poll.looking import look_again
+from clockwork.flows.poll.quarantine import knows_held
 from clockwork.flows.poll.release import WAYS
 from clockwork.flows.poll.shard import drain
 from clockwork.flows.poll.visit import STOP_MARGIN_MS, PollReport, Visit, begin_visit, commit

@@ -17,17 +17,15 @@ a client passes what holds its order.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from clockwork.domain import keys
 from clockwork.domain.lifecycle import quarantine as domain
-from clockwork.domain.lifecycle.quarantine import Untold, group_in, kept_in, key_of, key_of_row, quarantine_of
+from clockwork.domain.lifecycle.quarantine import Untold, group_in, key_of, key_of_row, quarantine_of
 from clockwork.domain.storage.codec import encode_row
-from clockwork.domain.timeline import Page, Row
+from clockwork.domain.timeline import Row
 from clockwork.flows.containment import contained, put_each
 from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.visit import Visit
@@ -35,33 +33,8 @@ from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
-#: A visit looks at the quarantine for so long (ms) before it reads its shard, and begins no other row then. In an
-#: ordered shard, whose rows are due when they are read, it looks for a shorter time.
-LOOKED_FOR_MS, ORDERED_LOOKED_FOR_MS = 2_000, 300
-#: The number of rows of the quarantine that are read at once.
-PAGE = 100
-#: After so many rows of a group that gave no answer the others of the group wait for another visit.
-MOST_SILENT = 2
 #: An ordered shard in whose quarantine more clients wait is stuck: what its table does not answer is not one client's.
 MOST_HELD = 200
-
-
-class Again(msgspec.Struct, frozen=True):
-    """The result for a row of the quarantine: `untold` has to go there again; `is_done`: nothing else is left of it."""
-
-    untold: Sequence[Untold] = ()
-    is_done: bool = False
-
-
-@dataclass(frozen=True)
-class Ways:
-    """The ways to handle a row that the quarantine names.
-
-    `release` it: all of it, or the execution with a tag. `end`: record it as DEAD; returns whether that is certain.
-    """
-
-    release: Callable[[Visit, Row, str], Again]
-    end: Callable[[Visit, Row], bool]
 
 
 def keep_aside(visit: Visit, rows: Sequence[Row], untold: Sequence[Untold]) -> int:
@@ -71,7 +44,7 @@ def keep_aside(visit: Visit, rows: Sequence[Row], untold: Sequence[Untold]) -> i
     """
     row_keys = [row.key for row in rows]
     told = [one for one in untold if one.key in row_keys]
-    return len(rows) if is_kept(visit, _keyed(visit, told)) else min(row_keys.index(one.key) for one in told)
+    return len(rows) if is_kept(visit, keyed(visit, told)) else min(row_keys.index(one.key) for one in told)
 
 
 def is_kept(visit: Visit, untold: Mapping[str, Untold]) -> bool:
@@ -79,7 +52,7 @@ def is_kept(visit: Visit, untold: Mapping[str, Untold]) -> bool:
     if not untold:
         return True
     world, partition_id = visit.world, visit.lease.partition_id
-    expires_at = world.clock.now() + _kept_ms(world)
+    expires_at = world.clock.now() + kept_ms(world)
     made = [Row(quarantine_of(partition_id), key, encode_row([]), expires_at) for key in untold]
     with tolerated(world, log, "not in the quarantine: %s", {"action": "not_quarantined", "shard": partition_id}):
         for index, why_not in put_each(world.timeline, world.environment.faults, made).items():
@@ -95,7 +68,8 @@ def is_kept(visit: Visit, untold: Mapping[str, Untold]) -> bool:
     return False
 
 
-def _keyed(visit: Visit, untold: Sequence[Untold]) -> dict[str, Untold]:
+def keyed(visit: Visit, untold: Sequence[Untold]) -> dict[str, Untold]:
+    """Work that goes into the quarantine, by its keys there."""
     return {_key_of(visit, one): one for one in untold}
 
 
@@ -106,18 +80,9 @@ def _key_of(visit: Visit, untold: Untold) -> str:
     return key_of_row(untold.key)
 
 
-def _kept_ms(world: World) -> int:
+def kept_ms(world: World) -> int:
     """For how long a row of the quarantine is kept (ms): it says by its end since when it has been there."""
     return world.row_expires_at(domain.OUTLIVES_MS)
-
-
-def look_again(visit: Visit, ways: Ways) -> None:
-    """Look at the quarantine of the visit's shard, as far as LOOKED_FOR_MS go. A row that cannot be done now stays."""
-    if visit.lease.quarantined:
-        extra = {"action": "quarantine_left", "shard": visit.lease.partition_id}
-        # Nothing else waits for it: the visit goes on, and the next one looks again.
-        with tolerated(visit.world, log, "the quarantine is not read: %s", extra):
-            _Look(visit, ways).at_all()
 
 
 def knows_held(visit: Visit) -> bool:
@@ -133,123 +98,3 @@ def knows_held(visit: Visit) -> bool:
         visit.silence.held.add(group)
         after = group + keys.END
     return True
-
-
-class _Look:
-    """One look at the quarantine of a shard. `left`: so many rows stay there; `is_whole`: there are no others."""
-
-    def __init__(self, visit: Visit, ways: Ways) -> None:
-        self._visit, self._ways, self._world = visit, ways, visit.world
-        self._partition_id = quarantine_of(visit.lease.partition_id)
-        looked_for_ms = ORDERED_LOOKED_FOR_MS if visit.keeps_order else LOOKED_FOR_MS
-        self._until = self._world.clock.now() + looked_for_ms
-        self._left, self._is_whole = 0, True
-        #: Groups to which this look has added since it was there.
-        self._added: set[str] = set()
-
-    def at_all(self) -> None:
-        """Look at group by group, from a random one on, so that each has its turn whatever the others hold."""
-        world = self._world
-        start = "chr"[world.random.below(3)] + world.random.token()
-        for after, end in ((start, keys.END), ("", start)):
-            self._look(after, end)
-        left = max(self._left, bool(self._added))
-        left = left if self._is_whole else max(left, self._visit.lease.quarantined)
-        self._visit.lease = msgspec.structs.replace(self._visit.lease, quarantined=left)
-
-    def _look(self, after: str, end: str) -> None:
-        more = True
-        while more:
-            if not self._has_time:
-                self._is_whole = False
-                return
-            page = self._read(after, end)
-            more = page.more
-            for group, found in groupby(page.rows, lambda row: group_in(row.key)):
-                rows = list(found)
-                is_cut = page.more and rows[-1] is page.rows[-1]
-                self._at_group(group, rows, is_cut)
-                # However many rows the group has: the next page begins behind it.
-                after = group + keys.END
-
-    def _at_group(self, group: str, rows: Sequence[Row], more: bool) -> None:
-        """Try a group's rows, page by page as long as none is left of a page."""
-        self._added.discard(group)
-        left = self._tried(group, rows)
-        while (more or group in self._added) and not left and self._has_time:
-            self._added.discard(group)
-            page = self._read(group, group + keys.END)
-            more = page.more
-            left = self._tried(group, page.rows) if page.rows else 0
-        self._left += left
-        self._is_whole = self._is_whole and not more
-        if not left and not more and group not in self._added:
-            self._visit.silence.is_over(group)
-
-    def _tried(self, group: str, rows: Sequence[Row]) -> int:
-        """Try rows of a group; returns how many are left. In an ordered shard none passes another of its client."""
-        now, tick_ms = self._world.clock.now(), self._world.settings.tick_seconds * 1000
-        if not domain.is_tried(group, rows[0].expires_at - _kept_ms(self._world), now, tick_ms):
-            return len(rows)
-        keeps_order = self._visit.keeps_order and group.startswith(domain.HOLDING)
-        first = 0 if keeps_order else self._world.random.below(len(rows))
-        done: list[str] = []
-        silent = 0
-        for row in [*rows[first:], *rows[:first]]:
-            if silent >= (1 if keeps_order else MOST_SILENT) or not self._has_time:
-                break
-            if self._is_done(row):
-                done.append(row.key)
-            else:
-                silent += keeps_order or group.startswith(domain.HOLDING)
-        if done:
-            # What is released leaves afterwards: if this is lost, it is released once more.
-            self._world.timeline.forget(self._partition_id, done)
-        return len(rows) - len(done)
-
-    def _is_done(self, row: Row) -> bool:
-        """Try one row; whatever it raises, the others go on."""
-        is_done = False
-        with contained(self._world.environment.faults, self._note_left, row.key):
-            row_key, tag = kept_in(row.key)
-            found = self._read_row(row_key)
-            if found is None:
-                _lose(self._visit, row.key, "its row has gone")
-                return True
-            if domain.is_at_end(found.expires_at, self._world.clock.now(), self._world.row_expires_at(0)):
-                return self._is_ended(found, row.key, tag)
-            again = self._ways.release(self._visit, found, tag)
-            others = _keyed(self._visit, again.untold)
-            is_left = not again.is_done or others.pop(row.key, None) is not None
-            is_done = not is_left and is_kept(self._visit, others)
-            self._added.update(map(group_in, others if is_done else ()))
-        return is_done
-
-    def _is_ended(self, found: Row, key: str, tag: str) -> bool:
-        """End what has been tried for as long as its row lives."""
-        if tag:
-            _lose(self._visit, key, "neither its queue nor a table took it")
-            return True
-        return self._ways.end(self._visit, found)
-
-    def _note_left(self, why_not: str) -> None:
-        extra = {"action": "quarantine_left", "shard": self._visit.lease.partition_id}
-        log.warning("a row stays in the quarantine: %s", why_not, extra=extra)
-
-    @property
-    def _has_time(self) -> bool:
-        return self._visit.has_time and self._world.clock.now() < self._until
-
-    def _read(self, after: str, end: str) -> Page:
-        return self._world.timeline.read(self._partition_id, after, end, PAGE)
-
-    def _read_row(self, key: str) -> Row | None:
-        partition_id = self._visit.lease.partition_id
-        rows = self._world.timeline.read(partition_id, keys.edge_before(key), key, 1).rows
-        return rows[0] if rows else None
-
-
-def _lose(visit: Visit, key: str, why_not: str) -> None:
-    """Tell in the log alone what can be kept no longer."""
-    told = "a death is not recorded, and its row is passed"
-    visit.world.environment.faults.lost("death_not_recorded", told, why_not, key=key)

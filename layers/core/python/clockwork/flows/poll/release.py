@@ -12,19 +12,19 @@ from clockwork.domain.errors import readable
 from clockwork.domain.executions import Execution
 from clockwork.domain.fires.chains import release_at, run_of
 from clockwork.domain.ids import ONLY_RUN
-from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
 from clockwork.domain.lifecycle.quarantine import OwedFire, Untold, fire_in, tag_of
 from clockwork.domain.named_jobs import NamedJob
-from clockwork.domain.releases import Deliver, Refused, Release
+from clockwork.domain.releases import Refused, Release
 from clockwork.domain.storage.rows import UNKNOWN_CLIENT
 from clockwork.domain.timeline import Row
 from clockwork.flows.access import get_jobs
 from clockwork.flows.containment import put_each
 from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.aside import set_aside, untold_of
-from clockwork.flows.poll.burials import bury, is_outage, save_deaths
+from clockwork.flows.poll.burials import bury, expire, is_outage, save_deaths
 from clockwork.flows.poll.expand import Silence, Visited, give_up, read_row, visit_rows
-from clockwork.flows.poll.quarantine import Again, Ways, keep_aside
+from clockwork.flows.poll.looking import Again, Ways
+from clockwork.flows.poll.quarantine import keep_aside
 from clockwork.flows.poll.sending import Sent, send_at_once
 from clockwork.flows.poll.visit import Visit
 from clockwork.flows.skipped import record_each_skipped
@@ -64,30 +64,43 @@ def send_portion(visit: Visit, done: Sequence[Visited], send: Send = send_at_onc
     return None if passed == len(done) else "stuck"
 
 
-def release_kept(visit: Visit, row: Row, tag: str) -> Again:
-    """Release what the quarantine keeps of a row: the execution with the tag, or all that the row holds if it is "".
+def release_kept(visit: Visit, rows: Sequence[Row], tag: str) -> Sequence[Again]:
+    """Release what the quarantine keeps of rows: all that they hold, or of the only one the execution with the tag.
 
-    Returns what has to go into the quarantine again, and whether nothing else is left of it.
+    Returns for each what has to go into the quarantine again, and whether nothing else is left of it.
     """
-    now = keys.instant_of(row.key) if tag else visit.world.clock.now()
     # A fire with a tag was due in time, however late it is read now.
+    now = keys.instant_of(rows[0].key) if tag else visit.world.clock.now()
     silence = Silence()
-    (visited,) = visit_rows(visit.world, [row], visit.lease.horizon, _limit(visit), now, silence)
+    visited = list(_in_time(visit, visit_rows(visit.world, rows, visit.lease.horizon, _limit(visit), now, silence)))
     if tag:
-        if visited.is_given_up or visited.untold:
+        (one,) = visited
+        if one.is_given_up or one.untold:
             # What raises for all of the row tells nothing of this one.
-            return Again()
-        visited.releases = _kept_of(visit.world, visited, tag)
-        visited.records = [record for record in visited.records if tag_of(record.execution_id) == tag]
-        visited.following, visited.skipped, visited.goes_on = [], [], False
-    goes_on = visited.goes_on
-    _finish(visit, [visited], silence)
-    sent = _send(visit, [visited], send_at_once)
-    again = [*visited.untold, *sent.untold]
-    if goes_on and not visited.untold:
-        # The next pointer, too, may lie behind the cursor.
-        again += [_going_on(following, visited) for following in visited.following]
-    return Again(again, is_done=sent.passed > 0)
+            return [Again()]
+        one.releases = _kept_of(visit.world, one, tag)
+        one.records = [record for record in one.records if tag_of(record.execution_id) == tag]
+        one.following, one.skipped, one.goes_on = [], [], False
+    going_on = [one.goes_on for one in visited]
+    _finish(visit, visited, silence)
+    sent = _send(visit, visited, send_at_once)
+    answers = []
+    for index, one in enumerate(visited):
+        again = [*one.untold, *(untold for untold in sent.untold if untold.key == one.row.key)]
+        if going_on[index] and not one.untold:
+            # The next pointer, too, may lie behind the cursor.
+            again += [_going_on(following, one) for following in one.following]
+        answers.append(Again(again, is_done=index < sent.passed))
+    return answers + [Again()] * (len(rows) - len(visited))
+
+
+def _in_time(visit: Visit, visited: Iterator[Visited]) -> Iterator[Visited]:
+    """The visited rows whose chains are expanded within LEAST_EXPANDING_MS, the first one whatever its time."""
+    until_at = visit.world.clock.now() + LEAST_EXPANDING_MS
+    for one in visited:
+        yield one
+        if visit.world.clock.now() >= until_at:
+            return
 
 
 def end_kept(visit: Visit, row: Row) -> bool:
@@ -234,7 +247,7 @@ def _send(visit: Visit, done: Sequence[Visited], send: Send) -> Gone:
     world = visit.world
     releases = [release for one in done for release in one.releases]
     rows_of = [index for index, one in enumerate(done) for _ in one.releases]
-    ended = _expire(world, releases)
+    ended = expire(world, releases)
     visit.report.expired += len(ended)
     places = [index for number, index in enumerate(rows_of) if number not in ended]
     going = _staggered(visit, [release for number, release in enumerate(releases) if number not in ended])
@@ -269,20 +282,3 @@ def _staggered(visit: Visit, releases: Sequence[Release]) -> Sequence[Release]:
         with tolerated(visit.world, log, "herds are not spread: %s", {"action": "herd_not_spread"}):
             return visit.herds.staggered(releases, visit.world.clock.now())
     return releases
-
-
-def _expire(world: World, releases: Sequence[Release]) -> set[int]:
-    """End releases that come too late as EXPIRED; returns their indexes. The others are to be sent.
-
-    A late release that has a record already, or could not get one, is sent all the same: its claim will decide.
-    """
-    late: list[tuple[int, Execution]] = []
-    now = world.clock.now()
-    expires_at = world.execution_expires_at(now)
-    for index, release in enumerate(releases):
-        # Where this cannot be told the release is sent, and its deliverer decides.
-        with tolerated(world, log, "expiry not judged: %s", {"action": "expiry_not_judged"}):
-            if isinstance(release, Deliver) and is_expired(release.occurrence, now):
-                late.append((index, expired_execution(release, now, expires_at)))
-    saves = world.executions.save([(None, record) for _, record in late]) if late else ()
-    return {index for (index, _), saved in zip(late, saves, strict=True) if saved.ok}

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from clockwork.domain import keys
 from clockwork.domain.timeline import Page
+from clockwork.flows.poll.looking import look_again
 from clockwork.flows.poll.pool import Waits
 from clockwork.flows.poll.portions import most_in, portions
-from clockwork.flows.poll.quarantine import look_again
 from clockwork.flows.poll.release import WAYS, release_portion, send_portion
 from clockwork.flows.poll.sending import send_aligned
 from clockwork.flows.poll.visit import STOP_MARGIN_MS, PollReport, Visit, begin_visit, commit
