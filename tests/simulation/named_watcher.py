@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.ids import ONLY_RUN, ExecutionId, NamedJobId, decode_execution, decode_job
+from clockwork.domain.ids import ONLY_RUN, ExecutionId, NamedJobId, decode_execution, decode_job, is_named
 from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.releases import Delivery
 from clockwork.flows.named.write import Written
@@ -16,6 +16,7 @@ from clockwork.memory.executions import MemoryExecutions
 from tests.simulation.client_pauses import MISSED, ClientPauses
 from tests.simulation.named_history import Event, events_of, is_legit, promised
 from tests.simulation.order import Order, Placed
+from tests.simulation.overlapping import Overlapping
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.zones import Zones
 from tests.support.examples import claim_of
@@ -103,6 +104,7 @@ class NamedWatcher:
         self._begun: set[tuple[str, int]] = set()
         #: Executions of which an attempt has begun since they were made or redriven, and which have not ended.
         self._under_way: set[str] = set()
+        self._overlapping = Overlapping()
         #: Redriven executions: these may start whatever has become of their job's schedule since.
         self.redriven: set[str] = set()
         #: Executions that may have been redriven as their records have them: whatever has become of their jobs.
@@ -213,6 +215,19 @@ class NamedWatcher:
         """Notes that a record was stored: what is final has ended."""
         if after.is_final:
             self._under_way.discard(after.execution_id)
+        if is_named(after.job_id):
+            self._overlapping.recorded(after, self._scheduler.now)
+
+    def overlap_objections(self) -> Iterator[str]:
+        """The executions that `overlap: skip` has skipped in vain, once all have ended."""
+        skips_since: dict[str, int] = {}
+        for life in self.lives.values():
+            for row, since in zip(life.truths, life.since, strict=True):
+                if row.definition.overlap == "skip":
+                    skips_since.setdefault(row.job_id, since)
+                else:
+                    skips_since.pop(row.job_id, None)
+        return self._overlapping.objections(skips_since)
 
     def _held_back(self, life: Life, execution: ExecutionId, client_id: str) -> str | None:
         """Why a pause of its client, which has ended, keeps a fire from its first start; None if it does not."""

@@ -9,12 +9,16 @@ import pytest
 
 from clockwork.domain.cron.parser import compile_cron
 from clockwork.domain.cron.zones import ruled_by
+from clockwork.domain.executions import Attempt, Execution, State
 from clockwork.domain.named.changes import Change, changed, paused, replaced, resumed
+from clockwork.domain.named.overlaps import UNDER_WAY
 from clockwork.domain.named_jobs import Definition, NamedJob
 from clockwork.domain.recurrence import Every, Recurrence, next_occurrence
 from tests.simulation.named_history import CANCELLING, Event, events_of, is_legit, promised
 from tests.simulation.named_watcher import Life
+from tests.simulation.overlapping import LOOKS_AFTER_MS, Overlapping
 from tests.simulation.zones import Zones
+from tests.support.examples import execution
 from tests.support.named import Named
 from tests.support.zones import TOWN, town
 
@@ -75,3 +79,45 @@ def test_a_base_from_before_the_beat_is_not_promised_whatever_the_jitter() -> No
     base_at = BEAT.anchor_at + 100_000
     steps = [(base_at + 1, _to(job, recurrence)) for recurrence in (PLAIN, JITTERED, PLAIN)]
     assert next(promised(events_of(_rows(job, *steps)))) == base_at + 100_000
+
+
+SKIPS_SINCE = {"job": 0}
+
+
+def _record(number: int, state: State, *, tried: int = 0, claimant: str | None = None) -> Execution:
+    attempts = (Attempt(tried, State.FAILED, 1, 2),) if tried else ()
+    made = execution(state, attempt=tried + 1, attempts=attempts, claimant=claimant, job_id="job")
+    reason = UNDER_WAY if state is State.SKIPPED else None
+    return msgspec.structs.replace(made, execution_id=f"job.{number:013d}.0", reason=reason)
+
+
+@pytest.mark.parametrize(
+    ("later_ends", "tried", "is_right"),
+    [
+        # Each was skipped by the other's claim.
+        (State.SKIPPED, 1, False),
+        # The later one went on, so that it was in the way.
+        (State.SUCCEEDED, 1, True),
+        # It has not ended.
+        (State.FAILED, 1, True),
+        # The later one alone had begun, so nothing was in its way.
+        (State.SKIPPED, 0, False),
+    ],
+)
+def test_of_two_that_look_at_each_other_one_goes_on(later_ends: State, tried: int, *, is_right: bool) -> None:
+    judge, at = Overlapping(), LOOKS_AFTER_MS + 1
+    judge.recorded(_record(1, State.RUNNING, tried=tried, claimant="a"), at)
+    judge.recorded(_record(2, State.RUNNING, tried=1, claimant="b"), at)
+    judge.recorded(_record(1, State.SKIPPED, tried=tried), at + 1)
+    judge.recorded(_record(2, later_ends, tried=1), at + 2)
+    assert (list(judge.objections(SKIPS_SINCE)) == []) is is_right
+    # Before the change, and about it, a claim may not have looked.
+    assert list(judge.objections({"job": 10})) == list(judge.objections({})) == []
+
+
+def test_what_had_ended_before_was_in_nobodys_way() -> None:
+    judge, at = Overlapping(), LOOKS_AFTER_MS + 1
+    judge.recorded(_record(1, State.SUCCEEDED), at)
+    judge.recorded(_record(2, State.RUNNING, claimant="b"), at + 1)
+    judge.recorded(_record(2, State.SKIPPED), at + 2)
+    assert len(list(judge.objections(SKIPS_SINCE))) == 1

@@ -64,6 +64,8 @@ def check_end(cloud: Cloud, watcher: Watcher, garbage: set[str]) -> None:
     watcher.require(not left, "L1", f"{len(left)} messages or dead letters are left: {sorted(left)[:3]}")
     for execution_id in watcher.named.unsettled(watcher.apart):
         watcher.violated("I1", f"promised, and neither delivered nor ended: {execution_id}", execution_id.split(".")[0])
+    for objection in watcher.named.overlap_objections():
+        watcher.violated("I1", objection, objection.split(".")[0])
     for promise in watcher.promises.values():
         _check_promise(watcher, promise)
     for job_id in uncalled(watcher, watcher.apart):

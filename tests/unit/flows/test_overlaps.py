@@ -19,6 +19,9 @@ from clockwork.flows.overlaps import FIRST_READ, MOST_READ, may_be_let_through, 
 from tests.support.examples import changed
 from tests.support.named import Named, execution_of
 
+#: Seconds of claims: the one is surely later than a change in second 40, the other one may be earlier by its clock.
+CLAIMED_AFTER, CLAIMED_ABOUT = 60, 42
+
 
 def record(
     named: Named, second: float, state: State, run: str = "0", reason: str | None = None, *, tried: int = 0
@@ -310,6 +313,70 @@ def test_of_two_that_wait_the_one_that_has_begun_goes() -> None:
     job = since(named, 25)
     assert why_not(named, fire(named, 10), job) == UNDER_WAY
     assert goes(named, fire(named, 20), job)
+
+
+def claimed(named: Named, second: int, at: int, *, tried: int = 0, as_it_was: bool = False) -> Execution:
+    """A record with a live claim that was made in the second `at`."""
+    running = record(named, second, State.RUNNING, tried=tried)
+    started = running.changed(started_at=named.start + at * 1_000, as_it_was=as_it_was)
+    assert named.clockwork.executions.save([(running, started)])[0].ok
+    return started
+
+
+@pytest.mark.parametrize(("tried_early", "tried_late"), [(1, 1), (0, 0), (1, 0)])
+def test_of_two_claims_that_look_the_one_that_is_due_first_goes(tried_early: int, tried_late: int) -> None:
+    named = overlapping()
+    claimed(named, 10, CLAIMED_AFTER, tried=tried_early)
+    claimed(named, 20, CLAIMED_AFTER, tried=tried_late)
+    job = since(named, 40)
+    assert why_not(named, fire(named, 20), job) == UNDER_WAY
+    assert goes(named, fire(named, 10), job)
+    assert why_not(named, fire(named, 20), job) == UNDER_WAY
+
+
+def test_of_two_claims_that_look_the_one_that_has_begun_goes() -> None:
+    named = overlapping()
+    claimed(named, 10, CLAIMED_AFTER)
+    claimed(named, 20, CLAIMED_AFTER, tried=1)
+    job = since(named, 40)
+    assert why_not(named, fire(named, 10), job) == UNDER_WAY
+    assert goes(named, fire(named, 20), job)
+
+
+def test_a_claim_of_about_the_change_may_run_and_stops_others() -> None:
+    named = overlapping()
+    claimed(named, 10, CLAIMED_AFTER, tried=1)
+    before = claimed(named, 20, CLAIMED_ABOUT, tried=1)
+    job = since(named, 40)
+    assert why_not(named, fire(named, 10), job) == UNDER_WAY
+    end(named, before)
+    assert goes(named, fire(named, 10), job)
+
+
+def test_a_claim_that_was_let_through_stops_those_that_are_due_before_it() -> None:
+    named = overlapping()
+    claimed(named, 20, CLAIMED_AFTER, tried=1)
+    job = since(named, 40)
+    assert goes(named, fire(named, 20), job)
+    claimed(named, 10, CLAIMED_AFTER, tried=1)
+    assert why_not(named, fire(named, 10), job) == UNDER_WAY
+
+
+def test_a_redrive_of_the_record_as_it_was_does_not_look_so_its_claim_stops_others() -> None:
+    named = overlapping()
+    apart = claimed(named, 20, CLAIMED_AFTER, as_it_was=True)
+    job = since(named, 40)
+    assert why_not(named, fire(named, 10), job) == UNDER_WAY
+    end(named, apart)
+    assert goes(named, fire(named, 10), job)
+
+
+def test_the_row_of_before_another_change_does_not_tell_which_claims_look() -> None:
+    named = overlapping()
+    running = claimed(named, 20, CLAIMED_AFTER)
+    later = msgspec.structs.replace(since(named, 70), skips_from=4)
+    note_ended(named.clockwork.world, later, [running])
+    assert why_not(named, fire(named, 10), since(named, 40)) == UNDER_WAY
 
 
 def test_what_is_noted_once_is_not_noted_again() -> None:

@@ -7,8 +7,8 @@ from tests.simulation.mutants.mutant import Mutant
 _LOOKS = "tests/unit/flows/test_overlaps.py"
 _OF_NOW = "    first = stile.ended_before if stile is not None and _knows(stile, job) else"
 _OTHERS = "    return not other.is_final and (has_begun(other) or not waits_for_others)\n"
-_FIRST = "        is_first = (not has_begun(other), other.execution_id) < (not self.has_begun, self.execution_id)\n"
-_CLAIMED = "        return is_first or is_claimed(other, now)\n"
+_FIRST = "        is_first = (not began, other.execution_id) < (not self.has_begun, self.execution_id)\n"
+_CLAIMED = "        return is_first or (may_run and is_claimed(other, now))\n"
 
 SKIPPING = (
     Mutant(
@@ -136,6 +136,41 @@ SKIPPING = (
         "domain/named/overlaps.py",
         ((_CLAIMED, "        return is_first\n"),),
         "I4",
+        tests=_LOOKS,
+    ),
+    Mutant(
+        "each of two claims that look yields to the other",
+        "domain/named/overlaps.py",
+        ((_CLAIMED, "        return is_first or is_claimed(other, now)\n"),),
+        "L1",
+        tests=_LOOKS,
+    ),
+    Mutant(
+        "a claim that looks has begun",
+        "domain/named/overlaps.py",
+        (("has_begun(other) if may_run else _was_tried(other)\n", "has_begun(other)\n"),),
+        "L1",
+        tests=_LOOKS,
+    ),
+    Mutant(
+        "a claim of about the change looks as every other one",
+        "domain/named/overlaps.py",
+        (("    return looked_before or was_let_through", "    return was_let_through"),),
+        "I7",
+        tests=_LOOKS,
+    ),
+    Mutant(
+        "a redrive of a record as it was is in nobody's way",
+        "domain/named/overlaps.py",
+        (("    if is_lost or is_outdated or other.as_it_was:\n", "    if is_lost or is_outdated:\n"),),
+        "I7",
+        tests=_LOOKS,
+    ),
+    Mutant(
+        "the row of before another change tells which claims look",
+        "domain/named/overlaps.py",
+        (("    if is_lost or is_outdated or other.as_it_was:\n", "    if is_lost or other.as_it_was:\n"),),
+        "I7",
         tests=_LOOKS,
     ),
     Mutant(

@@ -12,6 +12,8 @@ from clockwork.domain.named.overlaps import WAITS
 from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.storage.codec import decode_message
+from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.deliver.inbox import Message
 from clockwork.flows.named import trigger
 from tests.support.examples import changed, failure
 from tests.support.named import Named
@@ -133,3 +135,48 @@ def test_a_backfilled_fire_waits_for_a_later_one_that_had_begun_before() -> None
     assert len(case.clockwork.targets.delivered) == before
     (waiting,) = [e for e in case.executions() if planned.backfill_id in e.execution_id]
     assert waiting.state is State.PENDING
+
+
+def late(*fails: int) -> Becoming:
+    """A job that becomes `overlap: skip` while the retries of two fires wait, and whose deliverers are late by 20 s."""
+    case = Becoming(*fails)
+    case.run(25)
+    assert {case.at(second).state for second in fails} == {State.FAILED}
+    case.becomes("skip")
+    case.run(280)
+    case.clockwork.clock.at = case.start + 325_000
+    return case
+
+
+def test_of_two_retries_in_one_batch_the_one_that_is_due_first_goes_on() -> None:
+    case = late(10, 20)
+    for _ in range(4):
+        case.clockwork.deliver_visible()
+    assert (case.at(10).state, case.at(20).state) == (State.SUCCEEDED, State.SKIPPED)
+    assert case.at(20).reason == OTHER
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("call", ["get", "put"])
+def test_of_two_retries_at_two_deliverers_one_goes_on(first: int, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = late(10, 20)
+    clockwork = case.clockwork
+    found = [one for one in clockwork.queue.receive(100) if decode_message(one.body)[0].attempt == 2]
+    retries = [Message(one.message_id, one.body, 1) for one in (found[first], found[1 - first])]
+    inner = getattr(clockwork.turnstiles, call)
+
+    def overtaken(*asked: object) -> object:
+        if len(retries) > 1:
+            _deliver(case, retries.pop())
+        return inner(*asked)
+
+    monkeypatch.setattr(clockwork.turnstiles, call, overtaken)
+    for retry in retries[:]:
+        _deliver(case, retry)
+    ends = {case.at(10).state, case.at(20).state}
+    assert case.at(10).state is State.SUCCEEDED
+    assert ends <= {State.SUCCEEDED, State.SKIPPED}
+
+
+def _deliver(case: Becoming, message: Message) -> None:
+    deliver_batch(case.clockwork.world, [message], case.clockwork.clock.now() + 60_000)

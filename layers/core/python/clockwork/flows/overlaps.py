@@ -1,10 +1,11 @@
 """`overlap: skip`: whether an execution of a job is let through, as no other one of it is under way.
 
 How it fails. A deliverer dies behind the turnstile: the message comes back, and finds its own name. Two look at once:
-one replaces the turnstile, and the other one looks anew. The change that made the job `overlap: skip` dies before it
-tells how far back all have ended: the looks find out, a bounded number of records each. Until then an execution of
-which nothing is known counts as under way. The same holds for a turnstile that was damaged or has expired. A deliverer
-dies during an attempt: its execution is under way until its message has come back and it has ended.
+of two claims that look, the one that is due later yields, and one alone replaces the turnstile. The change that made
+the job `overlap: skip` dies before it tells how far back all have ended: the looks find out, a bounded number of
+records each. Until then an execution of which nothing is known counts as under way. The same holds for a turnstile that
+was damaged or has expired. A deliverer dies during an attempt: its execution is under way until its message has come
+back and it has ended.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from clockwork.domain.named.overlaps import (
     begun_by,
     ended_before,
     is_under_way,
+    may_run,
     stretch_of,
     turned,
     was_let_through,
@@ -92,19 +94,23 @@ def _look(world: World, entrant: Entrant, job: NamedJob) -> _Seen:
     stile, found = world.turnstiles.get(job.job_id)
     if was_let_through(entrant.execution_id, job, stile):
         return _Seen(stile, found)
-    now = world.clock.now()
-    stretch = stretch_of(entrant.execution_id, job, stile, is_lost=stile is None and found is not None)
+    now, is_lost = world.clock.now(), stile is None and found is not None
+    stretch = stretch_of(entrant.execution_id, job, stile, is_lost=is_lost)
 
     def read(first: str, limit: int) -> Sequence[Execution]:
         return () if stretch.is_empty else world.executions.between(job.job_id, first, stretch.last, limit)
 
+    def meets(page: Sequence[Execution]) -> bool:
+        judged = ((one, may_run(one, job, stile, is_lost=is_lost)) for one in page)
+        return any(entrant.yields_to(one, now, may_run=may) for one, may in judged)
+
     page = read(stretch.first, FIRST_READ)
     more = len(page) == FIRST_READ
-    is_met = _meets(entrant, page, now) or _is_last_under_way(world, entrant, stile, page, now)
+    is_met = meets(page) or _is_last_under_way(world, entrant, stile, page, now)
     is_long = more and not is_met
     if is_long:
         rest = read(page[-1].execution_id, MOST_READ)
-        page, more, is_met = [*page, *rest], len(rest) == MOST_READ, _meets(entrant, rest, now)
+        page, more, is_met = [*page, *rest], len(rest) == MOST_READ, meets(rest)
     otherwise = page[-1].execution_id if more else max(stretch.first, stretch.last)
     ended = ended_before(page, entrant.execution_id, otherwise, now, is_ordered=entrant.is_ordered)
     why_not = UNDER_WAY if is_met else NOT_KNOWN if more else None
@@ -112,10 +118,6 @@ def _look(world: World, entrant: Entrant, job: NamedJob) -> _Seen:
         # Another look may have replaced it meanwhile: then this one has read in vain.
         world.turnstiles.put(found, turned(job, stile, ended, _expires_at(world)))
     return _Seen(stile, found, why_not, ended)
-
-
-def _meets(entrant: Entrant, page: Sequence[Execution], now: int) -> bool:
-    return any(entrant.yields_to(one, now) for one in page)
 
 
 def _is_last_under_way(

@@ -33,15 +33,31 @@ class Entrant(msgspec.Struct, frozen=True):
     has_begun: bool
     is_ordered: bool
 
-    def yields_to(self, other: Execution, now: int) -> bool:
+    def yields_to(self, other: Execution, now: int, *, may_run: bool) -> bool:
         """Whether it is not let through because of another execution, at `now` (ms).
 
-        A live claim stops it. Of two that wait, the one that has begun goes first, then the one that is due first.
+        A live claim stops it if its attempt `may_run`. Of two that wait, or that are claimed and look, the one that has
+        begun goes first, then the one that is due first.
         """
         if other.execution_id == self.execution_id or not is_under_way(other, now, is_ordered=self.is_ordered):
             return False
-        is_first = (not has_begun(other), other.execution_id) < (not self.has_begun, self.execution_id)
-        return is_first or is_claimed(other, now)
+        began = has_begun(other) if may_run else _was_tried(other)
+        is_first = (not began, other.execution_id) < (not self.has_begun, self.execution_id)
+        return is_first or (may_run and is_claimed(other, now))
+
+
+def may_run(other: Execution, job: NamedJob, stile: Turnstile | None, *, is_lost: bool) -> bool:
+    """Whether the attempt of a claimed execution may run; if not, its claimant has yet to look, as the caller does.
+
+    A deliverer claims before it looks. It looks at its job as `overlap: skip` if it claims later than the change, as
+    far as clocks differ. It is then named before it starts. A redrive of a record as it was does not look. `is_lost`:
+    the turnstile cannot be read, so nobody knows the name. A row of before another change tells nothing.
+    """
+    is_outdated = stile is not None and stile.skips_from > job.skips_from
+    if is_lost or is_outdated or other.as_it_was:
+        return True
+    looked_before = job.skips_from > 0 and (other.started_at or 0) <= job.skips_from_at + CLAIM_GRACE_MS
+    return looked_before or was_let_through(other.execution_id, job, stile)
 
 
 def entrant_of(release: Release, stored: Execution | None) -> Entrant:
