@@ -14,9 +14,9 @@ from tests.architecture.ways import Way, walked, ways
 BOUNDS = {
     "create": (31, 25),
     "poll": (95, 95),
-    "deliver": (143, 210),
-    "deliver_named": (176, 255),
-    "claim": (154, 180),
+    "deliver": (147, 210),
+    "deliver_named": (180, 255),
+    "claim": (156, 180),
     "outcome": (45, 40),
 }
 

@@ -39,9 +39,10 @@ _seen = lambda world: EARLIER.get(id(world), {})
 start.jobs_apart = lambda world, refs: {ref: _seen(world).get(ref) or jobs_apart(world, [ref])[ref] for ref in refs}
 """
 )
-_CLAIM = "    return claim(batch, admitted)\n"
+_CLAIM = "    ready, started = claim(batch, admit(batch, turns.open)), list[Item]()\n"
 _LOOKS = (
-    """    named = [ref for ref in (decode_job(one.release.job_id) for one in admitted) if isinstance(ref, NamedJobId)]
+    """    asked = [decode_job(one.release.job_id) for one in (*turns.open, *turns.limited)]
+    named = [ref for ref in asked if isinstance(ref, NamedJobId)]
     EARLIER[id(batch.world)] = jobs_apart(batch.world, ((ref.client_id, ref.job_key) for ref in named)) if named else {}
 """
     + _CLAIM

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.simulation.mutants.mutant import Mutant
 
+_GATES = "tests/unit/flows/deliver/test_slow_gates.py"
+
 REGULATING = (
     Mutant(
         "a repair of a client that cannot be read resumes it",
@@ -137,6 +139,27 @@ REGULATING = (
             ),
         ),
         "I8",
+    ),
+    Mutant(
+        "clients without limits start behind the gates of all others",
+        "flows/deliver/admission.py",
+        (("        elif len(found) > 1 and _may_be_limited(batch, client_id):\n", "        elif False:\n"),),
+        "I9",
+        tests=_GATES,
+    ),
+    Mutant(
+        "a slow gate goes before the others each time",
+        "flows/deliver/admission.py",
+        (("        if now < slow_until.get(client_id, 0):\n", "        if False:\n"),),
+        "I9",
+        tests=_GATES,
+    ),
+    Mutant(
+        "the gates of a batch may take any time",
+        "flows/deliver/admission.py",
+        (("        if batch.gates_ms > 0:\n", "        if True:\n"),),
+        "I9",
+        tests=_GATES,
     ),
     Mutant(
         "what is parked is acknowledged before it has a row",

@@ -25,9 +25,9 @@ from clockwork.settings import Settings
 class Environment:
     """The memory of one Lambda environment between its invocations.
 
-    `ratios`: the last outcomes by (clientId, host). `parking_noted_until` and `slow_until`, both by clientId: until
-    when (ms) the client's parking is noted, and until when its targets count as slow. `last_block` and
-    `none_free_until`, by clientId, too: the block of permits given back last, and until when (ms) none was free.
+    `ratios`: the last outcomes by (clientId, host). By clientId: `parking_noted_until`, `slow_until` and
+    `slow_gate_until`: until when (ms) the client's parking is noted, its targets count as slow, and its gate does.
+    `last_block` and `none_free_until`: the block of permits given back last, and until when (ms) none was free.
     `slots`, by clientId: an instant before which no slot is free, and the end of the line, as they were last told.
     """
 
@@ -36,6 +36,7 @@ class Environment:
     ratios: dict[tuple[str, str], Ratio] = field(default_factory=dict)
     parking_noted_until: dict[str, int] = field(default_factory=dict)
     slow_until: dict[str, int] = field(default_factory=dict)
+    slow_gate_until: dict[str, int] = field(default_factory=dict)
     last_block: dict[str, int] = field(default_factory=dict)
     none_free_until: dict[str, int] = field(default_factory=dict)
     slots: dict[str, Reserved] = field(default_factory=dict)

@@ -6,11 +6,16 @@ items that may be held back, that have waited, or that are late. Only then is an
 Items of a paused client or an open circuit are parked, and so are those of a client that cannot be read. A rate cap
 paces a client's items. A concurrency cap counts its deliveries under way. A client without one shares the deliverers
 with the others that an environment meets. An uncapped, unpaused client that is alone costs no write here.
+
+How it fails. The calls about one client take seconds: those whose gates take no such call start before it, and an
+environment lets a slow client wait behind all others for a minute. A call that is slow for the first time delays those
+that are asked about after it, once. Once the gates of a batch have taken ASKED_FOR_MS, what is left comes back soon.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from itertools import groupby
 
 import msgspec
@@ -24,13 +29,15 @@ from clockwork.domain.limits.concurrency import Blocks
 from clockwork.domain.named.look import Objection
 from clockwork.flows.containment import why
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.claim import read_records
+from clockwork.flows.deliver.claim import later, read_records
 from clockwork.flows.deliver.concurrency import blocks_of, note_company, within_concurrency
 from clockwork.flows.deliver.inform import informed, needs_look, unended, unexpired
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.deliver.park import park
 from clockwork.flows.deliver.slots import with_slots
-from clockwork.flows.world import World
+
+#: The gate of a client is slow from this time on (ms), and counts as slow for so long (ms).
+SLOW_GATE_MS, SLOW_GATE_FOR_MS = 500, 60_000
 
 
 class Gate(msgspec.Struct, frozen=True):
@@ -58,13 +65,73 @@ class Gate(msgspec.Struct, frozen=True):
         return self.client is not None and self.client.max_rate_per_second is not None
 
 
+class Turns(msgspec.Struct, frozen=True):
+    """The items of a batch by what the gates of their clients may take.
+
+    `open`: no limit holds them back. `limited`: it takes calls to tell. `slow`: such calls took long lately.
+    """
+
+    open: list[Item]
+    limited: list[Item]
+    slow: list[Item]
+
+
+def in_turns(batch: Batch, items: Sequence[Item]) -> Turns:
+    """The items of a deliverer's batch in the order in which they are to be admitted, and whose messages they are."""
+    note_company(batch.world, items)
+    slow_until, turns = batch.world.environment.slow_gate_until, Turns([], [], [])
+    now = batch.world.clock.now()
+    found = list(_by_client(items))
+    for client_id, some in found:
+        if now < slow_until.get(client_id, 0):
+            turns.slow.extend(some)
+        elif len(found) > 1 and _may_be_limited(batch, client_id):
+            turns.limited.extend(some)
+        else:
+            turns.open.extend(some)
+    return turns
+
+
+def _may_be_limited(batch: Batch, client_id: str) -> bool:
+    with _timed(batch, client_id), suppress(ClockworkError):
+        client = batch.world.clients.get(client_id)
+        blocks = blocks_of(batch.world, client_id, client)
+        return client is not None and (client.max_rate_per_second is not None or blocks is not None)
+    # Its gate finds the same fault, and its items fail.
+    return True
+
+
 def admit(batch: Batch, items: Sequence[Item]) -> list[Item]:
     """The items that may start now. The others end, are parked, or go back to the queue for later."""
-    if batch.worker is None:
-        note_company(batch.world, items)
-    gates = {client_id: _gate(batch, client_id, some) for client_id, some in _by_client(items)}
+    gates = {client_id: _gate(batch, client_id, some) for client_id, some in _in_time(batch, _by_client(items))}
     wanted = _wanted(batch, gates, [item for item in items if not item.left])
-    return [item for client_id, some in _by_client(wanted) for item in _admitted(batch, gates[client_id], some)]
+    clients = _in_time(batch, _by_client(wanted))
+    return [item for client_id, some in clients for item in _admitted(batch, gates[client_id], some)]
+
+
+def _in_time(batch: Batch, clients: Iterable[tuple[str, list[Item]]]) -> Iterator[tuple[str, list[Item]]]:
+    """Yield the clients with their items while the batch's time for gates lasts. The others' items come back soon."""
+    for client_id, some in clients:
+        if batch.gates_ms > 0:
+            with _timed(batch, client_id):
+                yield client_id, some
+        else:
+            for item in some:
+                item.release = later(batch, item)
+            batch.send_back(some)
+
+
+@contextmanager
+def _timed(batch: Batch, client_id: str) -> Iterator[None]:
+    """Note how long calls about a client take. A client about which they take long is asked about last for a while."""
+    began_at = batch.world.clock.now()
+    try:
+        yield
+    finally:
+        now = batch.world.clock.now()
+        batch.gates_ms -= now - began_at
+        if now - began_at >= SLOW_GATE_MS:
+            batch.world.environment.slow_gate_until[client_id] = now + SLOW_GATE_FOR_MS
 
 
 def _gate(batch: Batch, client_id: str, items: Sequence[Item]) -> Gate:
@@ -91,15 +158,6 @@ def _wanted(batch: Batch, gates: Mapping[str, Gate], items: Sequence[Item]) -> l
         going = {id(item) for item in informed(batch, unended(batch, list(asked.values())))}
         items = [item for item in items if id(item) in going or id(item) not in asked]
     return unexpired(batch, items)
-
-
-def is_held(world: World, client_id: str) -> bool:
-    """Whether all of the client stays parked: it is paused, or cannot be read."""
-    try:
-        client = world.clients.get(client_id)
-    except ClientUnreadable:
-        return True
-    return client is not None and client.paused
 
 
 def still_allowed(batch: Batch, items: Sequence[Item]) -> list[Item]:

@@ -54,6 +54,8 @@ class Batch:
         self.leased: dict[str, LeasedBlock] = {}
         #: For so long (ms) the permits of workers may be asked for still.
         self.permits_ms = ASKED_FOR_MS
+        #: For so long (ms) the gates of clients may take still.
+        self.gates_ms = ASKED_FOR_MS
 
     def takes(self, release: Release) -> bool:
         """Whether whoever claims in this batch may start the release. Any other is sent anew, and goes its own way."""

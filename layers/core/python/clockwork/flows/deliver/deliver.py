@@ -16,7 +16,7 @@ from clockwork.domain.lifecycle.tokens import Token
 from clockwork.domain.releases import Check, Delivery, Release
 from clockwork.domain.storage.checks import check_of, ticket_of
 from clockwork.flows.deaths import call_back, notify_dead
-from clockwork.flows.deliver.admission import admit, is_held
+from clockwork.flows.deliver.admission import admit, in_turns
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS, Batch
 from clockwork.flows.deliver.circuits import give_probes_back, update_circuits
 from clockwork.flows.deliver.claim import claim, end_watched, look, read_records
@@ -25,6 +25,7 @@ from clockwork.flows.deliver.inbox import Inbox, Message, opened, resend_alone
 from clockwork.flows.deliver.inform import read_back, unexpired
 from clockwork.flows.deliver.items import DeliverReport, Item, Received, is_left_to_its_watch
 from clockwork.flows.deliver.outcome import put_off_unbegun, record, record_first_failures
+from clockwork.flows.deliver.park import is_held
 from clockwork.flows.deliver.start import hold_and_check
 from clockwork.flows.deliver.waiting import Resent
 from clockwork.flows.timeline.retries import send_retries
@@ -60,14 +61,11 @@ def attempt(batch: Batch, inbox: Inbox) -> None:
         end_watched(batch, look(batch, inbox.watches))
     missed = _missed(batch, look(batch, inbox.checks)) if inbox.checks else []
     items = [*inbox.items, *missed]
-    claimed = _claimable(batch, items)
     # 2. Hold each item until it is due, check that its job still wants it, start it. None waits for another's answer.
     targets = batch.world.targets
     # An invocation that failed may have left attempts under way in this environment: their outcomes are not awaited.
     targets.forget()
-    for slot in hold_and_check(batch, claimed):
-        with batch.failing(claimed[slot]):
-            _begin(batch, slot, claimed[slot])
+    claimed = _started(batch, items)
     give_probes_back(batch.world, items)
     # 3. Record outcomes as they come in.
     record_refused(batch)
@@ -84,15 +82,35 @@ def attempt(batch: Batch, inbox: Inbox) -> None:
     tell_of_deaths(batch)
 
 
-def _claimable(batch: Batch, items: Sequence[Item]) -> list[Item]:
-    """Claim the items that are due and may start, in the order of their `run_at`. The others go back or are parked."""
+def _started(batch: Batch, items: Sequence[Item]) -> list[Item]:
+    """Claim and start the items that may start, each at its `run_at`; they are known by their places in the answer.
+
+    Nothing of a client whose gate takes no call waits for the gates of the others, if it is due.
+    """
     # 1. Send back the items that are early, or cannot end in time, with the rest of their delay. The record of one that
     #    has waited for long may go before its next message does, so it is looked at first.
-    items = _in_time(batch, look(batch, items))
+    turns = in_turns(batch, _in_time(batch, look(batch, items)))
     # 2. End the items that are not wanted or too late. Those that a cap, a pause or an open circuit holds back wait or
     #    are parked.
-    admitted = admit(batch, items)
-    return claim(batch, admitted)
+    ready, started = claim(batch, admit(batch, turns.open)), list[Item]()
+    if turns.limited:
+        now = batch.world.clock.now()
+        due = [item for item in ready if item.release.run_at <= now]
+        _start(batch, started, due)
+        ready = [*ready[len(due) :], *claim(batch, admit(batch, turns.limited))]
+    _start(batch, started, sorted(ready, key=lambda item: item.release.run_at))
+    if turns.slow:
+        _start(batch, started, claim(batch, admit(batch, turns.slow)))
+    return started
+
+
+def _start(batch: Batch, started: list[Item], claimed: Sequence[Item]) -> None:
+    """Start claimed items, each when it is due, in the places behind those that were started before."""
+    first = len(started)
+    started.extend(claimed)
+    for slot in hold_and_check(batch, claimed):
+        with batch.failing(claimed[slot]):
+            _begin(batch, first + slot, claimed[slot])
 
 
 def _missed(batch: Batch, checks: Sequence[Received]) -> list[Item]:

@@ -12,6 +12,7 @@ from functools import partial
 
 from msgspec.structs import replace as replaced
 
+from clockwork.domain.clients import ClientUnreadable
 from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_claim
 from clockwork.domain.lifecycle.awaited import goes_on, reopened
@@ -22,6 +23,7 @@ from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import wish, with_records
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.records import replace
+from clockwork.flows.world import World
 
 
 def park(batch: Batch, items: Sequence[Item], cause: Cause, reason: str) -> None:
@@ -88,3 +90,12 @@ def _plan(batch: Batch, item: Item, reason: str, stored: Execution | None) -> Pl
         return plan_claim(release, stored, wish(batch, item))
     parked = parked_record(release, stored, reason, batch.world.execution_expires_at(batch.world.clock.now()))
     return Plan(Action.PARK, reason, None if stored is not None and _says_so(stored, parked) else parked)
+
+
+def is_held(world: World, client_id: str) -> bool:
+    """Whether all of the client stays parked: it is paused, or cannot be read."""
+    try:
+        client = world.clients.get(client_id)
+    except ClientUnreadable:
+        return True
+    return client is not None and client.paused
