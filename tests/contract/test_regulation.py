@@ -12,8 +12,9 @@ from clockwork.aws.errors import ConditionFailed
 from clockwork.aws.stores.table import Table
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.lifecycle.parking import Parked
-from clockwork.domain.limits.circuits import Circuit
+from clockwork.domain.limits.circuits import KEPT_MS, Circuit
 from clockwork.domain.limits.slots import HARD_MS, TURN_MS, Reach, Reserved
+from clockwork.memory.clock import MemoryClock
 from clockwork.ports import Regulation
 from tests.contract.examples import DUE
 from tests.contract.races import at_once
@@ -153,6 +154,15 @@ def test_a_block_is_taken_until_its_lease_has_ended_or_is_given_back(regulation:
     assert regulation.reserve("acme", 1, 100, NOW) == Reserved(NOW, 1)
     assert regulation.save_circuit(None, CIRCUIT)
     assert regulation.taken("acme", NOW) == {0, 2, 11}
+
+
+def test_a_circuit_counts_as_none_after_its_end(regulation: Regulation) -> None:
+    over = msgspec.structs.replace(LATER, probe_at=MemoryClock().now() - KEPT_MS)
+    assert regulation.save_circuit(None, over)
+    assert regulation.circuits("acme") == {}
+    assert regulation.save_circuit(None, CIRCUIT)
+    assert not regulation.save_circuit(None, CIRCUIT)
+    assert regulation.circuits("acme") == {CIRCUIT.host: CIRCUIT}
 
 
 def test_a_circuit_changes_only_from_the_revision_that_is_stored(regulation: Regulation) -> None:

@@ -160,7 +160,7 @@ class MemoryWorld:
         self.turnstiles = MemoryTurnstiles()
         self.workers = MemoryWorkers()
         self.key_rows = MemoryKeyRows()
-        self.regulation = MemoryRegulation()
+        self.regulation = MemoryRegulation(self.clock)
         self.trail = MemoryTrail()
         self.signing_secrets = MemorySigningSecrets()
         self.releases = self.backlog = MemoryReleaseQueue(self.clock)

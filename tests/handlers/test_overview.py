@@ -12,7 +12,7 @@ from clockwork.domain import keys
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.instants import to_text
-from clockwork.domain.limits.circuits import Circuit
+from clockwork.domain.limits.circuits import MOST_CIRCUITS, Circuit
 from clockwork.domain.timeline import Row, ShardStatus
 from tests.handlers.faults import refused
 from tests.handlers.handlers import GLOBEX, Answer, Api, job_body
@@ -259,6 +259,10 @@ def test_a_client_sees_since_when_the_circuits_of_its_targets_are_open(api: Api)
         {"host": host, "openedAt": to_text(began_at), "triedAt": to_text(began_at + 60_000)}
         for host in ("a.example.com", "b.example.com")
     ]
+    for number in range(MOST_CIRCUITS + 5):
+        circuit = Circuit("acme", f"h{number:03d}.example.com", began_at, began_at + 60_000, 60_000)
+        assert api.clockwork.regulation.save_circuit(None, circuit)
+    assert len(api.call("GET", "/v1/clients/acme/usage").body["openCircuits"]) == MOST_CIRCUITS
 
 
 def test_an_admin_sees_where_the_shards_stand(api: Api) -> None:

@@ -145,8 +145,8 @@ class WatchedJobs(MemoryJobs):
 class WatchedRegulation(MemoryRegulation):
     """Regulation that reports every reserved slot and every circuit to the watcher."""
 
-    def __init__(self, watcher: Watcher, acting: Acting) -> None:
-        super().__init__()
+    def __init__(self, clock: MemoryClock, watcher: Watcher, acting: Acting) -> None:
+        super().__init__(clock)
         self._watcher = watcher
         self._acting = acting
 
@@ -389,7 +389,7 @@ class Stores:
         self.lost: set[str] = set()
         self.dead_letters = MemoryDeadLetters(self.queue, self.ordered_queue, *self.pool_queues.all())
         self.jobs = WatchedJobs(watcher)
-        self.regulation = WatchedRegulation(watcher, self.acting)
+        self.regulation = WatchedRegulation(clock, watcher, self.acting)
         self.clients = WatchedClients(watcher, self.jobs, self.regulation)
         self.pools = MemoryPools()
         self.ticket_keys = MemoryTicketKeys()

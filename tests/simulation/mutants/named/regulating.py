@@ -141,6 +141,39 @@ REGULATING = (
         "I8",
     ),
     Mutant(
+        "a circuit never ends",
+        "aws/stores/regulation.py",
+        ((" if now < circuit.ends_at}\n", "}\n"),),
+        "L1",
+        tests="tests/contract/test_regulation.py",
+    ),
+    Mutant(
+        "a circuit that is over can never open again",
+        "aws/stores/regulation.py",
+        (("OR #expiresAt <= :now", "AND :now = :now"),),
+        "L1",
+        tests="tests/contract/test_regulation.py",
+    ),
+    Mutant(
+        "a client has any number of circuits",
+        "flows/deliver/circuits.py",
+        (("    going = () if host in circuits else in_excess(circuits.values(), now)\n", "    going = ()\n"),),
+        "I9",
+        tests="tests/unit/flows/deliver/test_circuits.py",
+    ),
+    Mutant(
+        "a circuit makes room before it may be probed",
+        "domain/limits/circuits.py",
+        (
+            (
+                "    return None if any(circuit.probe_at > now for circuit in oldest) else oldest\n",
+                "    return oldest\n",
+            ),
+        ),
+        "I9",
+        tests="tests/unit/domain/limits/test_circuit_plans.py",
+    ),
+    Mutant(
         "clients without limits start behind the gates of all others",
         "flows/deliver/admission.py",
         (("        elif len(found) > 1 and _may_be_limited(batch, client_id):\n", "        elif False:\n"),),

@@ -8,11 +8,13 @@ import pytest
 from clockwork.domain.executions import State
 from clockwork.domain.limits.circuits import (
     LONGEST_COOLDOWN_MS,
+    MOST_CIRCUITS,
     WINDOW,
     Circuit,
     Passage,
     Ratio,
     host_of,
+    in_excess,
     plan_passage,
     unprobed,
 )
@@ -107,3 +109,11 @@ def test_the_ratio_covers_the_last_outcomes_alone_and_none_once_it_starts_anew()
     assert ratio.is_failing(WINDOW)
     ratio.forget()
     assert not ratio.is_failing(1)
+
+
+def test_those_whose_probes_may_come_for_longest_make_room_for_one_more() -> None:
+    kept = [msgspec.structs.replace(OPEN, host=f"h{place}", probe_at=NOW + place) for place in range(MOST_CIRCUITS)]
+    assert in_excess(kept[:-1], NOW) == []
+    assert in_excess(kept, NOW) == kept[:1]
+    assert in_excess([OPEN, *kept], NOW) == [OPEN, kept[0]]
+    assert in_excess(kept, NOW - 1) is None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from clockwork.domain.executions import State
-from clockwork.domain.limits.circuits import WINDOW, Ratio
+from clockwork.domain.limits import circuits as limits
+from clockwork.domain.limits.circuits import KEPT_MS, LONGEST_COOLDOWN_MS, WINDOW, Ratio
 from clockwork.domain.policies import RetryPolicy
 from clockwork.flows.deliver import circuits
 from clockwork.settings import Settings
@@ -120,3 +121,54 @@ def test_an_environment_forgets_the_outcomes_of_the_host_it_met_longest_ago(monk
         regulated.run(10)
     hosts = [host for _, host in regulated.clockwork.world.environment.ratios]
     assert hosts == ["host-0.example", "host-3.example", "host-4.example"]
+
+
+def shut(regulated: Regulated, *names: str) -> None:
+    """Let each of these hosts fail so often that its circuit opens, all at about the same time."""
+    regulated.accepts = False
+    for name in names:
+        once = RetryPolicy(max_attempts=1)
+        regulated.create(LEAST, target=HttpTarget(f"https://{name}.example.com/"), retry_policy=once)
+    regulated.run(6)
+
+
+def test_circuits_of_a_client_are_bounded_and_the_one_whose_probe_may_come_for_longest_goes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "MOST_CIRCUITS", 4)
+    regulated = Regulated()
+    opened = regulated.clockwork.regulation.circuits
+    # While none of the others may be probed, the fifth host gets no circuit.
+    shut(regulated, *"abcde")
+    assert len(opened("acme")) == 4
+    first = set(opened("acme"))
+    regulated.run(60)
+    oldest = min(opened("acme").values(), key=lambda one: one.probe_at).host
+    shut(regulated, "f")
+    assert set(opened("acme")) == first - {oldest} | {"f.example.com"}
+
+
+def test_a_circuit_that_nothing_has_met_for_a_day_is_gone_and_may_open_again() -> None:
+    regulated = Regulated()
+    shut(regulated, "a")
+    assert len(regulated.clockwork.regulation.circuits("acme")) == 1
+    regulated.clockwork.clock.advance(KEPT_MS + LONGEST_COOLDOWN_MS)
+    assert not regulated.clockwork.regulation.circuits("acme")
+    shut(regulated, "a")
+    assert len(regulated.clockwork.regulation.circuits("acme")) == 1
+
+
+def test_a_circuit_behind_which_something_waits_does_not_end() -> None:
+    regulated = Regulated()
+    shut(regulated, "a")
+    target = HttpTarget("https://a.example.com/")
+    regulated.create(30, target=target, retry_policy=RetryPolicy(max_attempts=1))
+    regulated.run(10)
+    parked = regulated.parked
+    assert parked > 0
+    (before,) = regulated.clockwork.regulation.circuits("acme").values()
+    regulated.run(60)
+    regulated.sweep()
+    regulated.run(60)
+    (after,) = regulated.clockwork.regulation.circuits("acme").values()
+    assert after.ends_at > before.ends_at

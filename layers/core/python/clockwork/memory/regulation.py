@@ -9,12 +9,14 @@ import msgspec
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.limits.slots import Reach, Reserved, slots_until
+from clockwork.ports import Clock
 
 
 class MemoryRegulation:
     """`ports.Regulation` in plain Python."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._created: dict[tuple[str, int], int] = {}
         self._next_slot_us: dict[str, int] = {}
         self._line_us: dict[str, int] = {}
@@ -64,10 +66,11 @@ class MemoryRegulation:
             del self._blocks[client_id, block]
 
     def circuits(self, client_id: str) -> Mapping[str, Circuit]:
-        return {host: circuit for (c, host), circuit in self._circuits.items() if c == client_id}
+        now, found = self._clock.now(), self._circuits.items()
+        return {host: circuit for (c, host), circuit in found if c == client_id and now < circuit.ends_at}
 
     def save_circuit(self, before: Circuit | None, after: Circuit) -> bool:
-        stored = self._circuits.get((after.client_id, after.host))
+        stored = self.circuits(after.client_id).get(after.host)
         if (stored and stored.revision) != (before and before.revision):
             return False
         self._circuits[after.client_id, after.host] = after

@@ -70,7 +70,7 @@ class MemoryClockwork:
         self.turnstiles = MemoryTurnstiles()
         self.workers = MemoryWorkers()
         self.notices = MemoryNotices()
-        self.regulation = MemoryRegulation()
+        self.regulation = MemoryRegulation(self.clock)
         self.trail = MemoryTrail()
         self.signing_secrets = MemorySigningSecrets()
         self.pool_queues = MemoryPoolQueues(self.clock, self.settings.pool_queue_urls)

@@ -248,13 +248,13 @@ class Regulation(Protocol):
     def circuits(self, client_id: str) -> Mapping[str, Circuit]:
         """The client's open circuits by host. May be as old as the adapter's stated cache time.
 
-        A circuit that cannot be read counts as closed.
+        A circuit that cannot be read counts as closed, and so does one after its `ends_at`.
         """
 
     def save_circuit(self, before: Circuit | None, after: Circuit) -> bool:
         """Store the circuit if the stored one has the revision of `before` (None: none is stored); otherwise False.
 
-        A circuit that cannot be read is replaced.
+        A circuit that cannot be read counts as none, and so does one after its `ends_at`: it is replaced.
         """
 
     def close_circuit(self, client_id: str, host: str) -> None:

@@ -95,7 +95,8 @@ class AwsRegulation:
             return circuits
         # "~" sorts behind every host, since hosts are ASCII.
         items = self._table.query_all(client_id, between=(_CIRCUIT, _CIRCUIT + "~"))
-        circuits = {circuit.host: circuit for circuit in self._table.readable(_circuit, items)}
+        # TTL deletes what is over, sooner or later.
+        circuits = {circuit.host: circuit for circuit in self._table.readable(_circuit, items) if now < circuit.ends_at}
         self._read.pop(client_id, None)
         self._read[client_id] = (now, circuits)
         if len(self._read) > CAPACITY:
@@ -108,10 +109,15 @@ class AwsRegulation:
             item=_CIRCUIT + after.host,
             revision=after.revision,
             circuit=msgspec.msgpack.encode(after),
+            expiresAt=seconds(after.ends_at),
         )
         self._read.pop(after.client_id, None)
         try:
-            self._table.replace(item, "revision", None if before is None else before.revision)
+            if before is None:
+                over = "attribute_not_exists(#clientId) OR #expiresAt <= :now"
+                self._table.put(item, over, now=seconds(self._clock.now()))
+            else:
+                self._table.replace(item, "revision", before.revision)
         except ConditionFailed as refused:
             if refused.item is None or not isinstance(self._table.apart(_circuit, refused.item), Unreadable):
                 return False

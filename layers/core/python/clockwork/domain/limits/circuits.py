@@ -6,6 +6,7 @@ Each environment keeps the ratio of failures in its memory. Only the environment
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection, Sequence
 from enum import Enum, auto
 
 import msgspec
@@ -21,6 +22,10 @@ FAILING_SHARE = 0.5
 LONGEST_COOLDOWN_MS = 600_000
 #: An environment may act on circuits that it read this long ago (ms).
 KNOWN_WITHIN_MS = 5_000
+#: A circuit counts as closed so long (ms) after its next probe may come: nothing for its host has come since.
+KEPT_MS = 86_400_000
+#: About so many circuits are kept for a client: a deliverer reads all of them.
+MOST_CIRCUITS = 100
 
 
 class Circuit(msgspec.Struct, frozen=True, rename="camel"):
@@ -38,6 +43,11 @@ class Circuit(msgspec.Struct, frozen=True, rename="camel"):
     cooldown_ms: int
     revision: int = 1
     waits: bool = False
+
+    @property
+    def ends_at(self) -> int:
+        """When it counts as closed (ms), if it is neither probed nor closed before."""
+        return self.probe_at + KEPT_MS
 
 
 class Passage(Enum):
@@ -90,6 +100,15 @@ def unprobed(probing: Circuit, probe_at: int) -> Circuit:
     return msgspec.structs.replace(
         probing, probe_at=probe_at, cooldown_ms=cooldown_ms, revision=probing.revision + 1, waits=True
     )
+
+
+def in_excess(circuits: Collection[Circuit], now: int) -> Sequence[Circuit] | None:
+    """The circuits that go before a client may have one more: those whose probes may come for longest.
+
+    None if it gets no other one, since it is not time yet to probe them.
+    """
+    oldest = sorted(circuits, key=lambda circuit: circuit.probe_at)[: max(0, len(circuits) + 1 - MOST_CIRCUITS)]
+    return None if any(circuit.probe_at > now for circuit in oldest) else oldest
 
 
 class Ratio:

@@ -10,7 +10,7 @@ from msgspec import Meta
 from clockwork.domain import keys
 from clockwork.domain.clients import Client
 from clockwork.domain.instants import to_text
-from clockwork.domain.limits.circuits import Circuit
+from clockwork.domain.limits.circuits import MOST_CIRCUITS, Circuit
 from clockwork.domain.requests.reading import Debt
 from clockwork.domain.timeline import Shard, ShardStatus
 from clockwork.domain.waits import Cause
@@ -126,7 +126,7 @@ class Usage(AnswerBody):
     paused: bool
     parked: Annotated[Counted, Meta(description="occurrences set aside while it is paused or a target fails")]
     dead: Annotated[Counted, Meta(description="executions that gave up and wait for a redrive or a discard")]
-    open_circuits: Annotated[list[OpenCircuit], Meta(description="by host")]
+    open_circuits: Annotated[list[OpenCircuit], Meta(description="by host; a hundred at the most")]
     reads: Annotated[Reads, Meta(description="requests that only read")]
     changes: Annotated[Reads, Meta(description="requests that may change something, by what they read in vain")]
     max_rate_per_second: float | None = None
@@ -155,7 +155,7 @@ class Usage(AnswerBody):
             client,
             parked=parked,
             dead=dead,
-            open_circuits=[OpenCircuit.of(circuits[host]) for host in sorted(circuits)],
+            open_circuits=[OpenCircuit.of(circuits[host]) for host in sorted(circuits)[:MOST_CIRCUITS]],
             reads=reads,
             changes=changes,
             jobs_left_today=left,

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 
 from clockwork.domain.executions import Outcome, State
-from clockwork.domain.limits.circuits import Circuit, Ratio, host_of, unprobed
+from clockwork.domain.limits.circuits import Circuit, Ratio, host_of, in_excess, unprobed
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.outages import tolerated
@@ -62,7 +62,16 @@ def _note(world: World, item: Item, outcome: Outcome, host: str) -> None:
     ratio.note(outcome)
     if ratio.is_failing(world.settings.circuit_least_outcomes):
         ratio.forget()
-        now = world.clock.now()
+        _open(world, client_id, host)
+
+
+def _open(world: World, client_id: str, host: str) -> None:
+    """Open a circuit, if the client may have one more. If this dies in between, the client has fewer."""
+    now, circuits = world.clock.now(), world.regulation.circuits(client_id)
+    going = () if host in circuits else in_excess(circuits.values(), now)
+    if going is not None:
+        for one in going:
+            world.regulation.close_circuit(client_id, one.host)
         cooldown_ms = world.settings.circuit_cooldown_seconds * 1000
         world.regulation.save_circuit(None, Circuit(client_id, host, now, now + cooldown_ms, cooldown_ms))
 
