@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.simulation.mutants.mutant import Mutant
 
 _MARK = "    world.timeline.cancel(job.job_ref.partition_id, job.job_ref.key, job.job_ref.element)\n"
+_TOKENS = "tests/unit/domain/requests/test_page_tokens.py"
 _UNRECORDED = "        return _cancel_unrecorded(world, job)\n"
 
 ASKING = (
@@ -147,5 +148,26 @@ ASKING = (
         (("not one.isprintable() or _IGNORABLE.match(one)", "not one.isprintable()"),),
         "I9",
         tests="tests/unit/domain/test_instants_keys_ids.py",
+    ),
+    Mutant(
+        "a page token shows its position",
+        "domain/requests/page_tokens.py",
+        (("    return (int.from_bytes(text) ^ int.from_bytes(stream)).to_bytes(len(text))\n", "    return text\n"),),
+        "I9",
+        tests=_TOKENS,
+    ),
+    Mutant(
+        "a page token opens in any list",
+        "domain/requests/page_tokens.py",
+        (("    return ids.netstrings(part.encode() for part in place)\n", '    return b""\n'),),
+        "I9",
+        tests=_TOKENS,
+    ),
+    Mutant(
+        "a page token is as long as its position",
+        "domain/requests/page_tokens.py",
+        (("_GRAIN = 256\n", "_GRAIN = 1\n"),),
+        "I9",
+        tests=_TOKENS,
     ),
 )
