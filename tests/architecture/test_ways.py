@@ -17,7 +17,7 @@ BOUNDS = {
     "deliver": (143, 210),
     "deliver_named": (176, 255),
     "claim": (154, 180),
-    "outcome": (45, 40),
+    "outcome": (47, 40),
 }
 
 
