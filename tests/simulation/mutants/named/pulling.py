@@ -56,6 +56,13 @@ PULLING = (
         "I12",
     ),
     Mutant(
+        "a worker without a ticket tells of overflow queues",
+        "flows/pools/sharing.py",
+        (("    if not items:\n        return []\n", ""),),
+        "I9",
+        tests=_SHARING,
+    ),
+    Mutant(
         "a worker's token is not checked",
         "flows/pools/reports.py",
         (("    return token if token.is_checked(keys, pool.name) else None\n", "    return token\n"),),
