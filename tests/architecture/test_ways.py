@@ -17,7 +17,7 @@ BOUNDS = {
     "deliver": (147, 210),
     "deliver_named": (180, 255),
     "claim": (156, 180),
-    "outcome": (45, 40),
+    "outcome": (47, 40),
 }
 
 

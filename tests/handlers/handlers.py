@@ -29,6 +29,7 @@ READS = frozenset(
         "clients": ("get", "list", "of_principal"),
         "pools": ("get",),
         "pool_queues": ("waiting",),
+        "ticket_keys": ("get",),
         "checkpoints": ("get",),
         "turnstiles": ("get",),
         "workers": ("list",),

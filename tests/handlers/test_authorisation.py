@@ -11,6 +11,7 @@ from clockwork.domain.ids import AnonymousJob, ExecutionId, NamedJobId, only_exe
 from clockwork.domain.keys import row_key
 from clockwork.domain.pools.pool import Pool
 from clockwork.edge.description.parameters import query_of
+from clockwork.edge.http.pages import PageTokens
 from clockwork.routes import ROUTES, Route
 from tests.handlers.handlers import GLOBEX, Answer, Api, job_body
 from tests.support.examples import ACME, ADMIN, ALICE, BOB, NOW
@@ -212,7 +213,9 @@ def test_a_page_of_anothers_executions_is_no_way_in(api: Api, kind: str) -> None
     for place in ("9999999999999.0", "0000000000000.0"):
         answers = []
         for job_id in (theirs, UNKNOWN[kind]["jobId"]):
-            query = {"nextToken": f"{job_id}.{place}"}
+            token = PageTokens(api.clockwork.world, "listExecutions", job_id).token_of(f"{job_id}.{place}")
+            assert token is not None
+            query = {"nextToken": token}
             answer = api.call("GET", f"/v1/jobs/{job_id}/executions", caller=BOB, query=query)
             answers.append((answer, list(api.calls)))
         assert answers[0] == answers[1]

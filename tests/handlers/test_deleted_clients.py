@@ -446,6 +446,37 @@ def test_a_client_is_not_gone_while_a_cache_may_still_take_its_jobs(timeouts: di
     assert is_gone(api)
 
 
+@pytest.mark.parametrize(
+    ("what", "body"),
+    [
+        ("run", {}),
+        ("backfill", {"from": "2023-11-14T20:00:00Z", "to": "2023-11-14T20:05:00Z", "maxPerSecond": 1}),
+    ],
+)
+def test_a_key_of_the_former_client_holds_up_no_run_and_no_backfill_of_the_next_one(
+    what: str, body: dict[str, Any]
+) -> None:
+    api, key = Api(), {"Idempotency-Key": "monday"}
+
+    def ask(job_id: str, caller: str) -> Answer:
+        return api.call("POST", f"/v1/jobs/{job_id}/{what}", body, caller=caller, headers=key)
+
+    assert ask(api.create(jobKey="k", schedule=EVERY).body["jobId"], ALICE).status == 202
+    admin(api, "DELETE")
+    run(api, 5)
+    assert is_gone(api)
+    assert admin(api, "PUT", body={"principals": [BOB]}).status == 200
+    api.clockwork.clock.advance(60_000)
+    mine = {**job_body(), "clientId": "acme", "jobKey": "k", "schedule": EVERY}
+    job_id = api.call("POST", "/v1/jobs", mine, caller=BOB).body["jobId"]
+    first = ask(job_id, BOB)
+    assert first.status == 202
+    # The next client's own key is remembered as ever.
+    assert ask(job_id, BOB).body == first.body
+    other = api.call("POST", "/v1/jobs", {**mine, "jobKey": "l"}, caller=BOB).body["jobId"]
+    assert ask(other, BOB).status == 409
+
+
 def test_wherever_the_delete_dies_its_repeat_leads_to_the_same_end() -> None:
     for moment in range(100):
         api = busy()

@@ -16,9 +16,8 @@ from clockwork.domain.keys import edge_key
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.recurrence import Work
 from clockwork.domain.releases import Delivery
-from clockwork.edge.http.checks import REQUEST_WORK
 from clockwork.edge.operations.named_jobs import CHECK_WORK
-from clockwork.edge.responses.named_jobs import LISTED_WORK
+from clockwork.edge.responses.named_jobs import LISTED_WORK, SHOWN_WORK
 from clockwork.flows.named.repair import check_chain
 from tests.handlers.handlers import Answer, Api, job_body
 from tests.support.examples import BOB, success
@@ -363,7 +362,7 @@ def test_an_old_job_with_exclusions_is_read_by_so_much_work_and_a_list_leaves_it
     spent.clear()
     shown = api.call("GET", f"/v1/jobs/{job_id}").body
     assert (shown["state"], len(shown["nextFires"]), shown["nextFireAt"]) == ("ACTIVE", 10, shown["nextFires"][0]["at"])
-    assert 0 < sum(spent) <= REQUEST_WORK
+    assert 0 < sum(spent) <= SHOWN_WORK
 
 
 @pytest.mark.long
@@ -387,7 +386,7 @@ def test_the_chain_of_a_job_of_sixty_years_is_not_counted_at_each_read(monkeypat
     monkeypatch.setattr(counting, "_stretches", counted)
     shown = api.call("GET", f"/v1/jobs/{job_id}")
     assert (shown.status, shown.body["state"]) == (200, "ACTIVE")
-    assert days[0] <= (CHECK_WORK + REQUEST_WORK) // counting.COST_OF_DAY
+    assert days[0] <= (CHECK_WORK + SHOWN_WORK) // counting.COST_OF_DAY
     # The audit, which has the time, finds out all the same that its pointer is gone.
     job = api.clockwork.jobs.get([("acme", "old")])[0]
     assert isinstance(job, NamedJob) and check_chain(api.clockwork.world, job)

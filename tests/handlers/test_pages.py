@@ -10,10 +10,10 @@ from tests.handlers.handlers import Api
 
 def test_a_page_ends_before_it_is_too_large_and_goes_on_behind_its_last_item() -> None:
     items = [(f"t{n}", {"n": n, "text": "x" * (LARGEST_PAGE // 3)}) for n in range(5)]
-    first, next_token = page(items, "after-all")
-    assert ([item["n"] for item in first], next_token) == ([0, 1], "t1")
-    last, next_token = page(items[4:], None)
-    assert ([item["n"] for item in last], next_token) == ([4], None)
+    first, goes_on = page(items, "after-all")
+    assert ([item["n"] for item in first], goes_on) == ([0, 1], "t1")
+    last, goes_on = page(items[4:], None)
+    assert ([item["n"] for item in last], goes_on) == ([4], None)
 
 
 def test_one_item_is_shown_however_large_it_is() -> None:

@@ -190,3 +190,25 @@ def test_a_client_says_which_pools_it_uses(api: Api) -> None:
     assert stored is not None
     assert (stored.allows("allowed_pools", "batch-etl"), stored.allows("allowed_pools", "batch")) == (True, False)
     assert not msgspec.structs.replace(ACME).allows("allowed_pools", "batch-etl")
+
+
+def refusal(api: Api, **named: str) -> tuple[int, list[tuple[str, str]]]:
+    """The status and faults of a job for a pool."""
+    target = {"type": "pool", "handler": "generate_invoices", **named}
+    job = {"clientId": "acme", "schedule": {"delaySeconds": 5}, "target": target}
+    answer = api.call("POST", "/v1/jobs", job, caller=ALICE)
+    return answer.status, [(one["pointer"], one["detail"]) for one in answer.body["errors"]]
+
+
+@pytest.mark.parametrize("more", [{}, {"handler": "nope"}, {"priority": "high"}])
+def test_a_client_that_may_not_use_a_pool_does_not_learn_whether_there_is_one(api: Api, more: dict[str, str]) -> None:
+    put(api, pool="gpu")
+    there, nowhere = refusal(api, pool="gpu", **more), refusal(api, pool="none", **more)
+    assert there == nowhere == (422, [("/target/pool", "is not among the client's allowedPools")])
+
+
+def test_a_client_whose_list_names_a_pool_that_is_not_deployed_is_told_so(api: Api) -> None:
+    api.clockwork.clients.put(msgspec.structs.replace(ACME, allowed_pools=("none",)))
+    status, ((pointer, detail),) = refusal(api, pool="none")
+    assert (status, pointer) == (422, "/target/pool")
+    assert "its option `pools` names them" in detail

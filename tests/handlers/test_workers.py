@@ -12,6 +12,7 @@ import pytest
 from clockwork.aws.stores.pools import CachedPools
 from clockwork.domain.errors import Unavailable, Undecodable
 from clockwork.domain.executions import Execution
+from clockwork.domain.lifecycle.tokens import decode_token
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.pools.presence import HOUR_MS, MOST_REMEMBERED, Present
 from clockwork.flows.sweep.dead_letters import sweep_dead_letters
@@ -602,10 +603,12 @@ def test_a_token_with_another_attempts_number_keeps_no_checkpoint(api: Api) -> N
     created(api)
     worker = Worker(api)
     (first,) = worker.take()
-    secret = first["token"][-22:]
-    forged = first["token"].replace(f".1.{secret}", f".999999999.{secret}")
-    assert forged != first["token"]
-    assert checkpoint(worker, forged, 1, "made up") == "stale"
+    (key,) = api.clockwork.ticket_keys.get()
+    real = decode_token(first["token"])
+    assert real.is_checked([key], POOL)
+    assert checkpoint(worker, str(msgspec.structs.replace(real, attempt=2)), 1, "made up") == "stale"
+    forged = msgspec.structs.replace(real, attempt=999_999_999).checked(key, POOL)
+    assert checkpoint(worker, str(forged), 1, "with the key of the deployment") == "stale"
     assert checkpoint(worker, first["token"], 1, {"page": 1}) == "ok"
     assert worker.tell(first["token"], "handback") == "ok"
     later(api, 1)

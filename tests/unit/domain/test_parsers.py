@@ -21,9 +21,9 @@ from clockwork.domain.ids import AnonymousJob, ExecutionId, InvalidId, NamedJobI
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Deliver, Of
+from clockwork.domain.requests import page_tokens
 from clockwork.domain.storage import codec
 from clockwork.edge.http.body import SINGLE_BYTES, BodyTooLarge, NotJson, canonical, parse
-from clockwork.edge.http.pages import token_of
 from clockwork.edge.http.request import Request
 from clockwork.flows.access import Caller
 from clockwork.settings import InvalidSettings, Settings
@@ -218,20 +218,12 @@ def requested(**query: str) -> Request:
 
 @quick
 @given(st.text(max_size=60) | st.text(f"{PARTS}.{DIGITS}", max_size=60))
-def test_any_text_is_a_page_token_or_refused(token: str) -> None:
-    request = requested(nextToken=token, prefix=token, limit=token)
-    job_key = reads_or_refuses(request.job_token, InvalidRequest)
-    assert job_key is None or token_of(job_key) == token
-    reads_or_refuses(lambda: request.page_token("a"), InvalidRequest)
+def test_any_text_is_no_page_token_and_a_prefix_and_limit_or_refused(token: str) -> None:
+    request = requested(prefix=token, limit=token)
+    assert page_tokens.opened(token, ("listJobs", "acme", "0"), ["k" * 44]) is None
     reads_or_refuses(request.prefix, InvalidRequest)
     limit = reads_or_refuses(request.limit, InvalidRequest)
     assert limit is None or 1 <= limit <= 1_000
-
-
-@quick
-@given(JOB_KEYS)
-def test_a_job_token_says_where_a_list_goes_on(job_key: str) -> None:
-    assert requested(nextToken=token_of(job_key)).job_token() == job_key
 
 
 @quick

@@ -5,6 +5,8 @@ from __future__ import annotations
 from tests.simulation.mutants.mutant import Mutant
 
 _MARK = "    world.timeline.cancel(job.job_ref.partition_id, job.job_ref.key, job.job_ref.element)\n"
+_WORK = "tests/handlers/test_work_of_requests.py"
+_TOKENS = "tests/unit/domain/requests/test_page_tokens.py"
 _UNRECORDED = "        return _cancel_unrecorded(world, job)\n"
 
 ASKING = (
@@ -147,5 +149,59 @@ ASKING = (
         (("not one.isprintable() or _IGNORABLE.match(one)", "not one.isprintable()"),),
         "I9",
         tests="tests/unit/domain/test_instants_keys_ids.py",
+    ),
+    Mutant(
+        "a host is normalised however long it is",
+        "targets/urls.py",
+        (
+            (
+                "        if not _is_bounded(host) or not _is_bounded(unicodedata",
+                "        if not _is_bounded(unicodedata",
+            ),
+        ),
+        "I9",
+        tests=_WORK,
+    ),
+    Mutant(
+        "hosts that are not ASCII cost as little as others",
+        "targets/urls.py",
+        ((" + COST_OF_CHARACTER * _costly(url)\n", "\n"),),
+        "I9",
+        tests=_WORK,
+    ),
+    Mutant(
+        "exclusions are compiled without a count",
+        "edge/requests/schedules.py",
+        (('    checks.spend(cost_of_exclude(entries), "/schedule/exclude")\n', ""),),
+        "I9",
+        tests=_WORK,
+    ),
+    Mutant(
+        "a batch goes on once its work is done with",
+        "edge/operations/creates.py",
+        (("            batches.require_work(checks.work, index)\n", ""),),
+        "I9",
+        tests=_WORK,
+    ),
+    Mutant(
+        "a page token shows its position",
+        "domain/requests/page_tokens.py",
+        (("    return (int.from_bytes(text) ^ int.from_bytes(stream)).to_bytes(len(text))\n", "    return text\n"),),
+        "I9",
+        tests=_TOKENS,
+    ),
+    Mutant(
+        "a page token opens in any list",
+        "domain/requests/page_tokens.py",
+        (("    return ids.netstrings(part.encode() for part in place)\n", '    return b""\n'),),
+        "I9",
+        tests=_TOKENS,
+    ),
+    Mutant(
+        "a page token is as long as its position",
+        "domain/requests/page_tokens.py",
+        (("_GRAIN = 256\n", "_GRAIN = 1\n"),),
+        "I9",
+        tests=_TOKENS,
     ),
 )

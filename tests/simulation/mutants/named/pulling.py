@@ -21,6 +21,7 @@ _REPEATED = """\
 """
 _IN_HAND = "    return record.awaited is not None and "
 _SHARES, _SHARING = "tests/unit/domain/test_shares.py", "tests/unit/flows/pools/test_sharing.py"
+_TOKENS = "tests/unit/flows/pools/test_tokens_of_workers.py"
 _MOVED = "            _move(batch, [new[place] for place in places])\n"
 _NEW = "        new = [item for item in some if not item.release.spilled]\n"
 _QUEUE = "            held[index].queue = overflow_of(ticket.priority) if release.spilled else ticket.priority\n"
@@ -53,6 +54,34 @@ PULLING = (
             ),
         ),
         "I12",
+    ),
+    Mutant(
+        "a worker without a ticket tells of overflow queues",
+        "flows/pools/sharing.py",
+        (("    if not items:\n        return []\n", ""),),
+        "I9",
+        tests=_SHARING,
+    ),
+    Mutant(
+        "a worker's token is not checked",
+        "flows/pools/reports.py",
+        (("    return token if token.is_checked(keys, pool.name) else None\n", "    return token\n"),),
+        "I9",
+        tests=_TOKENS,
+    ),
+    Mutant(
+        "a worker's token counts in every pool",
+        "domain/lifecycle/tokens.py",
+        (('else ("pool", pool)\n', 'else ("pool", "")\n'),),
+        "I9",
+        tests=_TOKENS,
+    ),
+    Mutant(
+        "reads for a token that is over cost it nothing",
+        "flows/pools/reports.py",
+        (("            if one.is_over:\n", "            if False:\n"),),
+        "I9",
+        tests=_TOKENS,
     ),
     Mutant(
         "a watch fences whatever waits",

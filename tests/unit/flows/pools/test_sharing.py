@@ -88,6 +88,22 @@ def test_a_late_ticket_beyond_its_clients_share_goes_to_the_overflow_queue_and_s
     assert visible(clockwork, "high-overflow") == []
 
 
+@pytest.mark.parametrize("used", [False, True])
+def test_a_ticket_that_is_made_up_or_used_tells_nothing_of_overflow_queues(
+    clockwork: MemoryClockwork, *, used: bool
+) -> None:
+    asked = [Asked("c" * 22, "made up", "r")]
+    if used:
+        send(clockwork, QUIET, 1)
+        asked = received(clockwork)
+        assert started(claim(clockwork, asked, None)) == 1
+    assert started(claim(clockwork, [msgspec.structs.replace(asked[0], claim_id="d" * 22)], FULL)) == 0
+    assert clockwork.world.environment.shares.held("etl", clockwork.clock.at).hands == 0
+    clockwork.clock.advance(NOTED_FOR_MS - 1_000)
+    send(clockwork, QUIET, MOST_FIRST * 3, apart=0)
+    assert (len(visible(clockwork)), visible(clockwork, "high-overflow")) == (MOST_FIRST * 3, [])
+
+
 def test_a_ticket_that_was_moved_is_never_moved_again(clockwork: MemoryClockwork) -> None:
     send(clockwork, FLOOD, 1)
     clockwork.clock.advance(LATE)

@@ -57,6 +57,14 @@ class ExecutionId(msgspec.Struct, frozen=True):
         return f"{self.job_id}.{self.due_at:013d}.{self.run}"
 
 
+def netstrings(parts: Iterable[bytes]) -> bytes:
+    """All parts, each with its length before it: no two lists of parts have the same bytes.
+
+    https://cr.yp.to/proto/netstrings.txt
+    """
+    return b"".join(b"%d:%s," % (len(part), part) for part in parts)
+
+
 def encode_part(raw: bytes) -> str:
     """The bytes in base64url without padding."""
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()

@@ -17,20 +17,25 @@ COST_OF_STRETCH, COST_OF_ENTRY = 20, 2
 
 
 class TooMuchWork(ValueError):
-    """The exclusions of a schedule ask for more work than a request may cause."""
+    """A request asks for more work than it may cause."""
 
 
 class Work:
-    """The work that one request may cause by excluded stretches, in the units of `MOST_WORK`."""
+    """The work that one request may cause by its URLs, expressions and exclusions, in the units of `MOST_WORK`."""
 
     def __init__(self, left: int) -> None:
         self.left = left
+
+    @property
+    def is_over(self) -> bool:
+        """Whether more was asked for than there was."""
+        return self.left < 0
 
     def spend(self, units: int) -> None:
         """Count units. Raises TooMuchWork once none are left."""
         self.left -= units
         if self.left < 0:
-            raise TooMuchWork("its exclusions take too long to work out: leave some out, or ask for fewer fires")
+            raise TooMuchWork("its schedules take too long to work out: leave exclusions out, or ask for fewer fires")
 
 
 class Every(Struct, frozen=True, rename="camel"):

@@ -14,7 +14,7 @@ def claim_key(
     digest: str,
     seed: str,
     partition_id: str,
-    since_at: int = 0,
+    since_at: int,
 ) -> KeyRow:
     """The key row from which a request derives ids and instants: the stored one if an earlier request claimed the key.
 

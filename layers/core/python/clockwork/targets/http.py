@@ -16,6 +16,7 @@ from clockwork.targets.urls import (
     InvalidUrl,
     check_headers,
     check_url,
+    cost_of,
     is_listed,
     parse,
     why_own,
@@ -23,6 +24,7 @@ from clockwork.targets.urls import (
 
 
 def _leads_outside(url: str, asking: Asking, _: Earlier) -> str:
+    asking.spend(cost_of(url), "")
     check = check_url(url, _private_targets(asking.client))
     reasons = list(check.reasons)
     # The client's list may be from a stage `local`.

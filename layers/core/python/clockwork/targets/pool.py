@@ -6,23 +6,17 @@ from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal
 
 from clockwork.domain.pools.pool import HANDLER, POOL_NAME, PRIORITIES
-from clockwork.targets.target import Asked, Asking, Earlier, StoredTarget
+from clockwork.targets.target import Asked, Asking, StoredTarget
 
 Priority = Literal["normal", "high", "low"]
 #: An attempt of a worker may take so long (s): seven days.
 LONGEST_TIMEOUT_SECONDS = 604_800
 
 
-def _is_there(pool: str, asking: Asking, _: Earlier) -> str:
-    if pool not in asking.settings.pool_queue_urls:
-        raise ValueError("is no pool of this deployment: its option `pools` names them")
-    return pool
-
-
 class PoolTarget(StoredTarget, frozen=True, tag="pool"):
     """A handler of a pool that the client's allowedPools list: workers pull the job."""
 
-    pool: Annotated[str, Asked(check=_is_there, listed="allowed_pools", pattern=rf"^{POOL_NAME.pattern}\Z")]
+    pool: Annotated[str, Asked(listed="allowed_pools", pattern=rf"^{POOL_NAME.pattern}\Z")]
     handler: Annotated[str, Asked(pattern=rf"^{HANDLER.pattern}\Z", description="one of the pool's handlers")]
     timeout_seconds: Annotated[
         float,
@@ -36,8 +30,14 @@ class PoolTarget(StoredTarget, frozen=True, tag="pool"):
     is_reported: ClassVar[bool] = True
 
     def faults(self, asking: Asking) -> Iterable[tuple[str, str]]:
-        """A priority or a handler that the pool does not have."""
-        priorities = asking.settings.pool_queue_urls[self.pool]
+        """A pool that is not there, or a priority or a handler that the pool does not have.
+
+        Only a client that may use the pool gets here: no other one learns whether there is such a pool.
+        """
+        priorities = asking.settings.pool_queue_urls.get(self.pool)
+        if priorities is None:
+            yield "pool", "is no pool of this deployment: its option `pools` names them"
+            return
         if self.priority not in priorities:
             known = ", ".join(one for one in PRIORITIES if one in priorities)
             yield "priority", f"must be one of the pool's: {known}"

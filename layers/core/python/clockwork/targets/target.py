@@ -33,6 +33,9 @@ class Asking(Protocol):
     def pool_named(self) -> Callable[[str], Pool | None]:
         """The pool of a name, as admins have written it. Raises Unavailable."""
 
+    def spend(self, units: int, pointer: str) -> None:
+        """Count work of the request, before it is done. Raises InvalidRequest once none is left."""
+
     def report(self, pointer: str, detail: str, name: str = "") -> None:
         """Add a fault of the request, at a pointer or at the member `name` below it.
 

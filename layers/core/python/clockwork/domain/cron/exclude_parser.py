@@ -10,11 +10,15 @@ from msgspec.structs import replace
 from clockwork.domain.cron.compiled import ALL_SECONDS, CompiledCron
 from clockwork.domain.cron.exclusion import Exclusion
 from clockwork.domain.cron.invalid import InvalidCron
-from clockwork.domain.cron.parser import compile_cron
+from clockwork.domain.cron.parser import compile_cron, cost_of
 
 MOST_ENTRIES = 100
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _EPOCH = date(1970, 1, 1)
+
+
+#: The cost of a date, in the units of `parser.COST_OF_EXPRESSION`.
+COST_OF_DATE = 2
 
 
 class ExcludeFault(NamedTuple):
@@ -33,6 +37,11 @@ class InvalidExclude(ValueError):
     def __init__(self, faults: list[ExcludeFault]) -> None:
         super().__init__("; ".join(map(str, faults)))
         self.faults = tuple(faults)
+
+
+def cost_of_exclude(entries: Sequence[str]) -> int:
+    """The work that a list is to a request, told before it is parsed (units as of `parser.cost_of`)."""
+    return sum(COST_OF_DATE if _DATE.fullmatch(entry) else cost_of(entry) for entry in entries)
 
 
 def parse_exclude(entries: Sequence[str]) -> Exclusion:

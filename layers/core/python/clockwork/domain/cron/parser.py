@@ -1,6 +1,7 @@
 """Parses cron expressions. The edge does so once per schedule; the compiled value is stored and needs no parser."""
 
 import re
+from functools import lru_cache
 from typing import get_args
 
 from clockwork.domain.cron.compiled import CompiledCron, DayMatch, DstGap, DstOverlap
@@ -9,6 +10,10 @@ from clockwork.domain.cron.field_reader import DAY, FIELDS, HOUR, MINUTE, SECOND
 from clockwork.domain.cron.invalid import Fault, InvalidCron
 
 LONGEST_EXPRESSION = 256
+#: The cost of an expression in a request, in units of about a microsecond: to compile it, and to work out its seconds.
+COST_OF_EXPRESSION, COST_OF_CHARACTER = 100, 5
+#: The size of the cache of compiled expressions. A request reads each of its expressions several times.
+EXPRESSIONS_KEPT = 256
 WHOLE = "expression"
 ALIASES = {
     "@yearly": "0 0 1 1 *",
@@ -26,6 +31,11 @@ _SECONDS = {"minute": 60, "hour": 3_600, "day": 86_400}
 _LENGTHS = {2: (28, 29), 4: (30,), 6: (30,), 9: (30,), 11: (30,)}
 
 
+def cost_of(expression: str) -> int:
+    """The work that an expression is to a request, told before it is compiled."""
+    return COST_OF_EXPRESSION + COST_OF_CHARACTER * min(len(expression), LONGEST_EXPRESSION)
+
+
 def compile_cron(
     expression: str,
     *,
@@ -38,6 +48,12 @@ def compile_cron(
     Raises `InvalidCron` with every fault, and no other error, whatever the text. It also refuses an expression that
     could not fire within 28 years. The full grammar is in docs/cron.md.
     """
+    return compiled(expression, dst_gap, dst_overlap, day_match)
+
+
+@lru_cache(EXPRESSIONS_KEPT)
+def compiled(expression: str, dst_gap: DstGap, dst_overlap: DstOverlap, day_match: DayMatch) -> CompiledCron:
+    """As `compile_cron`, with the last expressions in a cache."""
     _check_options(dst_gap=(dst_gap, DstGap), dst_overlap=(dst_overlap, DstOverlap), day_match=(day_match, DayMatch))
     words = _split(expression)
     names = (SECOND, *FIELDS) if len(words) == 6 else FIELDS

@@ -9,6 +9,8 @@ from clockwork.domain.cron.zones import DAY_SECONDS
 
 #: The number of months that are judged. Any eight years have every length of a month, and a 29 February.
 MONTHS = 96
+#: The cost of judging an expression, in the units of `parser.COST_OF_EXPRESSION`.
+COST_OF_SPACING = 400
 
 
 def fires_closer_than(cron: CompiledCron, seconds: int, today: date) -> bool:

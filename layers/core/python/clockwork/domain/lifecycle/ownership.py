@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from clockwork.domain import ids
 from clockwork.domain.executions import Execution
 from clockwork.domain.ids import NamedJobId
@@ -25,3 +27,12 @@ def is_of_client_since(since_at: int, execution: Execution) -> bool:
         return created_at >= since_at
     begun = (*execution.attempts, *(() if execution.claim is None else (execution.claim,)))
     return max((one.started_at for one in begun), default=0) >= since_at
+
+
+def told_of_unreadable(since_at: int, job_keys: Sequence[str]) -> Sequence[str]:
+    """The keys of unreadable jobs of which a client is told that has had its id since `since_at` (as above).
+
+    Where another client had the id before it is told of none: the job may be the other's, and nothing in it tells. The
+    log has all of them.
+    """
+    return job_keys if since_at == 0 else ()

@@ -3,8 +3,9 @@
 A claim's `claimant` is the digest of the secret. The claim is written before the token is sent, a reader of the record
 learns no token, and a token counts exactly as long as its claim.
 
-A token that may come unsigned ends with `.check`, a code that only this deployment can make. The code proves nothing
-about the attempt: the api refuses made-up tokens by it, before any read.
+A token of a worker, and one that may come unsigned, ends with `.check`, a code that only this deployment can make. The
+code covers the use of the token, so a token of a pool counts for its workers alone. It proves nothing about the
+attempt: the api refuses made-up tokens by it, before any read.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import re
 from collections.abc import Sequence
 
 import msgspec
+
+from clockwork.domain.ids import netstrings
 
 #: Longer than any token, whose executionId has at most 800 characters.
 LONGEST_TOKEN = 1_000
@@ -36,7 +39,7 @@ class Token(msgspec.Struct, frozen=True):
     execution_id: str
     attempt: int
     secret: str
-    #: Empty: it may not come unsigned.
+    #: Empty: it counts from a signed receiver alone.
     check: str = ""
 
     def __str__(self) -> str:
@@ -52,20 +55,23 @@ class Token(msgspec.Struct, frozen=True):
         """The claimant of the claim that it belongs to."""
         return claimant_of(self.secret)
 
-    def checked(self, key: str) -> Token:
-        """The same token as it may come unsigned, with its check under one of the deployment's keys."""
-        return msgspec.structs.replace(self, check=self._check(key))
+    def checked(self, key: str, pool: str | None = None) -> Token:
+        """The same token with its check under one of the deployment's keys: for the workers of a pool, or unsigned."""
+        return msgspec.structs.replace(self, check=self._check(key, pool))
 
-    def is_checked(self, keys: Sequence[str]) -> bool:
-        """Whether its check was made under one of these keys. Takes as long for a near miss as for a far one."""
-        fits = [hmac.compare_digest(self._check(key), self.check) for key in keys]
+    def is_checked(self, keys: Sequence[str], pool: str | None = None) -> bool:
+        """Whether its check was made for workers of this pool, or for unsigned reports, under one of these keys.
+
+        Takes as long for a near miss as for a far one.
+        """
+        fits = [hmac.compare_digest(self._check(key, pool), self.check) for key in keys]
         return any(fits)  # Each is compared, whichever fits.
 
-    def _check(self, key: str) -> str:
-        """Eight bytes of a code of the parts, each with its length before it. No ticket has a code of such bytes."""
-        parts = [part.encode() for part in ("completion", self.execution_id, str(self.attempt), self.secret)]
-        told = b"".join(b"%d:%s," % (len(part), part) for part in parts)
-        digest = hmac.new(key.encode(), told, hashlib.sha256).digest()[:8]
+    def _check(self, key: str, pool: str | None) -> str:
+        """Eight bytes of a code of use and parts. No ticket has a code of such bytes."""
+        use = ("completion",) if pool is None else ("pool", pool)
+        parts = (*use, self.execution_id, str(self.attempt), self.secret)
+        digest = hmac.new(key.encode(), netstrings(part.encode() for part in parts), hashlib.sha256).digest()[:8]
         return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
     def belongs_to(self, claimant: str | None) -> bool:

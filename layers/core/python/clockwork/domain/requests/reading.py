@@ -41,6 +41,8 @@ class Kind(Enum):
     CHANGE = (250, 60)
     #: An unsigned report on one job. It is paid for apart, so that it takes nothing from signed requests.
     REPORT = (250, 30)
+    #: Reports under one token of a worker whose claim does not stand. Nobody else pays for it.
+    STALE = (50, 60)
     #: Unsigned reports from one address, each of which counts as one unit.
     ADDRESS = (1_000, 10)
 

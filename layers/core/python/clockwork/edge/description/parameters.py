@@ -11,8 +11,7 @@ from clockwork.domain.named_jobs import JobState
 from clockwork.domain.pools.pool import POOL_NAME
 from clockwork.edge.description.contract import OPERATIONS
 from clockwork.edge.http.checks import LONGEST_NAME, MOST_FAULTS, listed
-from clockwork.edge.http.pages import in_query
-from clockwork.edge.http.request import LISTED, MOST_LISTED
+from clockwork.edge.http.request import LISTED, MOST_LISTED, in_query
 
 #: A request may be signed in its query instead of its headers; these are then part of it, in any case.
 #: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-authentication-methods.html

@@ -7,17 +7,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from clockwork.domain.clients import Client
-from clockwork.domain.errors import Problem
+from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.pools.pool import Pool
-from clockwork.domain.recurrence import Work
+from clockwork.domain.recurrence import TooMuchWork, Work
 from clockwork.settings import Settings
 
 #: The most faults of a request that are listed. A request with more is nothing that this operation takes.
 MOST_FAULTS = 100
 #: The most characters of a name that a pointer shows.
 LONGEST_NAME = 256
-#: Excluded stretches of one request's schedules may cost so much (units of about a microsecond).
-REQUEST_WORK = 400_000
+#: The checks of one request's URLs and schedules may cost so much (units of about a microsecond).
+REQUEST_WORK = 800_000
 
 
 @dataclass
@@ -33,8 +33,15 @@ class Checks:
     problems: list[Problem] = field(default_factory=list)
     #: The pool of a name, as admins have written it; None if nobody has. Raises Unavailable.
     pool_named: Callable[[str], Pool | None] = lambda _: None
-    #: The most work of all schedules of a request together.
+    #: The most work of all URLs and schedules of a request together.
     work: Work = field(default_factory=lambda: Work(REQUEST_WORK))
+
+    def spend(self, units: int, pointer: str) -> None:
+        """Count work of the request, before it is done. Raises InvalidRequest, at a pointer, once none is left."""
+        try:
+            self.work.spend(units)
+        except TooMuchWork as fault:
+            raise InvalidRequest([Problem(pointer, str(fault))]) from None
 
     def report(self, pointer: str, detail: str, name: str = "") -> None:
         """Add a fault of the request, at a pointer or at the member `name` below it."""

@@ -10,13 +10,17 @@ import msgspec
 
 from clockwork.domain import ids, instants
 from clockwork.domain.errors import InvalidRequest, NotAllowed, Problem
-from clockwork.edge.http.pages import in_query, position_of
 from clockwork.flows.access import Caller
 
 #: Items of a page: at most, and if the query does not say how many.
 MOST_LISTED = 1_000
 LISTED = 100
 _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+
+
+def in_query(name: str) -> str:
+    """The pointer to a query parameter. No pointer into a body looks like it: those begin with a slash."""
+    return f"?{name}"
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -62,14 +66,6 @@ class Request(msgspec.Struct, frozen=True):
             raise InvalidRequest([Problem(in_query("limit"), f"the query parameter limit must be 1-{MOST_LISTED}")])
         return int(text)
 
-    def page_token(self, job_id: str) -> str | None:
-        """The executionId behind which the list of a job's executions goes on, by nextToken. Raises InvalidRequest."""
-
-        def read(token: str) -> str | None:
-            return token if ids.decode_execution(token).job_id == job_id else None
-
-        return position_of(self.query.get("nextToken"), read)
-
     def revision(self) -> int | None:
         """The revision that the If-Match header names; None without one, or for `*`. Raises InvalidRequest."""
         headers: dict[str, str] = self.event.get("headers") or {}
@@ -80,10 +76,6 @@ class Request(msgspec.Struct, frozen=True):
         if match is None:
             raise InvalidRequest([Problem("", "the If-Match header must be a revision, such as 3")])
         return int(match[1])
-
-    def job_token(self) -> str | None:
-        """The jobKey behind which a list of jobs goes on, by nextToken. Raises InvalidRequest."""
-        return position_of(self.query.get("nextToken"), key_of_token)
 
     def prefix(self) -> str | None:
         """The beginning of the jobKeys that a list shows; None for all. Raises InvalidRequest."""
@@ -125,12 +117,6 @@ class Request(msgspec.Struct, frozen=True):
         if client_id is not None and not isinstance(client_id, str):
             raise InvalidRequest([Problem("/clientId", "must be a string")])
         return client_id
-
-
-def key_of_token(token: str) -> str | None:
-    """The jobKey in the nextToken of a list of jobs; None if it holds none. Raises ValueError."""
-    job_key = ids.decode_part(token).decode()
-    return job_key if ids.is_job_key(job_key) else None
 
 
 def caller_arn(event: dict[str, Any]) -> str:

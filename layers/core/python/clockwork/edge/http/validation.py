@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from clockwork.domain.errors import InvalidRequest, Problem
-from clockwork.domain.recurrence import Work
 from clockwork.edge.http import late
 from clockwork.edge.http.checks import MOST_FAULTS, Checks, listed
 from clockwork.edge.http.forms import Form
@@ -22,14 +21,13 @@ _UNEXPLAINED = "has a fault that cannot be named"
 def validate(kind: type[Body], value: Any, checks: Checks, most: int = MOST_FAULTS) -> Body:
     """The body as a form, or as a model of pydantic. Raises InvalidRequest with its faults, up to `most` of them."""
     if issubclass(kind, Form):
-        # What it reports is dropped, and what it has cost is given back, if the body is gone through once more.
-        trial = replace(checks, problems=list(checks.problems), work=Work(checks.work.left))
+        # What it reports is dropped if the body is gone through once more, and what that costs is counted twice.
+        trial = replace(checks, problems=list(checks.problems))
         try:
             form = kind.taken(value, trial)
         except ValueError:
             form = None
         if form is not None and not trial.problems:
-            checks.work.left = trial.work.left
             return form
     body, problems = late.faults_of(kind, value, checks)
     if issubclass(kind, Form) and not problems:

@@ -9,12 +9,30 @@ from http import HTTPStatus
 
 import msgspec
 
-from clockwork.domain.errors import ClockworkError, InvalidRequest, NameTaken, RevisionConflict, Unreadable
+from clockwork.domain.errors import (
+    ClockworkError,
+    InvalidRequest,
+    NameTaken,
+    Problem,
+    RevisionConflict,
+    Unreadable,
+)
+from clockwork.domain.recurrence import Work
 from clockwork.edge.http.problems import problem_of
 from clockwork.edge.responses.jobs import CreatedElement, CreatedJob, Element, RefusedElement, WrittenElement
 from clockwork.edge.responses.named_jobs import WrittenJob
 
 log = logging.getLogger(__name__)
+
+
+def require_work(work: Work, index: int) -> None:
+    """Raise InvalidRequest for the batch as a whole if its checks took all work of a request at the job of this index.
+
+    Nothing of the batch is created then. The same batch is refused at the same job, however fast the machine is.
+    """
+    if work.is_over:
+        fix = f"send at most {index} jobs like these in one request" if index else "shorten its expressions and exclude"
+        raise InvalidRequest([Problem(f"/jobs/{index}", f"asks for more work than one request may cause: {fix}")])
 
 
 class Results:

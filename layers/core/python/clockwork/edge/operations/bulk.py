@@ -7,16 +7,18 @@ from functools import partial
 from http import HTTPStatus
 from typing import Literal
 
+import msgspec
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from clockwork.domain import ids
 from clockwork.domain.errors import InvalidRequest, Problem
+from clockwork.domain.lifecycle.ownership import told_of_unreadable
 from clockwork.domain.named.changes import Change, cancelled, has_cancelled_waiting, paused, resumed
 from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.requests.quotas import admitted, creates_of
 from clockwork.edge.http.models import checks_of
-from clockwork.edge.http.pages import position_of, token_of
-from clockwork.edge.http.request import Request, key_of_token
+from clockwork.edge.http.pages import PageTokens
+from clockwork.edge.http.request import Request
 from clockwork.edge.http.validation import Body
 from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.operations.named_jobs import has_tag
@@ -119,7 +121,8 @@ class BulkApi(Operations):
         client = access.client_for(self.world, request.caller, request.path["clientId"])
         body = self._optional(request, model)
         assert isinstance(body, JobFilterBody)
-        after = position_of(body.next_token, key_of_token, "/nextToken")
+        tokens = PageTokens(self.world, action, client.client_id, client.since_at)
+        after = tokens.position_of(body.next_token, "/nextToken")
         self._changing(request, client.client_id)
         until = self._until()
         is_let_in = stops or request.caller.is_admin
@@ -139,7 +142,8 @@ class BulkApi(Operations):
         if not handled.changed and not request.caller.is_admin:
             looked_at = handled.matched - len(handled.passed)
             self.intake.owe_work(self.world, client, creates_of(handled.read, looked_at))
-        return HTTPStatus.OK, HandledJobs.of(handled, handled.next_after and token_of(handled.next_after))
+        handled = msgspec.structs.replace(handled, unreadable=told_of_unreadable(client.since_at, handled.unreadable))
+        return HTTPStatus.OK, HandledJobs.of(handled, tokens.token_of(handled.next_after))
 
 
 def _which(body: JobFilterBody) -> Which:

@@ -86,6 +86,7 @@ class CreateApi(Operations):
                     anonymous.append(job.to_new_job(checks, index))
                 else:
                     with_key.append((index, job))
+            batches.require_work(checks.work, index)
         self._changing(request, client.client_id)
         self.intake.admit(self.world, client, len(anonymous) + len(with_key))
         # Anonymous jobs come first: their Idempotency-Key may refuse the request as a whole.

@@ -16,7 +16,7 @@ from clockwork.domain.lifecycle.ownership import is_of_client_since
 from clockwork.domain.lifecycle.redrives import is_redrivable
 from clockwork.domain.requests.trail import Note
 from clockwork.edge.http.models import EdgeModel, checks_of
-from clockwork.edge.http.pages import page, position_of, token_of
+from clockwork.edge.http.pages import PageTokens, page
 from clockwork.edge.http.request import Request
 from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.requests.changes import EmptyBody, InstantText
@@ -72,13 +72,15 @@ class DeadApi(Operations):
         """GET /v1/clients/{clientId}/dead: dead executions, those that were due last first."""
         client = access.client_for(self.world, request.caller, request.path["clientId"])
         limit = request.limit()
-        before = position_of(request.query.get("nextToken"), _attention_key)
+        tokens = PageTokens(self.world, "listDead", client.client_id, client.since_at)
+        before = tokens.position_of(request.query.get("nextToken"))
         from_at, to_at = request.instants("from", "to")
         wanted = DeadFilter(request.prefix(), from_at, to_at, client.since_at)
         self._looking(request, client.client_id)
         found = redrive.list_dead(self.world, client.client_id, wanted, limit, before)
-        shown = ((token_of(one.attention_key), Execution.of(one)) for one in found.executions)
-        return HTTPStatus.OK, ExecutionPage(*page(shown, found.next_before and token_of(found.next_before)))
+        shown = ((one.attention_key, Execution.of(one)) for one in found.executions)
+        items, goes_on = page(shown, found.next_before)
+        return HTTPStatus.OK, ExecutionPage(items, tokens.token_of(goes_on))
 
     def redrive_dead(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/dead/redrive."""
@@ -132,16 +134,9 @@ class DeadApi(Operations):
     def _handle(self, request: Request, action: str, handle: Callable[..., Handled]) -> Answer:
         client = access.client_for(self.world, request.caller, request.path["clientId"])
         body = self._optional(request, DeadFilterBody)
-        before = position_of(body.next_token, _attention_key, "/nextToken")
+        tokens = PageTokens(self.world, action, client.client_id, client.since_at)
+        before = tokens.position_of(body.next_token, "/nextToken")
         self._changing(request, client.client_id)
         with self._noting(request, action, body) as note:
             handled = handle(self.world, client.client_id, body.to_filter(client), body.limit, before, note=note)
-        next_token = handled.next_before and token_of(handled.next_before)
-        return HTTPStatus.OK, HandledDead(handled.seen, handled.changed, next_token)
-
-
-def _attention_key(token: str) -> str | None:
-    """The attention key in a nextToken, behind which the list of the dead goes on; None if it holds another text."""
-    attention_key = ids.decode_part(token).decode("ascii")
-    due, _, execution_id = attention_key.partition("#")
-    return attention_key if due == f"{ids.decode_execution(execution_id).due_at:013d}" else None
+        return HTTPStatus.OK, HandledDead(handled.seen, handled.changed, tokens.token_of(handled.next_before))

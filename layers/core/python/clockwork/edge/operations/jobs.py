@@ -12,7 +12,7 @@ from clockwork.domain import ids
 from clockwork.domain.clients import CLIENT_ID
 from clockwork.edge.http.answer import PlainText
 from clockwork.edge.http.body import SINGLE_BYTES, read_body
-from clockwork.edge.http.pages import page
+from clockwork.edge.http.pages import PageTokens, page
 from clockwork.edge.http.request import Request
 from clockwork.edge.http.validation import validate
 from clockwork.edge.operations.base import Answer
@@ -73,11 +73,13 @@ class Api(CreateApi, NamedApi, BulkApi, ClientApi, DeadApi, OriginalApi, Overvie
         """GET /v1/jobs/{jobId}/executions, newest first."""
         caller = access.require_known(self.world, request.caller)
         job_id = request.path["jobId"]
-        limit, before = request.limit(), request.page_token(job_id)
+        tokens = PageTokens(self.world, "listExecutions", job_id)
+        limit, before = request.limit(), tokens.position_of(request.query.get("nextToken"))
         self._looking_at(request, caller, job_id)
         found = read.list_executions(self.world, caller, job_id, limit, before)
         shown = ((one.execution_id, Execution.of(one)) for one in found.executions)
-        return HTTPStatus.OK, ExecutionPage(*page(shown, found.next_before))
+        items, goes_on = page(shown, found.next_before)
+        return HTTPStatus.OK, ExecutionPage(items, tokens.token_of(goes_on))
 
     def get_execution(self, request: Request) -> Answer:
         """GET /v1/executions/{executionId}."""

@@ -14,14 +14,15 @@ from clockwork.domain import instants
 from clockwork.domain.errors import InvalidRequest, JobNotFound, Problem, Unreadable
 from clockwork.domain.fires.backfills import why_none
 from clockwork.domain.fires.timings import Retiming, retiming
+from clockwork.domain.lifecycle.ownership import told_of_unreadable
 from clockwork.domain.named.changes import Change, cancelled, has_cancelled_waiting, paused, replaced, resumed
 from clockwork.domain.named_jobs import Definition, JobState, NamedJob
 from clockwork.domain.recurrence import TooMuchWork, Work
 from clockwork.domain.requests.differences import differences
 from clockwork.domain.requests.trail import Note, unnoted
 from clockwork.edge.http.body import SINGLE_BYTES, read_body
-from clockwork.edge.http.pages import in_query, page, token_of
-from clockwork.edge.http.request import Request
+from clockwork.edge.http.pages import PageTokens, page
+from clockwork.edge.http.request import Request, in_query
 from clockwork.edge.http.validation import validate
 from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.requests.changes import BackfillBody, EmptyBody, PauseBody, PreviewBody
@@ -70,12 +71,13 @@ class NamedApi(Operations):
             is_shown = job is not None and wanted(job) and job_key.startswith(prefix or "")
             return HTTPStatus.OK, answers.JobPage([answers.JobSummary.of(job, now)] if job and is_shown else [])
         most_read = MOST_COMPUTED if {"dueFrom", "dueTo"} & set(request.query) else MOST_READ
-        found = list_jobs(
-            self.world, client.client_id, prefix, request.job_token(), limit, wanted, most_read, self._until()
-        )
-        shown = ((token_of(job.job_key), answers.JobSummary.of(job, now)) for job in found.jobs)
-        items, next_token = page(shown, found.next_after and token_of(found.next_after))
-        return HTTPStatus.OK, answers.JobPage(items, list(found.unreadable) or None, next_token)
+        tokens = PageTokens(self.world, "listJobs", client.client_id, client.since_at)
+        after = tokens.position_of(request.query.get("nextToken"))
+        found = list_jobs(self.world, client.client_id, prefix, after, limit, wanted, most_read, self._until())
+        shown = ((job.job_key, answers.JobSummary.of(job, now)) for job in found.jobs)
+        items, goes_on = page(shown, found.next_after)
+        unreadable = list(told_of_unreadable(client.since_at, found.unreadable))
+        return HTTPStatus.OK, answers.JobPage(items, unreadable or None, tokens.token_of(goes_on))
 
     def put_job(self, request: Request) -> Answer:
         """PUT /v1/jobs/{jobId}: replaces the definition whole."""

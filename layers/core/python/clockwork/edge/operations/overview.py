@@ -6,17 +6,19 @@ import logging
 import re
 from http import HTTPStatus
 
+from msgspec.json import decode
+
 from clockwork.domain import instants, keys
 from clockwork.domain.clients import CLIENT_ID, Client, present
 from clockwork.domain.errors import InvalidRequest, Problem
-from clockwork.domain.ids import decode_part
 from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.pools.pool import POOL_NAME
 from clockwork.domain.requests.quotas import day_of
 from clockwork.domain.requests.reading import Kind
 from clockwork.domain.requests.trail import Entry, since
-from clockwork.edge.http.pages import in_query, page, position_of, token_of
-from clockwork.edge.http.request import Request
+from clockwork.edge.http.answer import to_json
+from clockwork.edge.http.pages import PageTokens, page
+from clockwork.edge.http.request import Request, in_query
 from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.responses import overview as answers
 from clockwork.edge.responses.clients import ShownClient
@@ -34,13 +36,8 @@ log = logging.getLogger(__name__)
 MOST_COUNTED = 200
 #: How far ahead (ms) is looked, if the query does not say until when.
 LOOKED_AHEAD_MS = 24 * 3_600_000
-#: The key of an entry in a trail.
-_ENTRY = re.compile(r"[0-9]{13}#[A-Za-z0-9_-]{1,64}")
 #: Whose trail it is: a client's, or a pool's.
 _TRAIL = re.compile(f"{CLIENT_ID.pattern}|{TRAIL}{POOL_NAME.pattern}")
-#: A position in the list of what is to come. It has the key of a row or an edge, how many elements of that lie behind
-#: the position, when the first page was read, and a jobKey.
-_POSITION = re.compile(r"([0-9]{13}[#$][A-Za-z0-9_-]{0,64}) ([0-9]{1,7}) ([0-9]{13}) (.{0,256})")
 
 
 class OverviewApi(Operations):
@@ -55,15 +52,15 @@ class OverviewApi(Operations):
     def list_clients(self, request: Request) -> Answer:
         """GET /v1/clients, for admins."""
         limit = request.limit()
-        behind = position_of(request.query.get("nextToken"), _client_id)
-        found = self.world.clients.list(limit + 1, behind)
-        more = token_of(found[limit - 1][0]) if len(found) > limit else None
+        tokens = PageTokens(self.world, "listClients")
+        found = self.world.clients.list(limit + 1, tokens.position_of(request.query.get("nextToken")))
+        more = found[limit - 1][0] if len(found) > limit else None
         found = found[:limit]
         clients = [(one, client) for one, client in found if isinstance(client, Client) and present(client)]
-        shown = [(token_of(one), ShownClient.of(client)) for one, client in clients]
+        shown = [(one, ShownClient.of(client)) for one, client in clients]
         unreadable = [one for one, client in found if not isinstance(client, Client)]
-        items, next_token = page(shown, more)
-        return HTTPStatus.OK, answers.ClientPage(items, unreadable or None, next_token)
+        items, goes_on = page(shown, more)
+        return HTTPStatus.OK, answers.ClientPage(items, unreadable or None, tokens.token_of(goes_on))
 
     def list_shards(self, _: Request) -> Answer:
         """GET /v1/shards, for admins."""
@@ -98,17 +95,18 @@ class OverviewApi(Operations):
 
     def list_audit(self, request: Request) -> Answer:
         """GET /v1/audit: who asked for which change, for the client's own callers and for admins."""
-        limit, before = request.limit(), position_of(request.query.get("nextToken"), _entry)
+        limit = request.limit()
         client_id, since_at = self._audited(request)
+        tokens = PageTokens(self.world, "listAudit", client_id, since_at)
+        before = tokens.position_of(request.query.get("nextToken"))
         self._looking(request, client_id)
         found = self.world.trail.list(client_id, limit, before)
         found = found if since_at == 0 else since(found, since_at)
         if request.caller.is_admin and not found.entries and CLIENT_ID.fullmatch(client_id):
             access.client_for(self.world, request.caller, client_id)
         readable = [one for one in found.entries if isinstance(one, Entry)]
-        shown = ((token_of(one.key), AuditEntry.of(one)) for one in readable)
-        items, next_token = page(shown, found.next_before and token_of(found.next_before))
-        return HTTPStatus.OK, AuditPage(items, len(found.entries) - len(readable), next_token)
+        items, goes_on = page(((one.key, AuditEntry.of(one)) for one in readable), found.next_before)
+        return HTTPStatus.OK, AuditPage(items, len(found.entries) - len(readable), tokens.token_of(goes_on))
 
     def _audited(self, request: Request) -> tuple[str, int]:
         """Whose trail is asked for, and from when on (ms). Admins see that of a client that is gone, and of a pool."""
@@ -125,28 +123,19 @@ class OverviewApi(Operations):
         begin, until = _instant(request, "from"), _instant(request, "to")
         begin = now if begin is None else begin
         until = begin + LOOKED_AHEAD_MS if until is None else until
-        token = position_of(request.query.get("nextToken"), _position)
-        start = Position(keys.row_key(begin, ""), 0) if token is None else _placed(token)
+        tokens = PageTokens(self.world, "listUpcoming", client.client_id, client.since_at)
+        position = tokens.position_of(request.query.get("nextToken"))
+        start = Position(keys.row_key(begin, ""), 0) if position is None else decode(position.encode(), type=Position)
         # It reads rows of all clients, so it costs more than its answer shows. An admin looks on nobody's account.
         self.intake.admit_preview(self.world, [] if request.caller.is_admin else [client])
         self._looking(request, client.client_id)
         if client.deleting_at is not None:
             return HTTPStatus.OK, answers.UpcomingPage([])  # nothing of it starts any more
         found = list_upcoming(self.world, client.client_id, start, until, limit, client.since_at)
-        shown = ((_token(one.position), answers.UpcomingItem.of(one, is_paused=client.paused)) for one in found.items)
-        more = None if found.goes_on is None else _token(found.goes_on)
-        items, next_token = page(shown, more)
-        return HTTPStatus.OK, answers.UpcomingPage(sorted(items, key=lambda one: one.at), next_token)
-
-
-def _client_id(token: str) -> str | None:
-    client_id = decode_part(token).decode("ascii")
-    return client_id if CLIENT_ID.fullmatch(client_id) else None
-
-
-def _entry(token: str) -> str | None:
-    key = decode_part(token).decode("ascii")
-    return key if _ENTRY.fullmatch(key) else None
+        shown = ((to_json(one.position), answers.UpcomingItem.of(one, is_paused=client.paused)) for one in found.items)
+        items, goes_on = page(shown, None if found.goes_on is None else to_json(found.goes_on))
+        in_order = sorted(items, key=lambda one: one.at)
+        return HTTPStatus.OK, answers.UpcomingPage(in_order, tokens.token_of(goes_on))
 
 
 def _instant(request: Request, name: str) -> int | None:
@@ -162,18 +151,3 @@ def _instant(request: Request, name: str) -> int | None:
     except ValueError as error:
         fault = str(error)
     raise InvalidRequest([Problem(in_query(name), fault)])
-
-
-def _token(position: Position) -> str:
-    return token_of(f"{position.key} {position.seen} {position.asked_at:013d} {position.job_key}")
-
-
-def _position(token: str) -> str | None:
-    text = decode_part(token).decode()
-    return text if _POSITION.fullmatch(text) else None
-
-
-def _placed(text: str) -> Position:
-    match = _POSITION.fullmatch(text)
-    assert match is not None
-    return Position(match[1], int(match[2]), int(match[3]), match[4])

@@ -10,8 +10,7 @@ from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.executions import State
 from clockwork.domain.pools.pool import Pool, Tickets
 from clockwork.edge.http.body import SINGLE_BYTES, read_body
-from clockwork.edge.http.pages import in_query
-from clockwork.edge.http.request import Request
+from clockwork.edge.http.request import Request, in_query
 from clockwork.edge.http.validation import validate
 from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.requests.pools import PoolBody

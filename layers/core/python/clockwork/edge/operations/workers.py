@@ -49,7 +49,7 @@ class WorkerApi(Operations):
         """POST /v1/pools/{pool}/heartbeats."""
         pool = self._pool(request)
         body = validate(BeatsBody, read_body(request.event, SINGLE_BYTES), self._checks(request))
-        taken = beat_all(self.world, pool, [one.to_beat() for one in body.heartbeats])
+        taken = beat_all(self.world, pool, [one.to_beat() for one in body.heartbeats], self.intake.reading)
         note_beats(self.world, pool, taken)
         self._count_stale(taken)
         now = self.world.clock.now()
@@ -59,7 +59,7 @@ class WorkerApi(Operations):
         """POST /v1/pools/{pool}/outcomes."""
         pool = self._pool(request)
         body = validate(OutcomesBody, read_body(request.event, SINGLE_BYTES), self._checks(request))
-        taken = report_all(self.world, pool, [one.to_ended() for one in body.outcomes])
+        taken = report_all(self.world, pool, [one.to_ended() for one in body.outcomes], self.intake.reading)
         forget_ended(self.world, pool, taken)
         self._count_stale(taken)
         return HTTPStatus.OK, OutcomeAnswers([OutcomeAnswer.of(one) for one in taken])
@@ -68,7 +68,8 @@ class WorkerApi(Operations):
         """POST /v1/pools/{pool}/checkpoints."""
         pool = self._pool(request)
         body = validate(CheckpointBody, read_body(request.event, SINGLE_BYTES), self._checks(request))
-        taken = keep_checkpoint(self.world, pool, body.token, body.sequence, encoded(body.value))
+        value, reading = encoded(body.value), self.intake.reading
+        taken = keep_checkpoint(self.world, pool, body.token, body.sequence, value, reading)
         self._count_stale([taken])
         return HTTPStatus.OK, OutcomeAnswer.of(taken)
 

@@ -15,7 +15,7 @@ from clockwork.edge.requests.own_resources import not_own
 from clockwork.edge.requests.policies import RELEVANCY_WINDOW, RetryPolicyBody
 from clockwork.edge.requests.schedules import LONGEST_YEAR_SECONDS
 from clockwork.targets.registry import LISTED_ARNS, LISTED_TYPES
-from clockwork.targets.urls import parse, why_not_public, why_own
+from clockwork.targets.urls import cost_of, parse, why_not_public, why_own
 
 _SESSION = "is a session of a role, and its name changes with each session: list the role itself, "
 
@@ -70,6 +70,7 @@ def _host_and_port(target: str, info: ValidationInfo) -> str:
     # For development alone: elsewhere every port of a host is more than anybody means, and on loopback it would reach
     # the runtime of the Lambda itself.
     settings = checks_of(info).settings
+    checks_of(info).spend(cost_of(f"http://{target}"), "/allowedPrivateTargets")
     any_port = target.endswith(":*") and settings.stage == "local"
     endpoint = parse(f"http://{target[:-1]}1" if any_port else f"http://{target}")
     if target.lower() != (endpoint.any_port if any_port else endpoint.authority):

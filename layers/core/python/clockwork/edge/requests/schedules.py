@@ -10,12 +10,13 @@ from msgspec import Meta, field
 
 from clockwork.domain import instants
 from clockwork.domain.cron.compiled import CompiledCron, DayMatch, DstGap, DstOverlap
-from clockwork.domain.cron.exclude_parser import MOST_ENTRIES, InvalidExclude, parse_exclude
+from clockwork.domain.cron.exclude_parser import MOST_ENTRIES, InvalidExclude, cost_of_exclude, parse_exclude
 from clockwork.domain.cron.exclusion import Exclusion
 from clockwork.domain.cron.invalid import InvalidCron
-from clockwork.domain.cron.parser import LONGEST_EXPRESSION, compile_cron
-from clockwork.domain.cron.spacing import fires_closer_than
+from clockwork.domain.cron.parser import LONGEST_EXPRESSION, compile_cron, cost_of
+from clockwork.domain.cron.spacing import COST_OF_SPACING, fires_closer_than
 from clockwork.domain.cron.zones import zone_named
+from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.named_jobs import CatchUp, Overlap
 from clockwork.domain.recurrence import Every, Recurrence, TooMuchWork, next_occurrence
 from clockwork.domain.requests.create import FURTHEST_AHEAD_MS, LATEST_PAST_MS
@@ -31,6 +32,8 @@ BELONG_TO = {
     **dict.fromkeys(("timezone", "exclude", "startAt", "endAt", "maxFires", "jitterSeconds"), ("every", "cron")),
     **dict.fromkeys(("catchUp", "catchUpWindowSeconds", "overlap"), ("every", "cron")),
 }
+#: A job's create looks for its first fire once more, and so does the answer.
+MORE_LOOKS = 2
 JITTER = "each fire is due up to so much later, always before the next one; with `every` below the interval"
 LONGEST_YEAR_SECONDS = 31_536_000
 InstantText = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
@@ -64,6 +67,7 @@ def _is_zone(timezone: str, _: Checks, __: Earlier) -> str:
 
 
 def _is_cron(cron: str, checks: Checks, _: Earlier) -> str:
+    checks.spend(cost_of(cron), "/schedule/cron")
     try:
         compile_cron(cron)
     except InvalidCron as invalid:
@@ -73,6 +77,7 @@ def _is_cron(cron: str, checks: Checks, _: Earlier) -> str:
 
 
 def _is_exclude(entries: list[str], checks: Checks, _: Earlier) -> list[str]:
+    checks.spend(cost_of_exclude(entries), "/schedule/exclude")
     try:
         parse_exclude(entries)
     except InvalidExclude as invalid:
@@ -154,11 +159,14 @@ class ScheduleBody(Form):
             checks.report("/schedule/jitterSeconds", f"must be below the interval of {self.every.seconds:g} s")
         if checks.client is not None:
             self._keeps_distance(checks, checks.client.min_interval_seconds)
+        left = checks.work.left
         try:
             if next_occurrence(self.to_recurrence(checks.now), checks.now, 0, "", checks.work) is None:
                 checks.report("/schedule", "never fires from now on")
+                return
+            checks.work.spend(MORE_LOOKS * (left - checks.work.left))
         except TooMuchWork as fault:
-            checks.report("/schedule/exclude", str(fault))
+            raise InvalidRequest([Problem("/schedule/exclude", str(fault))]) from None
 
     def _keeps_distance(self, checks: Checks, least: float) -> None:
         """Report a schedule that fires more often than once in `least` seconds."""
@@ -166,8 +174,10 @@ class ScheduleBody(Form):
         if self.every is not None and self.every.seconds < least:
             checks.report("/schedule/every/seconds", f"is below {allowed}")
         cron = self._compiled()
-        # No expression fires twice in a second.
-        if cron is not None and least > 1 and fires_closer_than(cron, ceil(least), instants.date_of(checks.now)):
+        if cron is None or least <= 1:
+            return  # no expression fires twice in a second
+        checks.spend(COST_OF_SPACING, "/schedule/cron")
+        if fires_closer_than(cron, ceil(least), instants.date_of(checks.now)):
             checks.report("/schedule/cron", f"has fires that are closer than {allowed}")
 
     @property

@@ -20,7 +20,6 @@ from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.recurrence import Fire, Recurrence, TooMuchWork, Work, next_occurrence
 from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
-from clockwork.edge.http.checks import REQUEST_WORK
 from clockwork.edge.responses import targets
 from clockwork.edge.responses.executions import Cancellation, Execution, Outcomes
 from clockwork.edge.responses.targets import Record, ShownCompletion, ShownPrecision, ShownRetryPolicy, ShownTarget
@@ -31,6 +30,8 @@ from clockwork.flows.requests.cancel import CancelAnswer
 SHOWN_FIRES = 10
 #: Work for the next fire of each of a thousand jobs; with an exclusion and `maxFires` it counts 600 days of fires.
 LISTED_WORK = 10_000
+#: Work for the next fires that are shown with one job.
+SHOWN_WORK = 400_000
 #: How many executions of a kind the answer to a change lists. They may be a day's fires.
 SHOWN = 100
 #: The last instant (ms) that can be written with four digits of a year. Later fires are not shown.
@@ -177,7 +178,7 @@ class ShownNamedJob(JobSummary, kw_only=True):
     @classmethod
     def whole(cls, job: NamedJob, newest: Sequence[executions.Execution], outcomes: Outcomes | None, now: int) -> Self:
         """The job with its next fires, and the newest of its executions."""
-        fires, work = list[Fire](), Work(REQUEST_WORK)
+        fires, work = list[Fire](), Work(SHOWN_WORK)
         with suppress(TooMuchWork):
             fires.extend(islice(upcoming(job, now, work), SHOWN_FIRES))
         return cls.of(

@@ -62,4 +62,7 @@ def backfill(
 
 def _origin(world: World, job: NamedJob, asked: str, idempotency_key: str | None) -> KeyRow:
     digest = ids.digest_of([asked.encode()])
-    return claim_key(world, job.client_id, idempotency_key, digest, world.random.token(), job.partition_id)
+    # The keys of a client that had the id before are not this one's.
+    client = None if idempotency_key is None else world.clients.get(job.client_id)
+    since_at = 0 if client is None else client.since_at
+    return claim_key(world, job.client_id, idempotency_key, digest, world.random.token(), job.partition_id, since_at)

@@ -15,36 +15,40 @@ import logging
 from clockwork.domain import ids
 from clockwork.domain.errors import Undecodable
 from clockwork.domain.executions import State
-from clockwork.domain.ids import InvalidId
-from clockwork.domain.lifecycle.tokens import InvalidToken, decode_token
 from clockwork.domain.pools.checkpoint import Checkpoint, fenced, kept
 from clockwork.domain.pools.pool import Pool
-from clockwork.flows.pools.reports import Taken
+from clockwork.domain.requests.reading import Kind
+from clockwork.flows.pools.reports import Taken, token_of_worker
 from clockwork.flows.records import replans
+from clockwork.flows.requests.reading import Reading
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
 
-def keep_checkpoint(world: World, pool: Pool, token_text: str, sequence: int, value: bytes) -> Taken:
+def keep_checkpoint(
+    world: World, pool: Pool, token_text: str, sequence: int, value: bytes, reading: Reading | None = None
+) -> Taken:
     """Keep a checkpoint of the attempt of a token: stale if that does not run for the pool, or a later one is kept.
 
-    Raises Unavailable if that is not certain: the worker may repeat.
+    `reading`: the pace of tokens whose claim does not stand, as of `reports.beat_all`. Raises Unavailable if that is
+    not certain: the worker may repeat.
     """
-    try:
-        token = decode_token(token_text)
-        job_id = ids.decode_execution(token.execution_id).job_id
-    except (InvalidToken, InvalidId):
+    token = token_of_worker(token_text, pool, world.ticket_keys.get())
+    if token is None:
         return Taken(None, is_stale=True)
-    record = world.executions.find(job_id, token.execution_id)
+    if reading is not None and not reading.has_room(world, Kind.STALE, token.claimant):
+        return Taken(token.execution_id, is_unavailable=True)
+    record = world.executions.find(ids.decode_execution(token.execution_id).job_id, token.execution_id)
     if (
         record is None
         or record.state is not State.RUNNING
         or record.attempt != token.attempt
         or not token.belongs_to(record.claimant)
         or record.awaited is None
-        or record.awaited.pool != pool.name
     ):
+        if reading is not None:
+            reading.charge(Kind.STALE, token.claimant)
         return Taken(token.execution_id, is_stale=True)
     new = Checkpoint(
         execution_id=token.execution_id,

@@ -119,10 +119,6 @@ class _Held(msgspec.Struct):
     #: The queue in which its message lies. The item's release may be sent to another one.
     queue: str = ""
 
-    def is_first(self, index: int) -> bool:
-        """Whether it is the ticket, at its place `index`, of which the others are copies."""
-        return self.item is not None and self.item.message_id == str(index)
-
 
 def claim_for(
     world: World,
@@ -141,8 +137,13 @@ def claim_for(
     waiting = PutOff(world)
     batch = Batch(world, deadline_at, waiting, Worker(pool.name, worker_id, pool.lease_seconds * 1000))
     held = _opened(world, pool, asked)
-    items = [one.item for index, one in held.items() if one.item is not None and one.is_first(index)]
-    waiting.handed = {item.message_id: _handed(held[int(item.message_id)], item) for item in items}
+    # Of the copies of a ticket the first one counts.
+    first = {index: one for index, one in held.items() if one.item is not None and one.item.message_id == str(index)}
+    items = [one.item for one in first.values() if one.item is not None]
+    waiting.handed = {
+        item.message_id: Handed(one.ticket.pool, one.queue, one.asked.receipt, item.release.attempt)
+        for one, item in zip(first.values(), items, strict=True)
+    }
     going = claimable(batch, items, handlers, sharing)
     resumed = _resumed(batch, going)
     started = _started(batch, claim(batch, [item for item in going if id(item) in resumed]), resumed)
@@ -155,7 +156,7 @@ def claim_for(
     done = [one for one in held.values() if one.item is not None and one.item.message_id not in kept]
     _delete(world, done)
     now = world.clock.now()
-    starts = {item.message_id: _start(item, now, started[id(item)]) for item in items if id(item) in started}
+    starts = {item.message_id: _start(item, pool, now, started[id(item)]) for item in items if id(item) in started}
     answers = []
     for index, one in enumerate(asked):
         item = held[index].item if index in held else None
@@ -179,14 +180,10 @@ def _opened(world: World, pool: Pool, asked: Sequence[Asked]) -> dict[int, _Held
         # What a newer version has written stays for that.
         with contained(world.environment.faults, partial(_log_unread, pool.name), pool.name):
             release = decode_ticket(ticket.release)
-            item = Item(str(index), release, secret=one.claim_id, sent_at=ticket.sent_at)
+            item = Item(str(index), release, secret=one.claim_id, check_key=keys[0], sent_at=ticket.sent_at)
             held[index].item = items.setdefault(ticket.release, item)
             held[index].queue = overflow_of(ticket.priority) if release.spilled else ticket.priority
     return held
-
-
-def _handed(held: _Held, item: Item) -> Handed:
-    return Handed(held.ticket.pool, held.queue, held.asked.receipt, item.release.attempt)
 
 
 def _log_unread(pool: str, why_not: str) -> None:
@@ -270,7 +267,8 @@ def _delete(world: World, done: Sequence[_Held]) -> None:
             world.pool_queues.delete(pool, queue, receipts)
 
 
-def _start(item: Item, now: int, checkpoint: Checkpoint | None) -> Start:
+def _start(item: Item, pool: Pool, now: int, checkpoint: Checkpoint | None) -> Start:
     assert item.seen is not None and item.secret is not None, "it was claimed under its secret"
+    assert item.check_key is not None, "a ticket opened under a key"
     token = Token(item.release.execution_id, item.release.attempt, item.secret)
-    return Start(item.release, item.seen, str(token), now, checkpoint)
+    return Start(item.release, item.seen, str(token.checked(item.check_key, pool.name)), now, checkpoint)

@@ -1,5 +1,8 @@
 """Reports of a pool's workers on their attempts, many at a time: heartbeats and outcomes.
 
+A worker tells of an attempt under a token that the api gave to a worker of this pool. Any other text is refused by its
+check, before any record is read: a worker would otherwise read the records of clients that do not name the pool.
+
 Each token counts for its own attempt, and one item's fault ends with that item. A record is written first; then the
 releases that follow are sent; then permits are renewed or given back; then the worker is answered. A worker without an
 answer may repeat, and gets the same answer.
@@ -20,10 +23,12 @@ from clockwork.domain.lifecycle.reports import Heartbeat, ReportPlan, plan_heart
 from clockwork.domain.lifecycle.tokens import InvalidToken, Token, decode_token
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.releases import Release
+from clockwork.domain.requests.reading import Kind
 from clockwork.flows.apart import records_apart
 from clockwork.flows.containment import contained
 from clockwork.flows.records import MOST_REPLANS
 from clockwork.flows.requests.permits import settle_permits
+from clockwork.flows.requests.reading import Reading
 from clockwork.flows.requests.reporting import Reported
 from clockwork.flows.timeline.retries import send_retries
 from clockwork.flows.world import World
@@ -69,28 +74,48 @@ class _Open(msgspec.Struct):
     before: Execution | None = None
     is_unavailable: bool = False
 
+    @property
+    def is_over(self) -> bool:
+        """Whether its record was read and changed nothing, since the claim of its token does not stand any more."""
+        if self.plan is None or self.plan.execution is not None:
+            return False
+        return self.plan.is_stale or (self.stored is not None and self.stored.is_final)
 
-def beat_all(world: World, pool: Pool, beats: Sequence[Beat]) -> list[Taken]:
+
+def beat_all(world: World, pool: Pool, beats: Sequence[Beat], reading: Reading | None = None) -> list[Taken]:
     """Take the heartbeats of the pool's workers; one answer for each, in the same order.
 
-    Of several under one token the last one tells how far it is, and is answered in the place of all.
+    Of several under one token the last one tells how far it is, and is answered in the place of all. `reading`: the
+    pace of reads, at which each token whose claim does not stand is charged. Raises Unavailable if the keys of tokens
+    cannot be read.
     """
     now = world.clock.now()
     last = {beat.token: Heartbeat(now, beat.progress, beat.message) for beat in beats}
-    taken = _take(world, pool, list(last), [partial(_plan_beat, said=said) for said in last.values()])
+    taken = _take(world, pool, list(last), [partial(_plan_beat, said=said) for said in last.values()], reading)
     answers = dict(zip(last, taken, strict=True))
     return [answers[beat.token] for beat in beats]
 
 
-def report_all(world: World, pool: Pool, ended: Sequence[Ended]) -> list[Taken]:
+def report_all(world: World, pool: Pool, ended: Sequence[Ended], reading: Reading | None = None) -> list[Taken]:
     """Take the outcomes of the pool's workers. Returns one answer for each, in the same order.
 
-    Equal reports are one report. Of two different reports under one token the first one counts.
+    Equal reports are one report. Of two different reports under one token the first one counts. `reading`, and what it
+    raises: as of `beat_all`.
     """
     now, once = world.clock.now(), list(dict.fromkeys(ended))
     plans = [partial(_plan_end, at=now, said=one.said) for one in once]
-    answers = dict(zip(once, _take(world, pool, [one.token for one in once], plans), strict=True))
+    answers = dict(zip(once, _take(world, pool, [one.token for one in once], plans, reading), strict=True))
     return [answers[one] for one in ended]
+
+
+def token_of_worker(text: str, pool: Pool, keys: Sequence[str]) -> Token | None:
+    """The token, which this deployment gave to a worker of the pool; None for any other text."""
+    try:
+        token = decode_token(text)
+        ids.decode_execution(token.execution_id)
+    except (InvalidToken, InvalidId):
+        return None
+    return token if token.is_checked(keys, pool.name) else None
 
 
 def _plan_beat(token: Token, stored: Execution | None, *, said: Heartbeat) -> ReportPlan:
@@ -102,11 +127,20 @@ def _plan_end(token: Token, stored: Execution | None, *, at: int, said: Reported
 
 
 def _take(
-    world: World, pool: Pool, tokens: Sequence[str], plans: Sequence[Callable[[Token, Execution | None], ReportPlan]]
+    world: World,
+    pool: Pool,
+    texts: Sequence[str],
+    plans: Sequence[Callable[[Token, Execution | None], ReportPlan]],
+    reading: Reading | None,
 ) -> list[Taken]:
-    opened = {index: _open(text, pool, plan) for index, (text, plan) in enumerate(zip(tokens, plans, strict=True))}
-    known = {index: one for index, one in opened.items() if one is not None}
-    _read(world, list(known.values()))
+    keys = world.ticket_keys.get()
+    tokens = [token_of_worker(text, pool, keys) for text in texts]
+    pairs = enumerate(zip(tokens, plans, strict=True))
+    known = {index: _Open(token, partial(plan, token)) for index, (token, plan) in pairs if token is not None}
+    if reading is not None:
+        for one in known.values():
+            one.is_unavailable = not reading.has_room(world, Kind.STALE, one.token.claimant)
+    _read(world, [one for one in known.values() if not one.is_unavailable])
     waiting = [one for one in known.values() if not one.is_unavailable]
     for _ in range(MOST_REPLANS + 1):
         waiting = _round(world, waiting)
@@ -114,25 +148,11 @@ def _take(
         one.is_unavailable = True  # Its record keeps changing.
     _send(world, list(known.values()))
     settle_permits(world, [(one.before, one.stored) for one in known.values() if one.before and one.stored])
+    if reading is not None:
+        for one in known.values():
+            if one.is_over:
+                reading.charge(Kind.STALE, one.token.claimant)
     return [_taken(known.get(index)) for index in range(len(tokens))]
-
-
-def _open(text: str, pool: Pool, plan: Callable[[Token, Execution | None], ReportPlan]) -> _Open | None:
-    """The report under a token's text; None if that is no token."""
-    try:
-        token = decode_token(text)
-        ids.decode_execution(token.execution_id)
-    except (InvalidToken, InvalidId):
-        return None
-    return _Open(token, lambda stored: plan(token, stored if _is_of(pool, stored) else None))
-
-
-def _is_of(pool: Pool, stored: Execution | None) -> bool:
-    """Whether a record may belong to the pool.
-
-    A running record names its pool; for an ended one the token alone counts.
-    """
-    return stored is not None and (stored.awaited is None or stored.awaited.pool == pool.name)
 
 
 def _read(world: World, some: Sequence[_Open]) -> None:

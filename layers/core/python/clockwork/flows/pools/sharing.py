@@ -44,9 +44,12 @@ class Sharing(msgspec.Struct, frozen=True):
 def within_shares(batch: Batch, items: Sequence[Item], sharing: Sharing | None) -> list[Item]:
     """The items that their clients' shares have room for, and those that were moved before. The others are moved.
 
-    `sharing`: None if the worker does not receive from overflow queues. Nothing is moved while no ticket is late, as
-    there are workers enough then.
+    `sharing`: None if the worker does not receive from overflow queues. What a worker tells counts once it has a ticket
+    that waits for it: nobody learns of overflow queues by a made-up or a used one. Nothing is moved while no ticket is
+    late, as there are workers enough then.
     """
+    if not items:
+        return []
     shares, now = batch.world.environment.shares, batch.world.clock.now()
     told: Mapping[str, int] = {} if sharing is None else sharing.by_client
     by_queue: dict[tuple[str, str], list[Item]] = {}
@@ -69,10 +72,11 @@ def within_shares(batch: Batch, items: Sequence[Item], sharing: Sharing | None) 
 
 
 def note_started(world: World, pool: str, sharing: Sharing | None, started: Iterable[Item]) -> None:
-    """Note the attempts that a worker gets to start, beside those that it had."""
-    if sharing is not None:
+    """Note the attempts that a worker gets to start, if any, beside those that it had."""
+    new = Counter(map(_client_of, started))
+    if sharing is not None and new:
         by_client = Counter(sharing.by_client)
-        by_client.update(map(_client_of, started))
+        by_client.update(new)
         held = Held(sharing.hands, by_client)
         world.environment.shares.hold(pool, sharing.worker_id, held, world.clock.now())
 

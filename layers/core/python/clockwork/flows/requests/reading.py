@@ -60,6 +60,14 @@ class Reading:
         if waits:
             raise TooManyRequests(_refusal(kind, _environments(world)), min(waits))
 
+    def has_room(self, world: World, kind: Kind, payer: str) -> bool:
+        """Whether a payer may cause a read now."""
+        return not wait_seconds(self.debt(world, kind, payer), kind, share_of(world, kind), self.phase)
+
+    def charge(self, kind: Kind, payer: str) -> None:
+        """Make somebody pay for the request under way who was not asked before."""
+        self._payers.append((payer, kind))
+
     def settle(self, world: World) -> None:
         """The request has ended: its payers are charged for what it has read."""
         units = world.environment.meter.price
@@ -71,7 +79,7 @@ class Reading:
 
     def throttled(self, world: World, error: PartitionThrottled) -> Exception:
         """DynamoDB throttles what the request under way reads: what to raise, and the client's debt is noted."""
-        payers = [payer for payer in self._payers if payer[1] is not Kind.ADDRESS]
+        payers = [payer for payer in self._payers if payer[1] not in (Kind.ADDRESS, Kind.STALE)]
         if not payers:
             return error
         for client_id, kind in payers:
