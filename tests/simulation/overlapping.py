@@ -86,4 +86,4 @@ class Overlapping:
 
 
 def _was_tried(stored: Execution) -> bool:
-    return any(attempt.number > stored.budget_from for attempt in stored.attempts)
+    return any(attempt.number > stored.budget.start for attempt in stored.attempts)

@@ -318,7 +318,7 @@ def test_of_two_that_wait_the_one_that_has_begun_goes() -> None:
 def claimed(named: Named, second: int, at: int, *, tried: int = 0, as_it_was: bool = False) -> Execution:
     """A record with a live claim that was made in the second `at`."""
     running = record(named, second, State.RUNNING, tried=tried)
-    started = running.changed(started_at=named.start + at * 1_000, as_it_was=as_it_was)
+    started = changed(running, started_at=named.start + at * 1_000, source="record" if as_it_was else "job")
     assert named.clockwork.executions.save([(running, started)])[0].ok
     return started
 

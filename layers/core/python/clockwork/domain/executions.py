@@ -154,8 +154,8 @@ class End(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 class Kept(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The values of which a release is made again.
 
-    The record of what is DEAD, redriven and not claimed yet, awaited or handed back has them. `partition_id`,
-    `revision` and `source` are those of the release (`Of`). `raw` holds bytes that could not be read.
+    The record of what is DEAD, redriven and not claimed yet, awaited or handed back has them. Each claim has `source`.
+    `partition_id`, `revision` and `source` are those of the release (`Of`). `raw` holds bytes that could not be read.
     """
 
     occurrence: Occurrence | None = None

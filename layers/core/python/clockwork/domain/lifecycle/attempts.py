@@ -256,7 +256,9 @@ def _claimed(execution: Execution, release: Deliver, claim: Claim) -> Execution:
     started_at = max(claim.now, release.run_at)
     awaited = awaited_by(release, started_at, claim.worker)
     until = claim.until if claim.worker is None or awaited is None else min(claim.until, awaited.deadline_at)
-    kept, of = NOTHING_KEPT, release.of
+    of = release.of
+    # Other executions of its job learn from `source` that this one does not ask its job (`overlap: skip`).
+    kept = Kept(source=of.source)
     if awaited is not None:
         kept = Kept(release.occurrence, None, of.partition_id, of.revision, of.source)
     return execution.changed(

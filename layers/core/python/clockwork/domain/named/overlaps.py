@@ -54,9 +54,10 @@ def may_run(other: Execution, job: NamedJob, stile: Turnstile | None, *, is_lost
     the turnstile cannot be read, so nobody knows the name. A row of before another change tells nothing.
     """
     is_outdated = stile is not None and stile.skips_from > job.skips_from
-    if is_lost or is_outdated or other.as_it_was:
+    if is_lost or is_outdated or other.kept.source == "record":
         return True
-    looked_before = job.skips_from > 0 and (other.started_at or 0) <= job.skips_from_at + CLAIM_GRACE_MS
+    started_at = 0 if other.claim is None else other.claim.started_at
+    looked_before = job.skips_from > 0 and started_at <= job.skips_from_at + CLAIM_GRACE_MS
     return looked_before or was_let_through(other.execution_id, job, stile)
 
 
