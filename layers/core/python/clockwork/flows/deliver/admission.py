@@ -15,7 +15,7 @@ that are asked about after it, once. Once the gates of a batch have taken ASKED_
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import groupby
 
 import msgspec
@@ -85,20 +85,22 @@ def in_turns(batch: Batch, items: Sequence[Item]) -> Turns:
     for client_id, some in found:
         if now < slow_until.get(client_id, 0):
             turns.slow.extend(some)
-        elif len(found) > 1 and _may_be_limited(batch, client_id):
-            turns.limited.extend(some)
-        else:
+        elif len(found) == 1:
             turns.open.extend(some)
+        else:
+            with batch.failing(*some):
+                (turns.limited if _may_be_limited(batch, client_id) else turns.open).extend(some)
     return turns
 
 
 def _may_be_limited(batch: Batch, client_id: str) -> bool:
-    with _timed(batch, client_id), suppress(ClockworkError):
-        client = batch.world.clients.get(client_id)
+    with _timed(batch, client_id):
+        try:
+            client = batch.world.clients.get(client_id)
+        except ClientUnreadable:
+            return True
         blocks = blocks_of(batch.world, client_id, client)
         return client is not None and (client.max_rate_per_second is not None or blocks is not None)
-    # Its gate finds the same fault, and its items fail.
-    return True
 
 
 def admit(batch: Batch, items: Sequence[Item]) -> list[Item]:
