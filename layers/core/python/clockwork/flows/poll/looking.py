@@ -72,7 +72,8 @@ class Ways:
 class _Group:
     """A group in one look. `rows`: read, and not tried yet; `more` come behind the key `after`.
 
-    `silent`: of so many rows nothing came, and its turns end at `most_silent`. `left`: so many were tried and stay.
+    `together`: so many are tried at once. `silent`: of so many nothing came, and the turns end at `most_silent`.
+    `left`: so many were tried and stay.
     """
 
     name: str
@@ -80,7 +81,7 @@ class _Group:
     after: str
     more: bool
     most_silent: int
-    together: int = 1
+    together: int
     silent: int = 0
     left: int = 0
 
@@ -158,9 +159,9 @@ class _Look:
         is_often = domain.is_tried(name, rows[0].expires_at - kept_ms(self._world), now, tick_ms)
         after = rows[-1].key
         if self._keeps_order(name):
-            return _Group(name, rows, after, more, most_silent=1)
+            return _Group(name, rows, after, more, most_silent=1, together=1)
         first = self._world.random.below(len(rows))
-        return _Group(name, [*rows[first:], *rows[:first]], after, more, MOST_SILENT if is_often else 1)
+        return _Group(name, [*rows[first:], *rows[:first]], after, more, MOST_SILENT if is_often else 1, 1)
 
     def _has_another_turn(self, group: _Group) -> bool:
         """Try rows of a group for the time of a turn; returns whether it has another one."""
