@@ -31,13 +31,13 @@ log = logging.getLogger(__name__)
 
 
 class Sharing(msgspec.Struct, frozen=True):
-    """The name of a worker that receives from overflow queues, too, with its hands, and its attempts by client.
+    """The name of a worker that receives from overflow queues, too, with its slots, and its attempts by client.
 
     Clients of whom it had tickets lately, and has no attempt, are there with 0.
     """
 
     worker_id: str
-    hands: int
+    slots: int
     by_client: Mapping[str, int]
 
 
@@ -58,7 +58,7 @@ def within_shares(batch: Batch, items: Sequence[Item], sharing: Sharing | None) 
         assert isinstance(target, PoolTarget), "a worker claims nothing else"
         by_queue.setdefault((target.pool, target.priority), []).append(item)
     if sharing is not None and batch.worker is not None:
-        shares.hold(batch.worker.pool, sharing.worker_id, Held(sharing.hands, told), now)
+        shares.hold(batch.worker.pool, sharing.worker_id, Held(sharing.slots, told), now)
         _note_overflow(batch.world, batch.worker.pool, now)
     for (pool, priority), some in by_queue.items():
         shares.meet(pool, priority, [*told, *map(_client_of, some)], now)
@@ -77,7 +77,7 @@ def note_started(world: World, pool: str, sharing: Sharing | None, started: Iter
     if sharing is not None and new:
         by_client = Counter(sharing.by_client)
         by_client.update(new)
-        held = Held(sharing.hands, by_client)
+        held = Held(sharing.slots, by_client)
         world.environment.shares.hold(pool, sharing.worker_id, held, world.clock.now())
 
 
