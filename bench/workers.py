@@ -1,6 +1,6 @@
 """Workers of a pool on the local stack: processes of `clockwork_client.worker`, over the shipped API and real sockets.
 
-- Jobs a second: 1,000 jobs without work are due; 1, 2 and 4 worker processes of 20 hands each take them.
+- Jobs a second: 1,000 jobs without work are due; 1, 2 and 4 worker processes of 20 slots each take them.
 - Lateness: 200 jobs over 20 s for two idle processes; from due to the beginning of the handler.
 - Takeover: a worker is killed in the middle of a job that has kept a checkpoint; another goes on from it.
 - Drain: a worker with a drain time of 0 gets SIGTERM in the middle of a job; another starts it anew.
@@ -37,7 +37,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from bench.working.fleet import HANDS, Begun, Fleet, until
+from bench.working.fleet import SLOTS, Begun, Fleet, until
 from clockwork_client import Clockwork
 from clockwork_client.worker import Context, Pool, Worker
 from clockwork_client.worker.signals import run_until_signalled
@@ -53,7 +53,7 @@ QUIET, QUIET_SECONDS, FLOOD = 100, 40.0, 2_800
 #: The number of floods, of whose figures the median counts.
 ROUNDS = 3
 #: The jobs of a flood that begin before the quiet client's: ten for each thread of two processes.
-BEFORE = 10 * 2 * HANDS
+BEFORE = 10 * 2 * SLOTS
 
 
 def measured() -> dict[str, Any]:
@@ -164,7 +164,7 @@ def low_share(fleet: Fleet) -> float:
     for priority in ("high", "normal", "low"):
         fleet.create(f"share-{priority}", 400, priority=priority)
     time.sleep(5)
-    with fleet.worker(hands=4):
+    with fleet.worker(slots=4):
         until(lambda: len(fleet.begun("share-")) >= 400, "the jobs of three priorities")
     first = fleet.begun("share-")[:390]
     return round(sum(one.name.startswith("share-low") for one in first) / len(first), 4)
@@ -218,7 +218,7 @@ def _count(found: Sequence[Begun], wanted: int, counted: Counter[str]) -> None:
     counted["duplicates"] += len(found) - len(names)
 
 
-def work(log: Path, hands: int) -> None:
+def work(log: Path, slots: int) -> None:
     """Be a worker, which writes a line when a handler begins."""
     pool = Pool(POOL)
     lines = log.open("a", buffering=1)
@@ -238,7 +238,7 @@ def work(log: Path, hands: int) -> None:
                 ctx.heartbeat()
                 time.sleep(0.05)
 
-    run_until_signalled(Worker(pool, Clockwork(), concurrency=hands, drain=0.0))
+    run_until_signalled(Worker(pool, Clockwork(), concurrency=slots, drain=0.0))
 
 
 def main() -> None:
@@ -246,10 +246,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.workers", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one line of JSON alone on standard output (always so)")
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--hands", type=int, default=HANDS, help=argparse.SUPPRESS)
+    parser.add_argument("--slots", type=int, default=SLOTS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
-        work(options.work, options.hands)
+        work(options.work, options.slots)
     else:
         result = measured()
         found = broken(result)

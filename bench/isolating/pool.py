@@ -31,7 +31,7 @@ POOL = Pool(name="etl", revision=1, handlers=("work",))
 SETTINGS = Settings.for_account().with_(pools=(f"etl={','.join(PRIORITIES)}",), release_queue_url="https://q/1/Release")
 QUIET, FLOODING = "quiet", "flooding"
 #: Slots of the process, environments of the API, jobs of the quiet client, and tickets of the flood.
-HANDS, ENVIRONMENTS, QUIET_JOBS, FLOOD = 10, 3, 100, 600
+SLOTS, ENVIRONMENTS, QUIET_JOBS, FLOOD = 10, 3, 100, 600
 #: The flood comes behind so much of the quiet client's jobs.
 BEHIND = 0.1
 
@@ -56,7 +56,7 @@ class Flood:
 
 
 def flood(priority: Priority, takes_ms: int, seed: int, *, count: int = FLOOD, quiet: int = QUIET_JOBS) -> Flood:
-    """`count` tickets of one client at once (0: none), beside the quiet client's, as a process of HANDS works."""
+    """`count` tickets of one client at once (0: none), beside the quiet client's, as a process of SLOTS works."""
     return _Scene(priority, takes_ms, seed, count, quiet).run()
 
 
@@ -81,7 +81,7 @@ class _Scene:
     def run(self) -> Flood:
         began_at = self._loop.clock.at
         # The flood is work for so long, and the quiet client's jobs are due in this time.
-        lasts_ms = FLOOD * self._takes_ms // HANDS
+        lasts_ms = FLOOD * self._takes_ms // SLOTS
         flood_at = began_at + int(lasts_ms * BEHIND)
         for _ in range(self._quiet):
             self._send_at(QUIET, began_at + self._rng.randrange(lasts_ms))
@@ -97,7 +97,7 @@ class _Scene:
     def _process(self) -> Process:
         worlds = [replace(self._core.world, environment=Environment(str(n))) for n in range(ENVIRONMENTS)]
         return Process(
-            self._loop, worlds, POOL, self._queues, HANDS, lambda _: self._takes_ms, self._note_end, self._rng
+            self._loop, worlds, POOL, self._queues, SLOTS, lambda _: self._takes_ms, self._note_end, self._rng
         )
 
     def _note_end(self, execution_id: str) -> None:

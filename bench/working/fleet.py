@@ -23,7 +23,7 @@ from local.dev.server import POOL
 from local.emulator import ACCOUNT, REGION
 
 #: How many handlers of a worker run at once.
-HANDS = 20
+SLOTS = 20
 _PATIENCE = 180.0
 
 
@@ -62,11 +62,11 @@ class Fleet:
         return Clockwork(self._ready.url, name, region=REGION, credentials=credentials)
 
     @contextmanager
-    def worker(self, hands: int = HANDS) -> Iterator[subprocess.Popen[bytes]]:
+    def worker(self, slots: int = SLOTS) -> Iterator[subprocess.Popen[bytes]]:
         """A process, drained at the end: an open poll of a dead one would take tickets, and hide them for a minute."""
         self._number += 1
         log = self._folder / f"worker-{self._number}.jsonl"
-        command = [sys.executable, "-m", "bench.workers", "--work", str(log), "--hands", str(hands)]
+        command = [sys.executable, "-m", "bench.workers", "--work", str(log), "--slots", str(slots)]
         process = subprocess.Popen(command, env=self._environment)
         try:
             yield process

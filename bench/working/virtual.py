@@ -26,14 +26,14 @@ from clockwork.flows.pools.sharing import Sharing
 from clockwork.flows.requests.reporting import Reported
 from clockwork.flows.world import World
 from clockwork.memory.release_queue import MemoryReleaseQueue
-from clockwork_client.worker import busy, desk, draws, hands, pauses, receiving
+from clockwork_client.worker import busy, desk, draws, pauses, receiving, slots
 from clockwork_client.worker import sharing as shares
 from clockwork_client.worker.attempt import Attempt
 from clockwork_client.worker.claims import Claims
 from clockwork_client.worker.desk import Desk
-from clockwork_client.worker.hands import Hands
 from clockwork_client.worker.queues import Ticket
 from clockwork_client.worker.receiving import Receiving
+from clockwork_client.worker.slots import Slots
 
 #: Durations (ms), evenly distributed: a call of SQS, and a claim or a report at the API.
 RECEIVE_MS, CALL_MS = (10, 30), (40, 120)
@@ -106,7 +106,7 @@ class Thread:
 def actors(loop: Loop) -> Iterator[None]:
     """Let what a worker makes here be actors of the loop."""
     with ExitStack() as patches:
-        for module in (busy, desk, hands):
+        for module in (busy, desk, slots):
             patches.enter_context(mock.patch.object(module, "Condition", partial(Condition, loop)))
         for module in (draws, pauses, receiving, shares):
             patches.enter_context(mock.patch.object(module, "Lock", partial(Lock, loop)))
@@ -175,13 +175,13 @@ class Process:
         self._loop, self._worlds, self._pool, self._rng = loop, worlds, pool, rng
         self._takes_ms, self._ended = takes_ms, ended
         clock, is_over = Seconds(loop), Event()
-        self._hands = Hands(count)
+        self._slots = Slots(count)
         calls: Any = self
         identity = "virtual", list(pool.handlers)
         self._desk = Desk(4 * count)
         sharing = shares.Sharing(self._desk)
-        claims = Claims(queues, calls, clock, is_over, self._hands, sharing, identity, self._start)
-        self._receiving = Receiving(queues, claims, clock, is_over, self._hands, self._desk)
+        claims = Claims(queues, calls, clock, is_over, self._slots, sharing, identity, self._start)
+        self._receiving = Receiving(queues, claims, clock, is_over, self._slots, self._desk)
 
     def start(self) -> None:
         """Receive."""
@@ -214,7 +214,7 @@ class Process:
 
     def _end(self, attempt: Attempt) -> None:
         self._ended(attempt.execution_id)
-        self._hands.give()
+        self._slots.give()
         self._loop.pause(self._rng.randint(*CALL_MS))
         report_all(self._rng.choice(self._worlds), self._pool, [Ended(attempt.token, DONE)])
         self._desk.drop(attempt)

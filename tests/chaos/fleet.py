@@ -21,9 +21,9 @@ from local.dev.running import Server
 from local.dev.server import POOL
 from tests.chaos.processes import Environments, send
 
-HANDS = 6
+SLOTS = 6
 #: Jobs that take longer than it takes to strike, and jobs that are claimed while the api dies.
-LONG, QUICK = 2 * HANDS, 40
+LONG, QUICK = 2 * SLOTS, 40
 STEPS, STEP_SECONDS = 40, 0.4
 KILLS, BETWEEN_KILLS = 6, 0.7
 #: Longer than the pool's lease with the grace behind it.
@@ -107,9 +107,9 @@ class Crew:
         self.api: SignedApi = server.api()
 
     @contextmanager
-    def worker(self, hands: int = HANDS) -> Iterator[subprocess.Popen[bytes]]:
+    def worker(self, slots: int = SLOTS) -> Iterator[subprocess.Popen[bytes]]:
         """A worker process; at the end it is told to drain, and killed if it does not."""
-        command = [sys.executable, "-m", "tests.chaos.worker_program", POOL, str(self._file), str(hands)]
+        command = [sys.executable, "-m", "tests.chaos.worker_program", POOL, str(self._file), str(slots)]
         process = subprocess.Popen(command, env={**os.environ, **environment_of(self._server)})
         try:
             yield process
@@ -172,7 +172,7 @@ def play(server: Server, folder: Path, say: Callable[[str], None]) -> Outcome:
         stopped.send_signal(signal.SIGSTOP)
         stopped_at = time.monotonic()
         try:
-            with crew.worker(hands=2 * LONG):
+            with crew.worker(slots=2 * LONG):
                 created |= crew.create("quick", QUICK, 1, 0.1)
                 strikes = _kill_claiming(crew, environments)
                 say(f"the api was killed {strikes} times while workers claimed")

@@ -1,6 +1,6 @@
 """The program of a worker in the chaos rounds: it writes down each step of its work once that step is kept.
 
-    python -m tests.chaos.worker_program POOL FILE HANDS
+    python -m tests.chaos.worker_program POOL FILE SLOTS
 
 A line is [job, step, attempt, process, seconds since the epoch]. It comes behind the step's checkpoint: so no line is
 written under a claim that somebody else has by then.

@@ -66,7 +66,7 @@ def test_claims_and_outcomes_go_by_ten(pool: Pool, fleet: Fleet) -> None:
     assert max(len(one["outcomes"]) for one in fleet.asked("outcomes")) == 10
 
 
-def test_no_more_handlers_run_than_there_are_hands(pool: Pool, fleet: Fleet) -> None:
+def test_no_more_handlers_run_than_there_are_slots(pool: Pool, fleet: Fleet) -> None:
     running, most, lock = 0, 0, threading.Lock()
 
     def work(*_: Any) -> None:
@@ -689,7 +689,7 @@ class TestPriorities:
         draws, found = Draws(PRIORITIES), dict.fromkeys(PRIORITIES, 0)
         for number in range(3_000):
             name = draws.next(PRIORITIES)
-            # Ten hands are asked for; low has just one message at a time.
+            # Ten slots are asked for; low has just one message at a time.
             draws.charge(name, 10)
             got = 1 if name == "low" else number % 10 + 1
             draws.charge(name, got - 10)
@@ -706,7 +706,7 @@ class TestPriorities:
         with working(worker_of(pool, fleet, concurrency=2)):
             fleet.wait_for(lambda: all(one.outcome for one in works))
         first = order[:130]
-        # All three have work then; hands are taken in small groups.
+        # All three have work then; slots are taken in small groups.
         assert first.count("high") > first.count("normal") > first.count("low") > 0
 
 
@@ -746,7 +746,7 @@ def test_a_poll_that_does_not_end_is_no_life(pool: Pool) -> None:
         back.set()
 
 
-def test_a_worker_whose_hands_are_all_busy_asks_for_nothing_and_is_alive(pool: Pool) -> None:
+def test_a_worker_whose_slots_are_all_busy_asks_for_nothing_and_is_alive(pool: Pool) -> None:
     clock, begun, gate = VirtualClock(), threading.Event(), threading.Event()
     fleet = Fleet(clock)
 

@@ -55,7 +55,7 @@ def test_one_answer_that_cannot_be_read_costs_neither_hand_nor_the_others(odd: A
     try:
         with working(worker):
             fleet.wait_for(ended(*works))
-            fleet.wait_for(lambda: worker._hands.free == worker._hands.count)
+            fleet.wait_for(lambda: worker._slots.free == worker._slots.count)
     finally:
         logger.removeFilter(breaks)
 

@@ -38,14 +38,14 @@ def refused(jobs: int) -> tuple[Pool, Fleet, VirtualClock]:
     return pool, fleet, clock
 
 
-def test_what_is_done_and_not_told_is_bounded_by_the_hands() -> None:
+def test_what_is_done_and_not_told_is_bounded_by_the_slots() -> None:
     pool, fleet, clock = refused(300)
     with working(worker_of(pool, fleet, clock), clock):
         pass_until(clock, lambda: running(fleet) >= 40)
         for _ in range(200):
             clock.advance(0.1)
             time.sleep(0.001)
-        # Four for each of ten hands, and what hands had begun to take.
+        # Four for each of ten slots, and what slots had begun to take.
         assert running(fleet) <= 4 * 10 + 10
         fleet.fates["outcomes"] = []
         pass_until(clock, lambda: is_told(fleet))

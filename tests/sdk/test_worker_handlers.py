@@ -1,4 +1,4 @@
-"""Handlers that a worker runs: whatever one raises, ends or is made of, its hand comes back and the others go on."""
+"""Handlers that a worker runs: whatever one raises, ends or is made of, its slot comes back and the others go on."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_whatever_is_raised_is_told_and_its_hand_comes_back(
     with working(worker):
         good = fleet.add("good", handler="good")
         fleet.wait_for(ended(*bad, good))
-        fleet.wait_for(lambda: worker._hands.free == 1)
+        fleet.wait_for(lambda: worker._slots.free == 1)
     assert {told(one)["outcome"] for one in bad} == {"fail"}
     assert said is None or {told(one)["error"] for one in bad} == {said}
 

@@ -90,7 +90,7 @@ def test_a_log_that_fails_costs_no_hand_and_no_outcome(
     worker = worker_of(pool, fleet, concurrency=1)
     with working(worker):
         fleet.wait_for(ended(*works))
-        fleet.wait_for(lambda: worker._hands.free == 1 and worker._desk.is_empty())
+        fleet.wait_for(lambda: worker._slots.free == 1 and worker._desk.is_empty())
     assert [told(one) for one in works] == [said] * 3
 
 
@@ -115,4 +115,4 @@ def test_a_log_that_fails_at_what_cannot_begin_or_was_lost_costs_no_hand(pool: P
         fleet.works.pop("late")
         good = fleet.add("good", handler="good")
         fleet.wait_for(ended(good))
-        fleet.wait_for(lambda: worker._hands.free == 1)
+        fleet.wait_for(lambda: worker._slots.free == 1)

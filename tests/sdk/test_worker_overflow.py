@@ -12,9 +12,9 @@ from clockwork_client.worker import Pool
 from clockwork_client.worker.clock import Monotonic
 from clockwork_client.worker.desk import Desk
 from clockwork_client.worker.draws import QueueDraws, have_overflow
-from clockwork_client.worker.hands import Hands
 from clockwork_client.worker.queues import Ticket
 from clockwork_client.worker.sharing import Sharing
+from clockwork_client.worker.slots import Slots
 from tests.sdk.fleet import PATIENCE, Fleet, MemoryQueue
 from tests.sdk.workshop import ended, worker_of, working
 
@@ -63,43 +63,43 @@ class TestDraws:
         assert draws.next(["spare"]) == "spare"
 
 
-class TestHands:
-    """Tickets that have come get hands before those that are still to be fetched."""
+class TestSlots:
+    """Tickets that have come get slots before those that are still to be fetched."""
 
     def test_who_has_tickets_comes_first(self) -> None:
-        hands, took = Hands(1), list[str]()
-        assert hands.take(1) == 1
+        slots, took = Slots(1), list[str]()
+        assert slots.take(1) == 1
 
         def take(name: str) -> None:
-            count = hands.take(1, PATIENCE) if name == "fetch" else hands.take_for_tickets(1, PATIENCE)
+            count = slots.take(1, PATIENCE) if name == "fetch" else slots.take_for_tickets(1, PATIENCE)
             took.extend([name] * count)
             time.sleep(0.02)
-            hands.give(count)
+            slots.give(count)
 
         threads = [threading.Thread(target=take, args=("fetch",)) for _ in range(5)]
         for thread in threads:
             thread.start()
         threads.append(threading.Thread(target=take, args=("tickets",)))
         threads[-1].start()
-        while not hands._with_tickets:
+        while not slots._with_tickets:
             time.sleep(0.001)
-        hands.give()
+        slots.give()
         for thread in threads:
             thread.join(PATIENCE)
         assert took == ["tickets", *["fetch"] * 5]
 
     def test_no_hand_in_time_or_at_the_end_is_none_and_hinders_nobody(self) -> None:
-        hands = Hands(1)
-        hands.take(1)
-        assert hands.take_for_tickets(1, 0.0) == 0
-        hands.give()
-        assert hands.take(1, 0.0) == 1
-        hands.close()
-        assert hands.take_for_tickets(1, PATIENCE) == 0
+        slots = Slots(1)
+        slots.take(1)
+        assert slots.take_for_tickets(1, 0.0) == 0
+        slots.give()
+        assert slots.take(1, 0.0) == 1
+        slots.close()
+        assert slots.take_for_tickets(1, PATIENCE) == 0
 
 
 class TestTold:
-    """The API is told of all hands, and of the clients, by a worker with all queues of its priorities."""
+    """The API is told of all slots, and of the clients, by a worker with all queues of its priorities."""
 
     def test_a_worker_with_overflow_queues_tells_what_it_has(self, pool: Pool) -> None:
         fleet, gate = fleet_of("high", "high-overflow"), threading.Event()
@@ -111,7 +111,7 @@ class TestTold:
             fleet.wait_for(lambda: second.state == "RUNNING")
             gate.set()
             fleet.wait_for(ended(first, second))
-        assert [one.get("hands") for one in fleet.asked("claims")] == [
+        assert [one.get("slots") for one in fleet.asked("claims")] == [
             {"count": 3, "held": {}},
             {"count": 3, "held": {"acme": 1}},
         ]
@@ -121,19 +121,19 @@ class TestTold:
         pool.handler("work")(lambda *_: None)
         with working(worker_of(pool, fleet)):
             fleet.wait_for(ended(fleet.add("a", priority="high")))
-        assert ["hands" in one for one in fleet.asked("claims")] == [False]
+        assert ["slots" in one for one in fleet.asked("claims")] == [False]
         assert have_overflow(QUEUES)
         assert not have_overflow(fleet.queues)
 
     def test_an_api_of_an_older_version_is_told_nothing_from_then_on(self, pool: Pool) -> None:
         fleet = fleet_of("high", "high-overflow")
         pool.handler("work")(lambda *_: None)
-        body = b'{"detail": "faults", "errors": [{"pointer": "/hands", "detail": "Extra inputs are not permitted"}]}'
+        body = b'{"detail": "faults", "errors": [{"pointer": "/slots", "detail": "Extra inputs are not permitted"}]}'
         fleet.fates["claims"] = [Response(422, {}, body)]
         with working(worker_of(pool, fleet)):
             for name in "ab":
                 fleet.wait_for(ended(fleet.add(name, priority="high")))
-        assert ["hands" in one for one in fleet.asked("claims")] == [True, False, False]
+        assert ["slots" in one for one in fleet.asked("claims")] == [True, False, False]
 
     def test_clients_count_for_an_hour_after_their_last_job_of_the_priority(self) -> None:
         sharing = Sharing(Desk())
@@ -178,7 +178,7 @@ def test_the_first_queue_is_asked_before_the_overflow_queue_although_it_seems_qu
         gate.set()
         fleet.wait_for(ended(*works))
         fleet.wait_for(ended(*fleet.works.values()))
-        fleet.wait_for(lambda: worker._hands.free == 2)
+        fleet.wait_for(lambda: worker._slots.free == 2)
     # Calls that were under way by then bring what they bring.
     assert order.index("quiet") <= 2 + 20
     assert len(order) == 31

@@ -28,11 +28,11 @@ def all_ended(fleet: Fleet) -> Callable[[], bool]:
 
 
 def is_idle(worker: Worker) -> bool:
-    return worker._hands.free == worker._hands.count and worker._desk.is_empty()
+    return worker._slots.free == worker._slots.count and worker._desk.is_empty()
 
 
-class TestHands:
-    """Every hand that was taken comes back once."""
+class TestSlots:
+    """Every slot that was taken comes back once."""
 
     def test_tickets_that_cannot_be_given_back_take_no_hand(self, pool: Pool) -> None:
         fleet = Fleet(Monotonic(), queues={"high": MemoryQueue(), "low": MemoryQueue()})
@@ -58,12 +58,12 @@ class TestHands:
             assert asked.wait(PATIENCE)
             for number in range(8):
                 fleet.add(f"high-{number}", priority="high")
-            fleet.wait_for(lambda: worker._hands.free == 2)
+            fleet.wait_for(lambda: worker._slots.free == 2)
             for number in range(10):
                 fleet.add(f"low-{number}", priority="low")
             arrived.set()
             fleet.wait_for(lambda: not faults)
-            # Two of the ten had a hand.
+            # Two of the ten had a slot.
             fleet.wait_for(lambda: sum(one.state == "RUNNING" for one in fleet.works.values()) == 10)
             gate.set()
             fleet.wait_for(lambda: is_idle(worker))
@@ -94,7 +94,7 @@ class TestHands:
         with working(worker):
             fleet.wait_for(lambda: len(begun) == 4)
             fleet.wait_for(lambda: sum(one.outcome is not None for one in fleet.works.values()) == 1)
-            fleet.wait_for(lambda: worker._hands.free == 1)
+            fleet.wait_for(lambda: worker._slots.free == 1)
             gate.set()
             fleet.wait_for(lambda: is_idle(worker))
         said = sorted(one.outcome["outcome"] for one in fleet.works.values() if one.outcome)
@@ -204,7 +204,7 @@ class TestRefusedClaims:
         def without_a_hand(most: int, wait_seconds: int) -> Sequence[Ticket]:
             tickets = receive(most, wait_seconds)
             if tickets and not waits.is_set():
-                assert worker._hands.take(1, 0.0) == 1
+                assert worker._slots.take(1, 0.0) == 1
                 waits.set()
             return tickets
 
@@ -213,7 +213,7 @@ class TestRefusedClaims:
             assert waits.wait(PATIENCE)
             time.sleep(0.05)
             worker._receiving._claims.brake.pull(clock.now(), 60)
-            worker._hands.give()
+            worker._slots.give()
             fleet.wait_for(lambda: queue.given_back)
             fleet.wait_for(lambda: is_idle(worker))
             assert not fleet.asked("claims")

@@ -1,4 +1,4 @@
-"""A worker on a machine that has no thread more: what cannot be begun is handed back, and no hand is lost."""
+"""A worker on a machine that has no thread more: what cannot be begun is handed back, and no slot is lost."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_thread_that_cannot_be_started_hands_back_and_the_next_one_is_tried(
     worker = worker_of(pool, fleet, concurrency=concurrency)
     with working(worker):
         fleet.wait_for(ended(*works))
-        fleet.wait_for(lambda: worker._hands.free == concurrency)
+        fleet.wait_for(lambda: worker._slots.free == concurrency)
     assert sorted(told(one)["outcome"] for one in works) == ["complete"] * 5 + ["handback"]
 
 
@@ -58,7 +58,7 @@ def test_a_machine_without_more_threads_works_with_those_it_has(
         for number in range(10):
             work = fleet.add(str(number))
             fleet.wait_for(ended(work))
-            fleet.wait_for(lambda: worker._hands.free == 5)
+            fleet.wait_for(lambda: worker._slots.free == 5)
             assert told(work)["outcome"] == "complete"
     assert began == ["clockwork-handler-1"]
 

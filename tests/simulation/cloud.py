@@ -357,7 +357,7 @@ class Cloud:
         self.scheduler.after(after_ms, partial(self._pull, queue))
 
     def _pull(self, queue: UnrulyQueue) -> None:
-        if self.fleet.hands is not None and (first := self.stores.pool_queues.before(queue)) is not None:
+        if self.fleet.slots is not None and (first := self.stores.pool_queues.before(queue)) is not None:
             self._pull(first)
         while (most := self.fleet.room(self._at_once())) > 0 and (received := queue.receive(most)):
             tickets = [(m.body, m.message_id) for m in received if is_ticket(m.body) and not self._loses(queue, m)]

@@ -54,7 +54,7 @@ class Fault(StrEnum):
     MESSAGE_SHOWN_TWICE = "message_shown_twice"  # two deliverers have it; if one deletes it, it is gone for both
     DELETE_LOST = "delete_lost"
     TICKET_LOST = "ticket_lost"  # a worker deletes a ticket and never claims it, or its queue keeps it no longer
-    POOL_FLOOD = "pool_flood"  # one client's attempts have all hands of a pool, and its tickets wait
+    POOL_FLOOD = "pool_flood"  # one client's attempts have all slots of a pool, and its tickets wait
     NEVER_SENDABLE = "never_sendable"
     DEAD_LETTERED = "dead_lettered"
     GARBAGE_MESSAGE = "garbage_message"

@@ -60,9 +60,9 @@ IMPATIENT = 0.25
 HONEST = 6
 #: This share of the calls comes from a worker that does not receive from overflow queues.
 OLD = 0.25
-#: A worker tells of so many hands at the most, where nothing says how many it has.
-MOST_HANDS = 4
-#: An attempt holds its hand for so long (ms), where workers have so many.
+#: A worker tells of so many slots at the most, where nothing says how many it has.
+MOST_SLOTS = 4
+#: An attempt holds its slot for so long (ms), where workers have so many.
 HOLDS_MS = 20_000
 #: Behind so many of the starts somebody looks at what the pool holds.
 LOOKS = 0.1
@@ -103,14 +103,14 @@ class Fleet:
         #: After how long (ms) they ask again while their call goes on, where nothing troubles them; None: they do not.
         self.asks_again_after_ms: int | None = None
         #: How many attempts they run at once, all together; None: as many as there are.
-        self.hands: int | None = None
+        self.slots: int | None = None
         #: Called when a slot is free again.
         self.on_free: Callable[[], None] = lambda: None
         #: By token: the client of an attempt that a worker runs.
         self._held: dict[str, str] = {}
         #: The claimIds without an answer yet.
         self._open: set[str] = set()
-        #: Where workers have so many hands: when (ms) attempts of each client began.
+        #: Where workers have so many slots: when (ms) attempts of each client began.
         self._began_at: defaultdict[str, list[int]] = defaultdict(list)
         #: The clients of all tickets.
         self._clients: set[str] = set()
@@ -121,7 +121,7 @@ class Fleet:
 
     def room(self, most: int) -> int:
         """How many tickets may be received now: so many at the most, and no more than there are free slots."""
-        return most if self.hands is None else min(most, self.hands - len(self._held) - len(self._open))
+        return most if self.slots is None else min(most, self.slots - len(self._held) - len(self._open))
 
     def take(self, tickets: Sequence[tuple[str, str]]) -> None:
         """One worker has received these tickets, each with its receipt: it hands them in."""
@@ -153,7 +153,7 @@ class Fleet:
     def _claim(self, asked: Sequence[Asked], handlers: Sequence[str], tries: int) -> None:
         sent_at, claimants = self._scheduler.now, {claimant_of(one.claim_id) for one in asked}
         self._note_asked(asked, sent_at)
-        worker_id = self._rng.choice(WORKERS if self.hands is None else WORKERS[:1])
+        worker_id = self._rng.choice(WORKERS if self.slots is None else WORKERS[:1])
         sharing = self._sharing(worker_id)
         self._claimants |= claimants
 
@@ -197,16 +197,16 @@ class Fleet:
 
     def _sharing(self, worker_id: str) -> Sharing | None:
         """The slots of a worker, as it tells them. One client may flood them, and some workers tell nothing."""
-        if self.hands is not None:
+        if self.slots is not None:
             held = {**dict.fromkeys(sorted(self._clients), 0), **Counter(self._held.values())}
-            return Sharing(worker_id, self.hands, held)
+            return Sharing(worker_id, self.slots, held)
         if self._rng.random() < OLD:
             return None
-        hands, clients = self._rng.randint(1, MOST_HANDS), sorted(self._clients)
+        slots, clients = self._rng.randint(1, MOST_SLOTS), sorted(self._clients)
         by_client = dict.fromkeys(clients, 0)
         if self._adversary.strikes(Fault.POOL_FLOOD, 2 * self._adversary.profile.queue):
-            by_client[self._rng.choice(clients)] = hands
-        return Sharing(worker_id, hands, by_client)
+            by_client[self._rng.choice(clients)] = slots
+        return Sharing(worker_id, slots, by_client)
 
     def _note_asked(self, asked: Sequence[Asked], sent_at: int) -> None:
         for one in asked:
@@ -258,7 +258,7 @@ class Fleet:
         if asks == HANDS_BACK and delivery.attempt == 1:
             self._scheduler.after(5_000, partial(self._report, delivery, token, HANDED_BACK))
             return
-        if self.hands is not None:
+        if self.slots is not None:
             self._scheduler.after(HOLDS_MS, partial(self._report, delivery, token, DONE))
             return
         # Its watch is sent with its claim, and may be the last message that is late.
@@ -293,14 +293,14 @@ class Fleet:
         self._watcher.require(objection is None, "P4", str(objection), delivery.job_id)
 
     def _is_shared(self, delivery: Delivery, now: int) -> None:
-        """Requires that no client with more attempts got more than half of the hands while this job was due."""
-        if self.hands is None:
+        """Requires that no client with more attempts got more than half of the slots while this job was due."""
+        if self.slots is None:
             return
         client_id, due_at = delivery.occurrence.client_id, delivery.occurrence.due_at
         self._began_at[client_id].append(now)
         for other, began_at in self._began_at.items():
             count = sum(at > due_at for at in began_at)
-            is_few = other == client_id or len(began_at) < len(self._began_at[client_id]) or count <= self.hands // 2
+            is_few = other == client_id or len(began_at) < len(self._began_at[client_id]) or count <= self.slots // 2
             told = f"{count} attempts of {other} began while it was due"
             self._watcher.require(is_few, "P10", told, delivery.job_id)
 

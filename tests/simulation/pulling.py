@@ -32,7 +32,7 @@ SECRET = "a" * 22
 #: One claim meets so many changes, so long apart (ms). Of four, this one is of the handler.
 CHANGES, CHANGED_EVERY_MS, CHANGES_HANDLER = 14, 25, 3
 #: The attempts that run at once in a pool that one client floods.
-FEW_HANDS = 4
+FEW_SLOTS = 4
 #: The work of a worker for half a minute at least.
 STEADY = Payload(SAYS + Manner.STEADY.name.encode())
 #: A job is moved between a worker's claim and the look (ms), and back before the worker asks again.
@@ -74,10 +74,10 @@ def crowded() -> Steps:
 
 
 def flooded() -> Steps:
-    """A client's tickets fill all hands of the workers, and wait. Another client's come behind them."""
+    """A client's tickets fill all slots of the workers, and wait. Another client's come behind them."""
 
-    def let_have_hands(visit: Visit) -> None:
-        visit.desk.cloud.fleet.hands = FEW_HANDS
+    def let_have_slots(visit: Visit) -> None:
+        visit.desk.cloud.fleet.slots = FEW_SLOTS
 
     def ask(key: str, client: Client, count: int, delay_ms: int) -> Callable[[Visit], None]:
         jobs = [job_of(b"%s %d" % (key.encode(), n), delay_ms + 1_000 * n) for n in range(count)]
@@ -90,7 +90,7 @@ def flooded() -> Steps:
         return asking
 
     return [
-        (500, let_have_hands),
+        (500, let_have_slots),
         (1_000, ask("quiet", CLIENTS[1], 1, 1_000)),
         (2_000, ask("flood", CLIENTS[0], 10, 200_000)),
         (203_000, ask("quiet again", CLIENTS[1], 1, 12_000)),

@@ -21,22 +21,22 @@ from clockwork.domain.pools.shares import (
 from clockwork.settings import Settings
 from clockwork_client.worker.draws import is_priority
 
-HANDS, FLOOD, QUIET, OTHER = 12, "flood", "quiet", "other"
+SLOTS, FLOOD, QUIET, OTHER = 12, "flood", "quiet", "other"
 
 
-def beyond(asking: Mapping[str, int], held: Mapping[str, int], met: set[str], hands: int = HANDS) -> Counter[str]:
+def beyond(asking: Mapping[str, int], held: Mapping[str, int], met: set[str], slots: int = SLOTS) -> Counter[str]:
     """How many tickets of each client are beyond its share."""
     clients = list(Counter(asking).elements())
-    return Counter(clients[place] for place in beyond_share(clients, Held(hands, held), met))
+    return Counter(clients[place] for place in beyond_share(clients, Held(slots, held), met))
 
 
-def test_a_client_alone_has_all_hands() -> None:
+def test_a_client_alone_has_all_slots() -> None:
     assert beyond({FLOOD: 10}, {FLOOD: 100}, {FLOOD}) == {}
     assert beyond({FLOOD: 10}, {}, set()) == {}
 
 
 def test_beside_a_client_that_was_met_lately_a_flood_keeps_to_its_share() -> None:
-    # Of twelve hands each of two has six, and half as many again.
+    # Of twelve slots each of two has six, and half as many again.
     assert beyond({FLOOD: 10}, {}, {FLOOD, QUIET}) == {FLOOD: 1}
     assert beyond({FLOOD: 10}, {FLOOD: 8}, {FLOOD, QUIET}) == {FLOOD: 9}
     assert beyond({FLOOD: 10}, {FLOOD: 12}, {FLOOD, QUIET}) == {FLOOD: 10}
@@ -48,7 +48,7 @@ def test_what_a_flood_has_takes_nothing_from_the_others() -> None:
 
 
 def test_two_floods_leave_a_share_for_who_may_come() -> None:
-    # A third share is free for the client that was met: each has four hands, and two more.
+    # A third share is free for the client that was met: each has four slots, and two more.
     assert beyond({FLOOD: 6, OTHER: 4}, {}, {FLOOD, OTHER, QUIET}) == {}
     assert beyond({FLOOD: 6, OTHER: 4}, {FLOOD: 6, OTHER: 6}, {FLOOD, OTHER, QUIET}) == {FLOOD: 6, OTHER: 4}
 
@@ -60,7 +60,7 @@ def test_clients_that_were_met_and_have_no_work_make_no_share_smaller_together()
 
 def test_a_client_with_nothing_in_hand_gets_a_ticket_started_however_many_there_are() -> None:
     many = {f"client-{number}": 1 for number in range(40)}
-    assert beyond({QUIET: 1}, many, set(many), hands=10) == {}
+    assert beyond({QUIET: 1}, many, set(many), slots=10) == {}
 
 
 def test_a_client_without_tickets_for_an_hour_is_forgotten() -> None:

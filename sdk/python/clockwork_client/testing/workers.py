@@ -20,8 +20,8 @@ from clockwork_client.worker.draws import OVERFLOW, WEIGHTS
 from clockwork_client.worker.handlers import outcome_of, result_of
 from clockwork_client.worker.pool import Pool
 
-#: The hands of an inline worker, as it tells them: its only one is free.
-ONE_HAND = {"count": 1, "held": {}}
+#: The slots of an inline worker, as it tells them: its only one is free.
+ONE_SLOT = {"count": 1, "held": {}}
 
 
 class VirtualSeconds:
@@ -45,7 +45,7 @@ class VirtualSeconds:
 
 
 class InlineWorkers:
-    """The workers of the pools that a test works for: one each, with one hand."""
+    """The workers of the pools that a test works for: one each, with one slot."""
 
     def __init__(self, core: MemoryClockwork) -> None:
         self._core = core
@@ -78,7 +78,7 @@ class InlineWorkers:
         for message in messages:
             clock = VirtualSeconds(self._core)
             sent_at = clock.now()
-            (answer,) = calls.claim("virtual", sorted(pool.handlers), [_claim(message)], ONE_HAND)
+            (answer,) = calls.claim("virtual", sorted(pool.handlers), [_claim(message)], ONE_SLOT)
             if answer["outcome"] != "start":
                 continue
             attempt = Attempt(answer, sent_at, clock.now())

@@ -37,19 +37,19 @@ class Calls:
         worker_id: str,
         handlers: Sequence[str],
         claims: Sequence[Mapping[str, str]],
-        hands: Mapping[str, Any] | None = None,
+        slots: Mapping[str, Any] | None = None,
     ) -> list[Any]:
         """Claim tickets. The same claims may be repeated: the API answers `start` to them again.
 
-        `hands`: how many attempts the worker runs at once, and how many it has of each client. Only a worker tells that
+        `slots`: how many attempts the worker runs at once, and how many it has of each client. Only a worker tells that
         receives from overflow queues, too.
         """
         body = {"workerId": worker_id, "handlers": list(handlers), "claims": list(claims)}
-        if hands is not None and self._knows_overflow:
+        if slots is not None and self._knows_overflow:
             try:
-                return self._all("claims", {**body, "hands": hands}, len(claims), CLAIM_SECONDS)
+                return self._all("claims", {**body, "slots": slots}, len(claims), CLAIM_SECONDS)
             except Refused as error:
-                if not any(one.pointer.startswith("/hands") for one in error.faults):
+                if not any(one.pointer.startswith("/slots") for one in error.faults):
                     raise
                 # A deployment went back to a version without overflow queues, while this worker goes on.
                 self._knows_overflow = False

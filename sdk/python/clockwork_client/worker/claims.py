@@ -18,11 +18,11 @@ from clockwork_client.worker.attempt import Attempt
 from clockwork_client.worker.calls import Calls
 from clockwork_client.worker.clock import Clock
 from clockwork_client.worker.draws import have_overflow, priority_of
-from clockwork_client.worker.hands import Hands
 from clockwork_client.worker.logs import logger
 from clockwork_client.worker.pauses import Brake, asked_pause
 from clockwork_client.worker.queues import Queue, Ticket
 from clockwork_client.worker.sharing import Sharing
+from clockwork_client.worker.slots import Slots
 
 log = logger(__name__)
 
@@ -39,7 +39,7 @@ class Claims:
         calls: Calls,
         clock: Clock,
         is_over: Event,
-        hands: Hands,
+        slots: Slots,
         sharing: Sharing,
         identity: tuple[str, Sequence[str]],
         start: Callable[[Attempt], None],
@@ -49,7 +49,7 @@ class Claims:
         self._calls = calls
         self._clock = clock
         self._is_over = is_over
-        self._hands = hands
+        self._slots = slots
         self._worker_id, self._handlers = identity
         self._start = start
         self._sharing = sharing
@@ -72,7 +72,7 @@ class Claims:
             log.warning("%d tickets of %s have no certain answer: %s", len(waiting), priority, error)
             return None
         finally:
-            self._hands.give(len(waiting))
+            self._slots.give(len(waiting))
         self.brake.release(asked_at)
         return started
 
@@ -106,25 +106,25 @@ class Claims:
         ]
         sent_at = self._clock.now()
         held = self._sharing.held(priority_of(queue), sent_at)
-        hands = {"count": self._hands.count, "held": held} if have_overflow(self._queues) else None
-        answers = self._calls.claim(self._worker_id, self._handlers, claims, hands)
+        slots = {"count": self._slots.count, "held": held} if have_overflow(self._queues) else None
+        answers = self._calls.claim(self._worker_id, self._handlers, claims, slots)
         started = 0
         answered_at = self._clock.now()
         for claim_id, answer in zip(list(waiting), answers, strict=True):
             if answer.get("outcome") == "unavailable":
                 continue
-            # From here on its hand is the attempt's, or free.
+            # From here on its slot is the attempt's, or free.
             del waiting[claim_id]
             if answer.get("outcome") == "start":
                 started += 1
                 self._sharing.met(priority_of(queue), answer.get("clientId"), answered_at)
                 self._begin(answer, sent_at, answered_at)
             else:
-                self._hands.give()
+                self._slots.give()
         return started
 
     def _begin(self, answer: Mapping[str, Any], sent_at: float, answered_at: float) -> None:
-        """Start an attempt, or free its hand; the others of its call are none of its business."""
+        """Start an attempt, or free its slot; the others of its call are none of its business."""
         is_begun, name = False, "an attempt"
         try:
             attempt = Attempt(answer, sent_at, answered_at)
@@ -135,4 +135,4 @@ class Claims:
             log.exception("%s cannot be started: %s", name, type(error).__name__)
         finally:
             if not is_begun:
-                self._hands.give()
+                self._slots.give()

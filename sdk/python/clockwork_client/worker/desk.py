@@ -1,4 +1,4 @@
-"""The attempts in this worker's hands, from their claim until the API has taken how they ended."""
+"""The attempts in this worker's slots, from their claim until the API has taken how they ended."""
 
 from __future__ import annotations
 

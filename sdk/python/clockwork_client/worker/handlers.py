@@ -26,12 +26,12 @@ from clockwork_client.worker.context import Context, Keeps
 from clockwork_client.worker.desk import Desk
 from clockwork_client.worker.fail import Fail
 from clockwork_client.worker.forks import forked_ones_end
-from clockwork_client.worker.hands import Hands
 from clockwork_client.worker.logs import logger
 from clockwork_client.worker.loop import Loop
 from clockwork_client.worker.outcomes import completion, failure, text_of
 from clockwork_client.worker.registry import Registry
 from clockwork_client.worker.reports import Reports
+from clockwork_client.worker.slots import Slots
 
 log = logger(__name__)
 
@@ -42,11 +42,11 @@ _PAUSE = 0.5
 class Handlers:
     """The handlers at work. A slot is given back when a handler has ended."""
 
-    def __init__(self, pool: Registry, clock: Clock, keeper: Keeps, hands: Hands, desk: Desk, reports: Reports) -> None:
+    def __init__(self, pool: Registry, clock: Clock, keeper: Keeps, slots: Slots, desk: Desk, reports: Reports) -> None:
         self._pool = pool
         self._clock = clock
         self._keeper = keeper
-        self._hands = hands
+        self._slots = slots
         self._desk = desk
         self._reports = reports
         self._is_over = Event()
@@ -74,7 +74,7 @@ class Handlers:
     def _put(self, attempt: Attempt) -> None:
         """Give an attempt to the threads; raises RuntimeError if all have one, and the machine has no thread more."""
         with self._lock:
-            if self._in_threads >= self._threads and self._threads < self._hands.count:
+            if self._in_threads >= self._threads and self._threads < self._slots.count:
                 Thread(target=self._serve, name=f"clockwork-handler-{self._threads + 1}", daemon=True).start()
                 self._threads += 1
             self._in_threads += 1
@@ -106,7 +106,7 @@ class Handlers:
                     self._do(attempt, said)
                 finally:
                     with self._lock:
-                        self._in_threads -= 1  # before the hand is given back, which brings the next attempt
+                        self._in_threads -= 1  # before the slot is given back, which brings the next attempt
 
     def _do(self, attempt: Attempt, said: _Said) -> None:
         while (wait := attempt.start_at - self._clock.now()) > 0 and not self._clock.wait(self._is_over, wait):
@@ -175,7 +175,7 @@ class Handlers:
         return False
 
     def _end(self, attempt: Attempt, outcome: dict[str, Any] | None) -> None:
-        self._hands.give()
+        self._slots.give()
         if attempt.settle():
             if outcome is None:
                 self._desk.drop(attempt)

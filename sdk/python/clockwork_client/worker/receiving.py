@@ -22,10 +22,10 @@ from clockwork_client.worker.claims import Claims
 from clockwork_client.worker.clock import Clock
 from clockwork_client.worker.desk import Desk
 from clockwork_client.worker.draws import QueueDraws, is_priority, priority_of
-from clockwork_client.worker.hands import Hands
 from clockwork_client.worker.logs import logger
 from clockwork_client.worker.pauses import Pauses
 from clockwork_client.worker.queues import Queue, Ticket
+from clockwork_client.worker.slots import Slots
 
 log = logger(__name__)
 
@@ -41,13 +41,13 @@ class Receiving:
     """The receiving end of a worker."""
 
     def __init__(
-        self, queues: Mapping[str, Queue], claims: Claims, clock: Clock, is_over: Event, hands: Hands, desk: Desk
+        self, queues: Mapping[str, Queue], claims: Claims, clock: Clock, is_over: Event, slots: Slots, desk: Desk
     ) -> None:
         self._queues = queues
         self._claims = claims
         self._clock = clock
         self._is_over = is_over
-        self._hands = hands
+        self._slots = slots
         self._desk = desk
         self._draws = QueueDraws(queues)
         self._busy = Busy(queues)
@@ -70,7 +70,7 @@ class Receiving:
     def stop(self) -> None:
         """Receive no more. Tickets of an open poll go back."""
         self._is_over.set()
-        self._hands.close()
+        self._slots.close()
         self._desk.close()
         self._busy.close()
 
@@ -79,17 +79,17 @@ class Receiving:
         return not any(thread.is_alive() for thread in self._threads)
 
     def seconds_since_receive(self) -> float:
-        """How long ago a poll ended last, however; 0 while hands or desk are full, when nothing is to be received."""
-        is_full = self._hands.free == 0 or self._desk.is_full()
+        """How long ago a poll ended last, however; 0 while slots or desk are full, when nothing is to be received."""
+        is_full = self._slots.free == 0 or self._desk.is_full()
         return 0.0 if is_full else self._clock.now() - self._polled_at
 
     def _poll(self, priority: str) -> None:
         """Long polls of one queue, while it is quiet and a slot is free."""
         pauses = Pauses(self._clock, self._is_over)
-        while self._busy.wait_quiet(priority) and self._hands.wait_for_one() and self._desk.wait_for_room():
+        while self._busy.wait_quiet(priority) and self._slots.wait_for_one() and self._desk.wait_for_room():
             self._claims.brake.wait()
             with pauses.guard(f"the queue {priority} cannot be received from"):
-                most = 1 if self._claims.brake.is_wary else max(1, min(MOST_CLAIMS, self._hands.free))
+                most = 1 if self._claims.brake.is_wary else max(1, min(MOST_CLAIMS, self._slots.free))
                 tickets = self._receive(priority, most, LONG_POLL)
                 if self._claims.brake.is_on or self._desk.is_full():
                     self._claims.give_back(priority, tickets)
@@ -103,7 +103,7 @@ class Receiving:
         if not is_wary:
             self._draws.join(self._busy.found(priority, is_full=is_full))
         # Tickets that have come go before those that are still to be fetched, but not those of an overflow queue.
-        take = self._hands.take_for_tickets if is_priority(priority) else self._hands.take
+        take = self._slots.take_for_tickets if is_priority(priority) else self._slots.take
         taken = take(len(tickets), _PATIENCE)
         self._claims.give_back(priority, tickets[taken:])
         if taken:
@@ -112,27 +112,27 @@ class Receiving:
                 self._draws.join(self._busy.found(priority, is_full=is_full))
 
     def _draw(self) -> None:
-        """Give hands that come free to the queues that have work."""
+        """Give slots that come free to the queues that have work."""
         pauses = Pauses(self._clock, self._is_over)
         while not self._is_over.is_set():
-            with pauses.guard("hands cannot be given to queues"):
+            with pauses.guard("slots cannot be given to queues"):
                 with self._drawing:
                     drawn = self._drawn()
                 if drawn is not None:
                     self._fetch(*drawn)
 
     def _drawn(self) -> tuple[str, int] | None:
-        """The queue that is next, and how many hands were taken for it."""
+        """The queue that is next, and how many slots were taken for it."""
         if not (self._busy.wait_open() and self._desk.wait_for_room()):
             return None
-        taken = self._hands.take(MOST_CLAIMS)
-        if 0 < taken < min(MOST_CLAIMS, self._hands.count):
-            # Hands that come free one after the other share a call.
+        taken = self._slots.take(MOST_CLAIMS)
+        if 0 < taken < min(MOST_CLAIMS, self._slots.count):
+            # Slots that come free one after the other share a call.
             self._clock.wait(self._is_over, _LINGER)
-            taken += self._hands.take(MOST_CLAIMS - taken, 0.0)
+            taken += self._slots.take(MOST_CLAIMS - taken, 0.0)
         at_work = self._busy.open()
         if not taken or not at_work or self._desk.is_full():
-            self._hands.give(taken)
+            self._slots.give(taken)
             return None
         priority = self._draws.next(at_work)
         self._draws.charge(priority, taken)
@@ -146,7 +146,7 @@ class Receiving:
             self._busy.withdrawn(queue)
             self._draws.join(self._busy.found(first, is_full=len(tickets) == taken))
             self._draws.charge(first, len(tickets))
-            self._hands.give(taken - len(tickets))
+            self._slots.give(taken - len(tickets))
             self._claim(first, tickets)
             return
         try:
@@ -155,7 +155,7 @@ class Receiving:
             log.warning("the queue %s cannot be received from: %s", queue, error)
         finally:
             self._draws.charge(queue, len(tickets) - taken)
-            self._hands.give(taken - len(tickets))
+            self._slots.give(taken - len(tickets))
             self._busy.answered(queue, taken, len(tickets))
         if tickets:
             self._claim(queue, tickets)
@@ -163,7 +163,7 @@ class Receiving:
     def _of_first_queue(self, queue: str, most: int) -> Sequence[Ticket]:
         """Tickets of the first queue of an overflow queue's priority, if that one was quiet; else none.
 
-        A client without a flood must not wait until the hands of another's flood come free once more.
+        A client without a flood must not wait until the slots of another's flood come free once more.
         """
         first = priority_of(queue)
         if first == queue or not self._busy.is_quiet(first):
@@ -178,7 +178,7 @@ class Receiving:
         """Claim tickets, each with a slot. The tickets go back if claims have failed meanwhile."""
         started = None
         if self._claims.brake.is_on:
-            self._hands.give(len(tickets))
+            self._slots.give(len(tickets))
             self._claims.give_back(priority, tickets)
         else:
             started = self._claims.claim(priority, tickets)

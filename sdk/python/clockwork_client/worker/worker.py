@@ -13,7 +13,6 @@ from clockwork_client.worker.claims import Claims
 from clockwork_client.worker.clock import Clock, Monotonic
 from clockwork_client.worker.desk import Desk
 from clockwork_client.worker.handlers import Handlers
-from clockwork_client.worker.hands import Hands
 from clockwork_client.worker.identity import check, new_worker_id
 from clockwork_client.worker.logs import logger
 from clockwork_client.worker.queues import Queue, sqs_queues
@@ -21,6 +20,7 @@ from clockwork_client.worker.receiving import LONG_POLL, Receiving
 from clockwork_client.worker.registry import Registry
 from clockwork_client.worker.reports import Reports
 from clockwork_client.worker.sharing import Sharing
+from clockwork_client.worker.slots import Slots
 
 if TYPE_CHECKING:
     from clockwork_client.client import Clockwork
@@ -65,17 +65,17 @@ class Worker:
         self._drain_seconds = drain
         self._clock = clock or Monotonic()
         calls = Calls(cw._caller, pool.name)
-        self._hands = Hands(concurrency)
+        self._slots = Slots(concurrency)
         self._desk = Desk(_ON_DESK * max(concurrency, MOST_OUTCOMES))
         self._beats = Beats(self._desk, calls, self._clock)
         self._reports = Reports(self._desk, calls, self._clock)
-        self._handlers = Handlers(pool, self._clock, calls, self._hands, self._desk, self._reports)
+        self._handlers = Handlers(pool, self._clock, calls, self._slots, self._desk, self._reports)
         found = queues if queues is not None else sqs_queues(cw, queue_urls(cw, pool))
         identity = self.worker_id, sorted(pool.handlers)
         is_over = Event()
         sharing = Sharing(self._desk)
-        claims = Claims(found, calls, self._clock, is_over, self._hands, sharing, identity, self._take_up)
-        self._receiving = Receiving(found, claims, self._clock, is_over, self._hands, self._desk)
+        claims = Claims(found, calls, self._clock, is_over, self._slots, sharing, identity, self._take_up)
+        self._receiving = Receiving(found, claims, self._clock, is_over, self._slots, self._desk)
         self._is_draining = Event()
         #: The number of further requests to drain after the first one.
         self._hurries = 0

@@ -98,7 +98,7 @@ def test_a_ticket_that_is_made_up_or_used_tells_nothing_of_overflow_queues(
         asked = received(clockwork)
         assert started(claim(clockwork, asked, None)) == 1
     assert started(claim(clockwork, [msgspec.structs.replace(asked[0], claim_id="d" * 22)], FULL)) == 0
-    assert clockwork.world.environment.shares.held("etl", clockwork.clock.at).hands == 0
+    assert clockwork.world.environment.shares.held("etl", clockwork.clock.at).slots == 0
     clockwork.clock.advance(NOTED_FOR_MS - 1_000)
     send(clockwork, QUIET, MOST_FIRST * 3, apart=0)
     assert (len(visible(clockwork)), visible(clockwork, "high-overflow")) == (MOST_FIRST * 3, [])
@@ -141,7 +141,7 @@ def test_a_quiet_clients_ticket_stays_beside_a_flood(clockwork: MemoryClockwork)
     [
         (None, "the worker does not receive from overflow queues"),
         (Sharing("one", 10, {FLOOD: 10}), "nobody else was met"),
-        (Sharing("one", 100, {FLOOD: 10, QUIET: 0}), "there are hands enough"),
+        (Sharing("one", 100, {FLOOD: 10, QUIET: 0}), "there are slots enough"),
     ],
     ids=lambda one: one if isinstance(one, str) else "",
 )

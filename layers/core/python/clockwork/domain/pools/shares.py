@@ -37,12 +37,12 @@ Value = TypeVar("Value")
 class Held(msgspec.Struct, frozen=True):
     """How many attempts a worker, or several, can run at once, and how many they have of each client."""
 
-    hands: int
+    slots: int
     by_client: Mapping[str, int]
 
 
 def beyond_share(asking: Sequence[str], held: Held, met: Collection[str]) -> list[int]:
-    """The places of the tickets that would give their client far more than its share of the pool's hands.
+    """The places of the tickets that would give their client far more than its share of the pool's slots.
 
     `asking`: the client of each ticket. `met`: the clients that had tickets lately. All shares are equal, and a client
     may have half as much again: beyond that it floods, and its tickets wait behind those of all others. One more share
@@ -52,7 +52,7 @@ def beyond_share(asking: Sequence[str], held: Held, met: Collection[str]) -> lis
     counts = Counter({client: count for client, count in held.by_client.items() if count > 0})
     present = counts.keys() | set(asking)
     shares = len(present) + any(client not in present for client in met)
-    most = -(-3 * held.hands // (2 * shares))
+    most = -(-3 * held.slots // (2 * shares))
     beyond = []
     for place, client in enumerate(asking):
         if shares > 1 and counts[client] >= most:
@@ -122,13 +122,13 @@ class Shares:
         _renew(self._held.setdefault(pool, {}), worker_id, (now, held), MOST_WORKERS)
 
     def held(self, pool: str, now: int) -> Held:
-        """The hands and attempts of all workers, as far as is known."""
-        hands, by_client = 0, Counter[str]()
+        """The slots and attempts of all workers, as far as is known."""
+        slots, by_client = 0, Counter[str]()
         for at, held in self._held.get(pool, {}).values():
             if now < at + TOLD_FOR_MS:
-                hands += held.hands
+                slots += held.slots
                 by_client.update(held.by_client)
-        return Held(hands, by_client)
+        return Held(slots, by_client)
 
 
 def _renew(known: dict[Key, Value], name: Key, value: Value, most: int) -> None:

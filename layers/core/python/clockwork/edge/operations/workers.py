@@ -37,7 +37,7 @@ class WorkerApi(Operations):
         body = validate(ClaimsBody, read_body(request.event, CLAIMS_BYTES), self._checks(request))
         deadline_at = self.world.clock.now() + self.world.settings.api_timeout_seconds * 1000
         asked = [one.to_asked() for one in body.claims]
-        sharing = None if body.hands is None else Sharing(body.worker_id, body.hands.count, body.hands.held)
+        sharing = None if body.slots is None else Sharing(body.worker_id, body.slots.count, body.slots.held)
         claimed = claim_for(self.world, pool, body.worker_id, body.handlers, asked, deadline_at, sharing)
         note_claims(self.world, pool, claimed)
         starts = [one.start for one in claimed if one.start is not None]

@@ -21,7 +21,7 @@ MOST_CLAIMS = 10
 MOST_BEATS = 100
 #: The most clients of whom a worker tells, and attempts of each.
 MOST_SHARING = 50
-MOST_HANDS = 1_000_000
+MOST_SLOTS = 1_000_000
 MOST_OUTCOMES = 10
 #: A message of SQS has at most so many bytes.
 LARGEST_TICKET = 1_048_576
@@ -30,13 +30,13 @@ CLAIMS_BYTES = 5_000_000
 
 
 ClientId = Annotated[str, Field(pattern=f"^{CLIENT_ID.pattern}$")]
-Count = Annotated[int, Field(ge=0, le=MOST_HANDS)]
+Count = Annotated[int, Field(ge=0, le=MOST_SLOTS)]
 
 
-class HandsBody(EdgeModel):
+class SlotsBody(EdgeModel):
     """How many attempts a worker runs at once, and how many it has of each client."""
 
-    count: int = Field(ge=1, le=MOST_HANDS)
+    count: int = Field(ge=1, le=MOST_SLOTS)
     held: dict[ClientId, Count] = Field(
         max_length=MOST_SHARING,
         description="by clientId, with 0 for clients whose jobs of the priority it started within an hour",
@@ -64,7 +64,7 @@ class ClaimsBody(EdgeModel):
     worker_id: str = Field(
         min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+$", description="shown with its attempts"
     )
-    hands: HandsBody | None = Field(
+    slots: SlotsBody | None = Field(
         default=None,
         description="given by a worker that receives from overflow queues, too: no ticket is moved there for any other",
     )

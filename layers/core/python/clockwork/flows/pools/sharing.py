@@ -31,22 +31,22 @@ log = logging.getLogger(__name__)
 
 
 class Sharing(msgspec.Struct, frozen=True):
-    """The name of a worker that receives from overflow queues, too, with its hands, and its attempts by client.
+    """The name of a worker that receives from overflow queues, too, with its slots, and its attempts by client.
 
     Clients of whom it had tickets lately, and has no attempt, are there with 0.
     """
 
     worker_id: str
-    hands: int
+    slots: int
     by_client: Mapping[str, int]
 
 
 def within_shares(batch: Batch, items: Sequence[Item], sharing: Sharing | None) -> list[Item]:
     """The items that their clients' shares have room for, and those that were moved before. The others are moved.
 
-    `sharing`: None if the worker does not receive from overflow queues. What a worker tells counts once it has a ticket
-    that waits for it: nobody learns of overflow queues by a made-up or a used one. Nothing is moved while no ticket is
-    late, as there are workers enough then.
+    `sharing`: None if the worker does not receive from overflow queues. The worker's word counts once it has a ticket
+    that waits: nobody tells of overflow queues by a made-up or a used one. Nothing is moved while no ticket is late, as
+    there are workers enough then.
     """
     if not items:
         return []
@@ -58,7 +58,7 @@ def within_shares(batch: Batch, items: Sequence[Item], sharing: Sharing | None) 
         assert isinstance(target, PoolTarget), "a worker claims nothing else"
         by_queue.setdefault((target.pool, target.priority), []).append(item)
     if sharing is not None and batch.worker is not None:
-        shares.hold(batch.worker.pool, sharing.worker_id, Held(sharing.hands, told), now)
+        shares.hold(batch.worker.pool, sharing.worker_id, Held(sharing.slots, told), now)
         _note_overflow(batch.world, batch.worker.pool, now)
     for (pool, priority), some in by_queue.items():
         shares.meet(pool, priority, [*told, *map(_client_of, some)], now)
@@ -77,7 +77,7 @@ def note_started(world: World, pool: str, sharing: Sharing | None, started: Iter
     if sharing is not None and new:
         by_client = Counter(sharing.by_client)
         by_client.update(new)
-        held = Held(sharing.hands, by_client)
+        held = Held(sharing.slots, by_client)
         world.environment.shares.hold(pool, sharing.worker_id, held, world.clock.now())
 
 

@@ -1,11 +1,11 @@
-"""The hands of a worker: how many handlers may run at once, and how many of them are free."""
+"""The slots of a worker: how many handlers may run at once, and how many of them are free."""
 
 from __future__ import annotations
 
 from threading import Condition
 
 
-class Hands:
+class Slots:
     """Counts free slots. A thread that waits for a slot is released when no more work is wanted."""
 
     def __init__(self, count: int) -> None:
