@@ -190,7 +190,7 @@ REGULATING = (
     Mutant(
         "the gates of a batch may take any time",
         "flows/deliver/admission.py",
-        (("        if batch.gates_ms > 0:\n", "        if True:\n"),),
+        (("        if batch.gates_ms > 0 or batch.worker is not None:\n", "        if True:\n"),),
         "I9",
         tests=_GATES,
     ),

@@ -112,9 +112,12 @@ def admit(batch: Batch, items: Sequence[Item]) -> list[Item]:
 
 
 def _in_time(batch: Batch, clients: Iterable[tuple[str, list[Item]]]) -> Iterator[tuple[str, list[Item]]]:
-    """Yield the clients with their items while the batch's time for gates lasts. The others' items come back soon."""
+    """Yield the clients with their items while the batch's time for gates lasts. The others' items come back soon.
+
+    Of a worker's claim the calls about permits have a bounded time themselves (`concurrency.py`).
+    """
     for client_id, some in clients:
-        if batch.gates_ms > 0:
+        if batch.gates_ms > 0 or batch.worker is not None:
             with _timed(batch, client_id):
                 yield client_id, some
         else:
