@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from clockwork.settings import Settings
@@ -145,3 +147,10 @@ def test_lambdas_own_lines_can_be_had() -> None:
         for one in synthesize(platformLogs="INFO").all("Lambda::Function").values()
     }
     assert levels == {"INFO"}
+
+
+def test_an_environment_has_only_what_differs_from_the_defaults(account: Template) -> None:
+    for moment in MOMENTS:
+        variables = environment(account.function(moment))
+        assert len(json.dumps(variables)) <= 1_024, moment
+        assert not {"SHARDS", "LEASE_SECONDS", "STACK_NAME", "OWN_METRICS"} & variables.keys()

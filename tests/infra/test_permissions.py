@@ -58,7 +58,7 @@ def test_the_api_alone_starts_the_sweeper(account: Template) -> None:
     sweeper = json.dumps({"Fn::Join": ["", [arn, ":live"]]})
     assert {moment for moment in MOMENTS if sweeper in account.allowed(moment, "lambda:")} == {"Api"}
     variables = {m: account.function(m)["Properties"]["Environment"]["Variables"] for m in MOMENTS}
-    assert {moment for moment in MOMENTS if variables[moment]["SWEEPER_FUNCTION"]} == {"Api"}
+    assert {moment for moment in MOMENTS if "SWEEPER_FUNCTION" in variables[moment]} == {"Api"}
 
 
 def test_nothing_deletes_from_the_timeline(account: Template) -> None:
