@@ -205,7 +205,7 @@ class Alarms(Construct):
         ):
             if queue:
                 found = queue.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
-                self._alarm(name, found, above=0, means=means)
+                self._alarm(name, found, above=0, means=means, wakes=True)
 
     def _watch_function(self, name: str, function: lambda_.Function, *, wakes: bool = False) -> None:
         errors = function.metric_errors(statistic="Sum", period=_MINUTE)

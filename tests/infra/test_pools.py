@@ -163,7 +163,8 @@ def test_no_lambda_is_told_of_a_queue_before_it_exists(pooled: Template) -> None
         assert queues <= set(as_list(pooled.function(moment)["DependsOn"]))
 
 
-def test_what_waits_for_a_day_and_what_nobody_claims_rings(pooled: Template) -> None:
+def test_what_waits_for_a_day_and_what_nobody_claims_rings() -> None:
+    pooled = synthesize(pools=POOLS, alarms="all")
     alarms = {key: one["Properties"] for key, one in pooled.all("CloudWatch::Alarm").items() if "Pool" in key}
     watched = {(one["Dimensions"][0]["Value"]["Fn::GetAtt"][0], one["MetricName"]): one for one in alarms.values()}
     assert len(watched) == len(alarms) == len(NAMES | DEAD)
