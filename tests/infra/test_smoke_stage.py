@@ -36,8 +36,8 @@ def test_its_lambdas_have_the_settings_of_an_account(smoke: Template) -> None:
         if "Environment" in one["Properties"]
     ]
     assert len(variables) == 5
-    assert {one.get("STAGE", "account") for one in variables} == {"account"}
-    assert {one["SHARDS"] for one in variables} == {str(Settings.for_account().shards)}
+    told = {(one.stage, one.shards) for one in map(Settings.from_environment, variables)}
+    assert told == {("account", Settings.for_account().shards)}
 
 
 @pytest.mark.parametrize(
