@@ -51,6 +51,13 @@ def test_a_live_claim_defers_the_message_and_until_it_has_ended_at_most() -> Non
     assert plan_claim(release(meets=10**6), running, CLAIM).release is not None
 
 
+def test_who_meets_a_claim_that_ends_soon_comes_back_for_its_slot_and_not_before() -> None:
+    """The end of the claim may be sooner than the slot that the attempt took under a rate cap."""
+    running = execution(State.RUNNING, attempt=1, claimant="c", started_at=NOW, claim_until=NOW - CLAIM_GRACE_MS + 100)
+    met = plan_claim(release(run_at=NOW + 900, paced=True), running, CLAIM)
+    assert (met.action, met.release and met.release.run_at) == (Action.DEFER, NOW + 900)
+
+
 def test_a_live_claim_defers_what_keeps_its_place_until_it_has_ended() -> None:
     running = execution(State.RUNNING, attempt=1, claimant="other", claim_until=NOW + 7_000)
     deferred = plan_claim(release(), running, msgspec.structs.replace(CLAIM, resends=False)).release

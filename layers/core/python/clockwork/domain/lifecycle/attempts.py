@@ -136,7 +136,8 @@ def _plan_running(release: Release, stored: Execution, claim: Claim) -> Plan:
         return Plan(Action.DEFER, "its receiver is at work", release=watch_of(release, stored))
     over_at = ends_at(stored) + CLAIM_GRACE_MS
     meets = release.for_attempt(release.attempt).waits.meets
-    back_at = min(claim.now + meets_again_ms(meets), over_at) if claim.resends else over_at
+    # Its slot may lie behind that: an attempt never starts before its slot.
+    back_at = max(release.run_at, min(claim.now + meets_again_ms(meets), over_at)) if claim.resends else over_at
     again = again_for(release, release.attempt, back_at, meets + 1)
     return Plan(Action.DEFER, "another deliverer's claim is live", release=again)
 
