@@ -8,7 +8,6 @@ https://docs.aws.amazon.com/lambda/latest/dg/with-msk.html
 from __future__ import annotations
 
 import aws_cdk as cdk
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from aws_cdk.aws_lambda_event_sources import SqsEventSource
@@ -19,6 +18,7 @@ from infra.kafka.cluster import KafkaCluster
 from infra.kafka.msk import GET_BROKERS
 from infra.network import INTERFACES
 from infra.options import Options
+from infra.permissions import SEND, allow
 from infra.queues import RETENTION, adopted, encrypt, leave_behind
 
 #: The largest batch that Lambda takes from a FIFO queue.
@@ -45,9 +45,9 @@ class Ingestion(Construct):
 
     def feed(self, ingester: lambda_.Function, live: lambda_.Alias, cluster: KafkaCluster | None) -> None:
         """Let the alias of the ingester take messages from its sources, and send rejected ones to `rejected`."""
-        _allow(ingester, ["sqs:SendMessage", "sqs:SendMessageBatch"], self.rejected.queue_arn)
+        allow(ingester, SEND, self.rejected.queue_arn)
         if self.inbound:
-            _allow(ingester, _CONSUME, self.inbound.queue_arn)
+            allow(ingester, _CONSUME, self.inbound.queue_arn)
             source = SqsEventSource(
                 self.inbound,
                 batch_size=QUEUE_BATCH,
@@ -97,13 +97,13 @@ def _feed_from_topic(scope: Construct, ingester: lambda_.Function, live: lambda_
     Lambda itself reads the topic: in the cluster's own network, with the ingester's role.
     """
     topic = cluster.ingestion_topic
-    _allow(ingester, ["kafka:DescribeClusterV2"], cluster.cluster_arn)
-    _allow(ingester, [GET_BROKERS], "*")
-    _allow(ingester, [*INTERFACES, "ec2:DescribeSecurityGroups", "ec2:DescribeVpcs"], "*")
+    allow(ingester, ["kafka:DescribeClusterV2"], cluster.cluster_arn)
+    allow(ingester, [GET_BROKERS], "*")
+    allow(ingester, [*INTERFACES, "ec2:DescribeSecurityGroups", "ec2:DescribeVpcs"], "*")
     if cluster.auth == "iam":
-        _allow(ingester, ["kafka-cluster:Connect"], cluster.cluster_arn)
-        _allow(ingester, ["kafka-cluster:DescribeTopic", "kafka-cluster:ReadData"], cluster.arn_of("topic", topic))
-        _allow(ingester, ["kafka-cluster:AlterGroup", "kafka-cluster:DescribeGroup"], cluster.arn_of("group", GROUP))
+        allow(ingester, ["kafka-cluster:Connect"], cluster.cluster_arn)
+        allow(ingester, ["kafka-cluster:DescribeTopic", "kafka-cluster:ReadData"], cluster.arn_of("topic", topic))
+        allow(ingester, ["kafka-cluster:AlterGroup", "kafka-cluster:DescribeGroup"], cluster.arn_of("group", GROUP))
     mapping = lambda_.CfnEventSourceMapping(
         scope,
         "Topic",
@@ -119,7 +119,3 @@ def _feed_from_topic(scope: Construct, ingester: lambda_.Function, live: lambda_
         provisioned_poller_config=TOPIC_POLLERS,
     )
     mapping.node.add_dependency(ingester.role or ingester)
-
-
-def _allow(function: lambda_.Function, actions: list[str] | tuple[str, ...], resource: str) -> None:
-    function.add_to_role_policy(iam.PolicyStatement(actions=list(actions), resources=[resource]))

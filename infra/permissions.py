@@ -33,9 +33,13 @@ CALLS_WEBHOOKS = ("deliverer", "private_deliverer")
 #: The ticker narrows the lookahead by the backlog; the api shows it to admins.
 COUNTS = ("ticker", "api")
 INVOKES_POLLER = ("api", "ingester", "ticker", "sweeper")
-#: AWS checks `SendMessage`, `DeleteMessage` and `ChangeMessageVisibility` for single messages and batches alike; the
-#: emulator checks actions of their own for a batch.
-_SEND = ("sqs:SendMessage", "sqs:SendMessageBatch")
+#: AWS checks `SendMessage`, `DeleteMessage` and `ChangeMessageVisibility` for single messages and batches alike. It
+#: knows no actions of their own for batches, which the emulator checks:
+#: https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsqs.html
+_OF_BATCHES = frozenset({"sqs:SendMessageBatch", "sqs:DeleteMessageBatch", "sqs:ChangeMessageVisibilityBatch"})
+#: The key in the context of a stack's constructs that says whether the emulator takes the stack.
+EMULATED = "clockwork:emulated"
+SEND = ("sqs:SendMessage", "sqs:SendMessageBatch")
 _DELETE = ("sqs:DeleteMessage", "sqs:DeleteMessageBatch")
 #: https://docs.aws.amazon.com/kms/latest/developerguide/services-dynamodb.html
 _OWN_KEY = ("kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*")
@@ -64,29 +68,29 @@ def grant(
     further = _further_queues(queues)
     for moment, function in functions.items():
         for name, actions in TABLE_ACTIONS[kind_of(moment)].items():
-            _allow(function, [f"dynamodb:{action}" for action in actions.split()], tables[name].table_arn)
+            allow(function, [f"dynamodb:{action}" for action in actions.split()], tables[name].table_arn)
         if kind_of(moment) in RELEASES:
-            _allow(function, _SEND, *(pair.release.queue_arn for pair in queues.every), further)
+            allow(function, SEND, *(pair.release.queue_arn for pair in queues.every), further)
             if queues.pools:
-                _allow(function, _SEND, _pool_queues(queues))
+                allow(function, SEND, _pool_queues(queues))
         if kind_of(moment) in TELLS and target_queue_arns:
-            _allow(function, ["sqs:SendMessage"], *target_queue_arns)
+            allow(function, ["sqs:SendMessage"], *target_queue_arns)
         if moment in INVOKES_POLLER:
-            _allow(function, ["lambda:InvokeFunction"], f"{functions['poller'].function_arn}:{LIVE}")
+            allow(function, ["lambda:InvokeFunction"], f"{functions['poller'].function_arn}:{LIVE}")
     for moment, pair in queues.pairs.items():
-        _allow(functions[moment], _CONSUME, pair.release.queue_arn)
-        _allow(functions[moment], (*_CONSUME, _HIDE_BATCH), queues.ordered[moment].release.queue_arn)
-    _allow(functions["deliverer"], _CONSUME, further)
+        allow(functions[moment], _CONSUME, pair.release.queue_arn)
+        allow(functions[moment], (*_CONSUME, _HIDE_BATCH), queues.ordered[moment].release.queue_arn)
+    allow(functions["deliverer"], _CONSUME, further)
     counted = [*(pair.release for pair in queues.pairs.values()), *queues.further.values()]
     for moment in COUNTS:
-        _allow(functions[moment], ["sqs:GetQueueAttributes"], *(queue.queue_arn for queue in counted))
+        allow(functions[moment], ["sqs:GetQueueAttributes"], *(queue.queue_arn for queue in counted))
     letters = [pair.dead_letters.queue_arn for pair in queues.every if not pair.shares_dead_letters]
-    _allow(functions["sweeper"], _CONSUME, *letters)
+    allow(functions["sweeper"], _CONSUME, *letters)
     _allow_pools(functions, queues)
     # A resume of a client starts a sweep.
-    _allow(functions["api"], ["lambda:InvokeFunction"], f"{functions['sweeper'].function_arn}:{LIVE}")
+    allow(functions["api"], ["lambda:InvokeFunction"], f"{functions['sweeper'].function_arn}:{LIVE}")
     _allow_successor(functions["poller"])
-    _allow(functions["api"], ["dynamodb:Query"], f"{tables['executions'].table_arn}/index/{ATTENTION_INDEX}")
+    allow(functions["api"], ["dynamodb:Query"], f"{tables['executions'].table_arn}/index/{ATTENTION_INDEX}")
     _allow_targets(functions["deliverer"], target_arns)
     _allow_secrets(functions, secret_prefix)
     for moment, function in functions.items():
@@ -134,9 +138,9 @@ def _allow_pools(functions: Mapping[str, lambda_.Function], queues: Queues) -> N
     No Lambda of ours receives a ticket but the sweeper, of those that were received too often.
     """
     if queues.pools:
-        _allow(functions["workers"], [*_DELETE, *_HIDE, "sqs:GetQueueAttributes"], _pool_queues(queues))
-        _allow(functions["api"], ["sqs:GetQueueAttributes"], _pool_queues(queues))
-        _allow(functions["sweeper"], _CONSUME, *(pool.dead_letters.queue_arn for pool in queues.pools.values()))
+        allow(functions["workers"], [*_DELETE, *_HIDE, "sqs:GetQueueAttributes"], _pool_queues(queues))
+        allow(functions["api"], ["sqs:GetQueueAttributes"], _pool_queues(queues))
+        allow(functions["sweeper"], _CONSUME, *(pool.dead_letters.queue_arn for pool in queues.pools.values()))
 
 
 def _allow_successor(poller: lambda_.Function) -> None:
@@ -155,7 +159,7 @@ def _allow_targets(deliverer: lambda_.Function, target_arns: tuple[str, ...]) ->
     for service, action in TARGET_ACTIONS.items():
         opened = [arn for arn in target_arns if service_of(arn) == service]
         if opened:
-            _allow(deliverer, [action], *opened)
+            allow(deliverer, [action], *opened)
 
 
 def _allow_secrets(functions: Mapping[str, lambda_.Function], prefix: str) -> None:
@@ -172,11 +176,11 @@ def _allow_secrets(functions: Mapping[str, lambda_.Function], prefix: str) -> No
         arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
     )
     parameters = stack.format_arn(service="ssm", resource="parameter", resource_name=f"{prefix}*")
-    _allow(api, ["secretsmanager:DescribeSecret"], secrets)
-    _allow(api, ["ssm:ListTagsForResource"], parameters)
+    allow(api, ["secretsmanager:DescribeSecret"], secrets)
+    allow(api, ["ssm:ListTagsForResource"], parameters)
     for moment in CALLS_WEBHOOKS:
         if moment in functions:
-            _allow(functions[moment], ["secretsmanager:GetSecretValue"], secrets)
+            allow(functions[moment], ["secretsmanager:GetSecretValue"], secrets)
             _allow_parameters(functions[moment], parameters)
 
 
@@ -187,7 +191,7 @@ def _allow_parameters(deliverer: lambda_.Function, parameters: str) -> None:
     https://docs.aws.amazon.com/kms/latest/developerguide/services-parameter-store.html
     """
     stack = cdk.Stack.of(deliverer)
-    _allow(deliverer, ["ssm:GetParameter"], parameters)
+    allow(deliverer, ["ssm:GetParameter"], parameters)
     statement = iam.PolicyStatement(
         actions=["kms:Decrypt"],
         resources=[stack.format_arn(service="kms", resource="key", resource_name="*")],
@@ -199,5 +203,8 @@ def _allow_parameters(deliverer: lambda_.Function, parameters: str) -> None:
     deliverer.add_to_role_policy(statement)
 
 
-def _allow(function: lambda_.Function, actions: list[str] | tuple[str, ...], *resources: str) -> None:
-    function.add_to_role_policy(iam.PolicyStatement(actions=list(actions), resources=list(resources)))
+def allow(function: lambda_.Function, actions: list[str] | tuple[str, ...], *resources: str) -> None:
+    """Allow a Lambda some actions; those that the emulator alone checks are left out of a stack for AWS."""
+    emulated = function.node.try_get_context(EMULATED)
+    known = [action for action in actions if emulated or action not in _OF_BATCHES]
+    function.add_to_role_policy(iam.PolicyStatement(actions=known, resources=list(resources)))

@@ -16,6 +16,7 @@ from infra.observability.dashboard import Dashboard
 from infra.options import Options
 from infra.outputs import declare_outputs
 from infra.packaging.layers import Layers
+from infra.permissions import EMULATED
 from infra.pools import declare_policies, policy_of
 from infra.queues import Queues
 from infra.storage import Storage
@@ -33,6 +34,7 @@ class ClockworkStack(cdk.Stack):
             description="Clockwork: a durable, distributed job scheduler",
             tags=dict(options.tags),
         )
+        self.node.set_context(EMULATED, options.settings.stage == "local")
         self.template_options.metadata = {"Clockwork": {"options": dict(options.given)}}
         if options.kafka:
             options = replace(options, kafka=completed(self, options.kafka))

@@ -125,7 +125,7 @@ def test_what_was_left_behind_may_still_be_sent_to_and_taken_from(account: Templ
         }
         for moment in ("Api", "Poller", "Deliverer", "Sweeper")
     }
-    send = {"sqs:SendMessage", "sqs:SendMessageBatch"}
+    send = {"sqs:SendMessage"}
     take = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"}
     assert actions == {"Api": send, "Poller": send, "Deliverer": send | take, "Sweeper": send}
 

@@ -170,3 +170,13 @@ def test_only_the_deliverer_consumes_releases_and_only_the_sweeper_dead_letters(
         for queue in ("QueuesRelease", "QueuesDeadLetters")
     }
     assert consumers == {"QueuesRelease": {"Deliverer"}, "QueuesDeadLetters": {"Sweeper"}}
+
+
+def test_the_emulator_alone_has_the_actions_that_it_checks_for_batches(account: Template) -> None:
+    """AWS knows none of them (tests/infra/test_iam.py)."""
+    batches = {"sqs:SendMessageBatch", "sqs:ChangeMessageVisibilityBatch"}
+    for template, expected in ((account, set()), (synthesize(stage="local"), batches)):
+        actions = [
+            action for moment in MOMENTS for some in template.allowed(moment, "sqs:").values() for action in some
+        ]
+        assert batches & set(actions) == expected

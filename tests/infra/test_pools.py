@@ -25,12 +25,9 @@ FIRST = {
 #: Each priority has a second queue.
 NAMES = {*FIRST, *(f"{name}-overflow" for name in FIRST)}
 DEAD = {"Clockwork-PoolDead-batch-etl", "Clockwork-PoolDead-gpu"}
-SEND = {"sqs:SendMessage", "sqs:SendMessageBatch"}
+SEND = {"sqs:SendMessage"}
 #: The actions of the workers Lambda on tickets that it has answered, or puts off; AWS has no rights of batches.
-ANSWERED = (
-    *("DeleteMessage", "DeleteMessageBatch", "GetQueueAttributes"),
-    *("ChangeMessageVisibility", "ChangeMessageVisibilityBatch"),
-)
+ANSWERED = ("DeleteMessage", "GetQueueAttributes", "ChangeMessageVisibility")
 RECEIVE = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"}
 
 
