@@ -60,3 +60,9 @@ def test_an_outage_of_the_queue_is_reported_release_by_release(emulated: AwsWorl
     assert [(r.index, r.permanent) for r in refused] == [(n, False) for n in range(12)]
     assert all("127.0.0.1:9" in r.reason for r in refused)
     nowhere.close()
+
+
+def test_what_sqs_does_not_tell_about_one_ticket_is_told_of_the_others(emulated: AwsWorld) -> None:
+    faults = [{"Id": "0", "SenderFault": False, "Code": "InternalError"}, {"Id": "1", "SenderFault": True, "Code": "X"}]
+    Wire(emulated.aws.client("sqs"), "ChangeMessageVisibilityBatch", [failed(*faults)])
+    assert list(emulated.pool_queues.hold("etl", "normal", ["a", "b", "c"], 60)) == [None, False, True]

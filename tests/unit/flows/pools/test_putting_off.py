@@ -9,7 +9,10 @@ import msgspec
 import pytest
 
 from clockwork.domain.errors import Unavailable
+from clockwork.domain.ids import AnonymousJob
+from clockwork.domain.keys import row_key
 from clockwork.domain.pools.pool import Pool
+from clockwork.domain.releases import Deliver, Of
 from clockwork.flows.pools.claim import Asked, Claimed, claim_for
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
@@ -87,6 +90,24 @@ def test_a_queue_that_tells_nothing_leaves_the_ticket(
     assert copies(clockwork) == 1
     assert [one.is_left for one in claim(clockwork, asked)] == [False]
     assert copies(clockwork) == 1
+
+
+def test_a_queue_that_tells_nothing_about_one_message_leaves_that_ticket_alone(
+    clockwork: MemoryClockwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold = type(clockwork.pool_queues).hold
+
+    def silent_about_the_first(self: Any, pool: str, queue: str, receipts: Sequence[str], seconds: int) -> Any:
+        return [None, *hold(self, pool, queue, receipts[1:], seconds)]
+
+    now = clockwork.clock.at
+    other = occurrence(target=PoolTarget("etl", "work", timeout_seconds=600), due_at=now + 1, created_at=now)
+    job_id = AnonymousJob("p000", row_key(now + 1, "another"), 0).job_id
+    assert not clockwork.world.releases.send([Deliver(Of(job_id), other, now)], now)
+    asked = received(clockwork)
+    with monkeypatch.context() as broken:
+        broken.setattr(type(clockwork.pool_queues), "hold", silent_about_the_first)
+        assert [one.is_left for one in claim(clockwork, asked)] == [True, False]
 
 
 def test_one_message_that_a_call_shows_ten_times_makes_no_second_copy(clockwork: MemoryClockwork) -> None:

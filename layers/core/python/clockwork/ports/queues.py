@@ -59,11 +59,12 @@ class PoolQueues(Protocol):
         A text that is no receipt of the queue changes nothing, or raises Unavailable.
         """
 
-    def hold(self, pool: str, queue: str, receipts: Sequence[str], seconds: int) -> Sequence[bool]:
-        """Hide messages that a worker has received, for `seconds` from now. Returns for each whether it was in flight.
+    def hold(self, pool: str, queue: str, receipts: Sequence[str], seconds: int) -> Sequence[bool | None]:
+        """Hold messages that a worker has received, for `seconds` from now. Returns for each whether it was in flight.
 
-        A message that was deleted or is visible again is not in flight, and stays unchanged; nor is a text that is no
-        receipt. A message that another worker has received meanwhile may count as in flight. Raises Unavailable.
+        None: the queue did not tell about this one. A message that was deleted or is visible again is not in flight,
+        and stays unchanged; nor is a text that is no receipt. A message that another worker has received meanwhile may
+        count as in flight. Raises Unavailable.
         """
 
     def waiting(self, pool: str) -> Mapping[str, Tickets]:

@@ -58,9 +58,10 @@ class AwsPoolQueues:
             entries = [{"Id": str(index), "ReceiptHandle": receipt} for index, receipt in enumerate(batch)]
             ask(sqs.call, "DeleteMessageBatch", QueueUrl=url, Entries=entries)
 
-    def hold(self, pool: str, queue: str, receipts: Sequence[str], seconds: int) -> Sequence[bool]:
+    def hold(self, pool: str, queue: str, receipts: Sequence[str], seconds: int) -> Sequence[bool | None]:
         """Hide messages, as many in a call as SQS takes. It blames the sender for a receipt that holds no message."""
-        url, sqs, in_hand = self._url(pool, queue), self._aws.plane("sqs"), [True] * len(receipts)
+        url, sqs = self._url(pool, queue), self._aws.plane("sqs")
+        in_hand: list[bool | None] = [True] * len(receipts)
         if url is None:
             raise Unavailable(f"the deployment has no queue of pool {pool} called {queue}")
         for batch in batches(range(len(receipts)), MESSAGES_PER_BATCH):
@@ -69,9 +70,7 @@ class AwsPoolQueues:
             ]
             answer = ask(sqs.call, "ChangeMessageVisibilityBatch", QueueUrl=url, Entries=entries)
             for failed in answer.get("Failed", []):
-                if not told(failed, "SenderFault"):
-                    raise Unavailable(f"SQS did not hide a ticket: {failed.get('Code')}")
-                in_hand[int(told(failed, "Id"))] = False
+                in_hand[int(told(failed, "Id"))] = False if told(failed, "SenderFault") else None
         return in_hand
 
     def waiting(self, pool: str) -> Mapping[str, Tickets]:

@@ -94,6 +94,11 @@ class PutOff(Resent):
             except Exception as error:  # noqa: BLE001 - whatever the queue says of a receipt, the other tickets go on
                 failing += [(item, why(self._world.environment.faults, error, pool)) for item, _ in some]
                 continue
-            held += [pair for pair, is_held in zip(some, in_hand, strict=True) if is_held]
-            self.staying |= {item.message_id for (item, _), is_held in zip(some, in_hand, strict=True) if not is_held}
+            for pair, is_held in zip(some, in_hand, strict=True):
+                if is_held is None:
+                    failing.append((pair[0], "its queue did not tell whether its message is in flight"))
+                elif is_held:
+                    held.append(pair)
+                else:
+                    self.staying.add(pair[0].message_id)
         return failing, held
