@@ -553,7 +553,7 @@ def _is_short_of_attempts(before: Execution | None, after: Execution) -> bool:
     counted = sum(one.number > before.budget.start and one.state is not State.HANDED_BACK for one in after.attempts)
     # The claim of a later attempt made the record: the first failure at level `none` was not recorded, or an operator
     # deleted the record. It tells nothing of the attempts before, and these may have counted.
-    counted += max(0, after.attempts[0].number - before.budget.start - 1)
+    counted += max(0, after.attempts[0].number - before.budget.start - 1) if after.attempts else 0
     is_used_up = (after.reason or "").startswith("attempt ")
     return is_used_up and counted < after.kept.occurrence.retry_policy.max_attempts and len(after.attempts) < 100
 

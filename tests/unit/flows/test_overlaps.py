@@ -430,3 +430,14 @@ def test_of_two_that_look_at_once_one_goes(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(named.clockwork.turnstiles, "put", overtaken)
     assert why_not(named, fire(named, 10)) == UNDER_WAY
+
+
+def test_a_job_that_gets_an_order_does_not_forget_what_runs_for_those_of_before_that_have_none() -> None:
+    """Of an ordered job only a live claim stops others; a release of before the order waits for all."""
+    named = Named(overlap="skip", ordering_key="k", sequence=1)
+    lost_at = named.clockwork.clock.at - 60_000
+    lost = changed(execution_of(named.job, named.start, State.RUNNING), claim_until=lost_at)
+    note_ended(named.clockwork.world, named.job, [lost])
+    stile, _ = named.clockwork.turnstiles.get(named.job.job_id)
+    assert stile is not None
+    assert stile.ended_before == lost.execution_id

@@ -83,9 +83,8 @@ def note_ended(world: World, job: NamedJob, under_way: Sequence[Execution]) -> N
         stile, found = world.turnstiles.get(job.job_id)
         if stile is not None and stile.skips_from >= job.skips_from:
             return
-        now, is_ordered = world.clock.now(), job.definition.ordering_key is not None
         oldest = sorted(under_way, key=lambda one: one.execution_id)
-        ended = ended_before(oldest, "", begun_by(job), now, is_ordered=is_ordered)
+        ended = ended_before(oldest, "", begun_by(job), world.clock.now())
         world.turnstiles.put(found, turned(job, stile, ended, _expires_at(world)))
 
 
@@ -112,7 +111,7 @@ def _look(world: World, entrant: Entrant, job: NamedJob) -> _Seen:
         rest = read(page[-1].execution_id, MOST_READ)
         page, more, is_met = [*page, *rest], len(rest) == MOST_READ, meets(rest)
     otherwise = page[-1].execution_id if more else max(stretch.first, stretch.last)
-    ended = ended_before(page, entrant.execution_id, otherwise, now, is_ordered=entrant.is_ordered)
+    ended = ended_before(page, entrant.execution_id, otherwise, now)
     why_not = UNDER_WAY if is_met else NOT_KNOWN if more else None
     if is_long and why_not is not None:
         # Another look may have replaced it meanwhile: then this one has read in vain.

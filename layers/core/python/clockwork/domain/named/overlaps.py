@@ -118,9 +118,13 @@ def begun_by(job: NamedJob) -> str:
     return f"{job.job_id}.{job.skips_from_at + CLAIM_GRACE_MS if job.skips_from else 0:013d}.~"
 
 
-def ended_before(found: Sequence[Execution], own_id: str, otherwise: str, now: int, *, is_ordered: bool) -> str:
-    """Before which executionId nothing is under way but `own_id`, given the records that were found, oldest first."""
-    stays = (one.execution_id for one in found if is_under_way(one, now, is_ordered=is_ordered))
+def ended_before(found: Sequence[Execution], own_id: str, otherwise: str, now: int) -> str:
+    """Before which executionId nothing is under way but `own_id`, given the records that were found, oldest first.
+
+    A job that has an order by now may have releases of before, which wait for all that has not ended. This therefore
+    goes by the rule without an order.
+    """
+    stays = (one.execution_id for one in found if is_under_way(one, now, is_ordered=False))
     return next((execution_id for execution_id in stays if execution_id != own_id), otherwise)
 
 
