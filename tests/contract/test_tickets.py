@@ -11,7 +11,7 @@ from clockwork.aws.stores.ticket_keys import CachedTicketKeys
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.keys import BEGINNING, END
 from clockwork.domain.messages.tickets import opened
-from clockwork.domain.pools.shares import MOST_FIRST
+from clockwork.domain.pools.shares import MOST_FIRST, Shares
 from clockwork.domain.releases import Check, Deliver, Release
 from clockwork.domain.storage.checks import check_of
 from clockwork.domain.storage.codec import decode_message, decode_row, decode_ticket
@@ -134,7 +134,7 @@ def test_keys_are_cached_and_their_absence_is_not() -> None:
 
 def routed(world: World) -> Routed:
     checks = Checks(world.timeline, world.shards, CHECK_MS, ROWS_MS)
-    return Routed(by_pool(world.releases, Tickets(world.ticket_keys, world.pool_queues, checks, world.pools)))
+    return Routed(by_pool(world.releases, Tickets(world.ticket_keys, world.pool_queues, checks, world.pools, Shares())))
 
 
 def test_of_many_tickets_at_once_the_most_lie_in_the_overflow_queue(world: World) -> None:
@@ -199,7 +199,7 @@ def test_a_check_that_is_not_certain_refuses_its_ticket_for_now(world: World) ->
 
     world.ticket_keys.make(KEY)
     checks = Checks(Out(), world.shards, CHECK_MS, ROWS_MS)  # type: ignore[arg-type]
-    refused = Tickets(world.ticket_keys, world.pool_queues, checks, world.pools).send([for_pool()], NOW)
+    refused = Tickets(world.ticket_keys, world.pool_queues, checks, world.pools, Shares()).send([for_pool()], NOW)
     assert [(one.permanent, one.reason) for one in refused] == [(False, "1 rows were not put")]
     assert list(world.receive_tickets("normal")) == []
 
@@ -236,7 +236,7 @@ def test_keys_that_give_no_answer_refuse_for_now_what_is_for_a_pool() -> None:
             raise AssertionError(messages, now)
 
     checks = Checks(Queues(), Queues(), CHECK_MS, ROWS_MS)  # type: ignore[arg-type]
-    refused = Tickets(Out(), Queues(), checks, Queues()).send([for_pool(), for_pool()], NOW)  # type: ignore[arg-type]
+    refused = Tickets(Out(), Queues(), checks, Queues(), Shares()).send([for_pool(), for_pool()], NOW)  # type: ignore[arg-type]
     assert [(one.index, one.permanent, one.reason) for one in refused] == [
         (0, False, "no answer"),
         (1, False, "no answer"),

@@ -7,13 +7,12 @@ import pytest
 
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.pools.pool import Pool
-from clockwork.flows.pools.claim import Asked, claim_for
 from clockwork.flows.pools.reports import Beat, Ended, beat_all, report_all
 from clockwork.flows.requests.reporting import Reported
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
-from clockwork.targets.pool import PoolTarget
-from tests.support.examples import ACME, occurrence, release
+from tests.support.claimed import claimed_token
+from tests.support.examples import ACME
 
 POOL = Pool(name="etl", revision=1, principals=("w",), handlers=("work",), lease_seconds=60)
 HANDED_BACK, SUCCEEDED = Reported(State.HANDED_BACK), Reported(State.SUCCEEDED)
@@ -30,14 +29,7 @@ def clockwork() -> MemoryClockwork:
 @pytest.fixture
 def token(clockwork: MemoryClockwork) -> str:
     """The token of an attempt that a worker has just claimed."""
-    now = clockwork.clock.at
-    one = occurrence(target=PoolTarget("etl", "work", timeout_seconds=600), due_at=now, created_at=now)
-    assert not clockwork.world.releases.send([msgspec.structs.replace(release(), occurrence=one, run_at=now)], now)
-    (message,) = clockwork.pool_queues.of("etl").receive()
-    asked = [Asked("c" * 22, message.body, message.message_id)]
-    (answer,) = claim_for(clockwork.world, POOL, "w", ["work"], asked, now + 29_000)
-    assert answer.start is not None
-    return answer.start.token
+    return claimed_token(clockwork, POOL)
 
 
 def only(clockwork: MemoryClockwork) -> Execution:

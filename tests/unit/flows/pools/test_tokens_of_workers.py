@@ -13,14 +13,13 @@ from clockwork.domain.executions import State
 from clockwork.domain.lifecycle.tokens import Token, decode_token
 from clockwork.domain.pools.pool import Pool
 from clockwork.flows.pools.checkpoints import keep_checkpoint
-from clockwork.flows.pools.claim import Asked, claim_for
 from clockwork.flows.pools.reports import Beat, Ended, Taken, beat_all, report_all
 from clockwork.flows.requests.reading import Reading
 from clockwork.flows.requests.reporting import Reported
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
-from clockwork.targets.pool import PoolTarget
-from tests.support.examples import ACME, occurrence, release
+from tests.support.claimed import claimed_token
+from tests.support.examples import ACME
 
 POOL = Pool(name="etl", revision=1, principals=("w",), handlers=("work",), lease_seconds=60)
 KEY = "k" * 22
@@ -64,15 +63,9 @@ def counted(clockwork: MemoryClockwork) -> Counted:
 @pytest.fixture
 def token(clockwork: MemoryClockwork, counted: Counted) -> str:
     """The token of an attempt that a worker has just claimed."""
-    now = clockwork.clock.at
-    one = occurrence(target=PoolTarget("etl", "work", timeout_seconds=600), due_at=now, created_at=now)
-    assert not clockwork.world.releases.send([msgspec.structs.replace(release(), occurrence=one, run_at=now)], now)
-    (message,) = clockwork.pool_queues.of("etl").receive()
-    asked = [Asked("c" * 22, message.body, message.message_id)]
-    (answer,) = claim_for(clockwork.world, POOL, "w", ["work"], asked, now + 29_000)
-    assert answer.start is not None
+    made = claimed_token(clockwork, POOL)
     counted.asked.clear()
-    return answer.start.token
+    return made
 
 
 def beat(clockwork: MemoryClockwork, pool: Pool, tokens: Sequence[str], reading: Reading | None) -> Sequence[Taken]:

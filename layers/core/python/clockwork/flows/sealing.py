@@ -58,15 +58,13 @@ class Checks:
 class Tickets:
     """`ports.ReleaseQueue` of releases for pools, each sent as a ticket of its own."""
 
-    def __init__(
-        self, keys: TicketKeys, queues: PoolQueues, checks: Checks, pools: Pools, shares: Shares | None = None
-    ) -> None:
+    def __init__(self, keys: TicketKeys, queues: PoolQueues, checks: Checks, pools: Pools, shares: Shares) -> None:
         self._keys = keys
         self._queues = queues
         self._checks = checks
         self._pools = pools
         self._places = FirstPlaces()
-        self._shares = shares or Shares()
+        self._shares = shares
 
     def send(
         self,
@@ -93,16 +91,16 @@ class Tickets:
 
         Returns the tickets that no queue takes.
         """
-        again = [one.index for one in refused if releases[one.index].spilled and not one.permanent]
+        again = [one for one in refused if releases[one.index].spilled and not one.permanent]
         if not again:
             return refused
-        firsts = [msgspec.structs.replace(releases[index], spilled=False) for index in again]
+        firsts = [msgspec.structs.replace(releases[one.index], spilled=False) for one in again]
         for release in firsts:
             self._shares.shut(_pool_of(release).pool, now)
-        log.warning("an overflow queue refuses tickets: %s", refused[0].reason, extra={"action": "overflow_refused"})
+        log.warning("an overflow queue refuses tickets: %s", again[0].reason, extra={"action": "overflow_refused"})
         late = self._queues.send([_message(release, key, now) for release in firsts], now)
-        others = [one for one in refused if one.index not in again]
-        return [*others, *(msgspec.structs.replace(one, index=again[one.index]) for one in late)]
+        others = [one for one in refused if one not in again]
+        return [*others, *(msgspec.structs.replace(one, index=again[one.index].index) for one in late)]
 
     def _placed(self, releases: Sequence[Deliver], now: int) -> list[Deliver]:
         """The releases with their queues: of many that come due at once, the most go to overflow queues.
