@@ -134,7 +134,8 @@ def _plan_running(release: Release, stored: Execution, claim: Claim) -> Plan:
         if claim.worker is not None:
             return Plan(Action.ABSORB, "another worker has it, whose watch finds the end of its claim")
         return Plan(Action.DEFER, "its receiver is at work", release=watch_of(release, stored))
-    over_at = ends_at(stored) + CLAIM_GRACE_MS
+    # Queues delay whole seconds, rounded down. What is to come back sooner would come at once, again and again.
+    over_at = max(ends_at(stored) + CLAIM_GRACE_MS, claim.now + 1_000)
     meets = release.for_attempt(release.attempt).waits.meets
     # Its slot may lie behind that: an attempt never starts before its slot.
     back_at = max(release.run_at, min(claim.now + meets_again_ms(meets), over_at)) if claim.resends else over_at

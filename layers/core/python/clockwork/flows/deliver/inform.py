@@ -225,7 +225,7 @@ def _is_anothers(world: World, before: Target, after: Target) -> bool:
 def _still_waits(world: World, item: Item, job: NamedJob) -> bool:
     """Whether a backfilled fire that waits for others of its job has to wait on, so that it claims nothing in vain."""
     is_waiting = item.release.waits.permits > 0 and is_backfilled(item.release) and job.definition.overlap == "skip"
-    return is_waiting and not may_be_let_through(world, entrant_of(item.release, item.seen), job)
+    return is_waiting and not may_be_let_through(world, entrant_of(item.release, item.seen, is_claimed=False), job)
 
 
 def _refusal(world: World, whole: Occurrence) -> str | None:
