@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import fnmatch
+import os
 import re
 import sys
 import tomllib
@@ -66,9 +68,15 @@ def test_every_command_that_tests_or_measures_installs_what_that_takes() -> None
 
 
 def ours(pattern: str) -> list[Path]:
-    """The files of the repository that match a pattern, without what is installed or built."""
-    found = [path for path in ROOT.rglob(pattern) if not any(part in _INSTALLED for part in path.parts)]
-    return [path for path in found if not any(part.startswith(".venv") for part in path.parts)]
+    """The files of the repository that match a pattern, without what is installed or built.
+
+    Other runs build and take away drafts meanwhile, so nobody may look into those folders.
+    """
+    found: list[Path] = []
+    for folder, inner, names in os.walk(ROOT):
+        inner[:] = [name for name in inner if name not in _INSTALLED and not name.startswith(".")]
+        found += [Path(folder) / name for name in fnmatch.filter(names, pattern)]
+    return sorted(found)
 
 
 def locks() -> list[Path]:
