@@ -91,7 +91,9 @@ class Alarms(Construct):
             self._watch_function(construct_name(moment), function, wakes=moment == "deliverer")
         for name, table in storage.tables.items():
             throttled = table.metric("WriteThrottleEvents", statistic="Sum", period=_MINUTE)
-            means, wakes = "DynamoDB refuses writes", name in ("timeline", "executions")
+            # `TablesThrottled` tells of all tables, their indexes and their reads, if there are own metrics.
+            wakes = options.settings.own_metrics == "none" and name in ("timeline", "executions")
+            means = "DynamoDB refuses writes"
             self._alarm(f"{name.capitalize()}Throttled", throttled, above=0, of=5, means=means, wakes=wakes)
         faults = api.http_api.metric_server_error(statistic="Sum", period=_MINUTE)
         means = "The API answers 5xx: see the api Lambda's log"
@@ -120,6 +122,10 @@ class Alarms(Construct):
         self._alarm("ShardStands", metric(settings, lag), above=SHARD_STANDS_MS, of=3, means=standing, wakes=True)
         passed = "Rows are in quarantine: no table or queue answered for them, or a newer version wrote them"
         self._alarm("Quarantined", metric(settings, "Quarantined"), above=0, of=5, means=passed, wakes=True)
+        throttled = (
+            "DynamoDB refuses reads or writes of a table or an index: CloudWatch's ThrottledRequests says of which"
+        )
+        self._alarm("TablesThrottled", metric(settings, "TablesThrottled"), above=0, of=5, means=throttled, wakes=True)
         aside = "A queue refuses releases: they wait, and the poller's log says for which shards"
         self._alarm("SetAside", metric(settings, "SetAside"), above=0, of=5, means=aside)
         near = "Jobs were parked for 13 days: they end DEAD after 14. Resume their client, or mend its target"

@@ -49,11 +49,11 @@ class App:
     def emit(self, metrics: Mapping[str, telemetry.Value], **properties: object) -> None:
         """Write one line of those metrics that the deployment has, if any, with `properties` that can be searched.
 
-        The line also counts the defects that were contained since the last one.
+        The line also counts the defects that were contained since the last one, and the calls that were throttled.
         """
-        settings = self.world.settings
-        if contained := self.world.environment.faults.take():
-            metrics = {**metrics, "FaultsContained": contained}
+        settings, environment = self.world.settings, self.world.environment
+        met = {"FaultsContained": environment.faults.take(), "TablesThrottled": environment.throttled.take()}
+        metrics = {**metrics, **{name: count for name, count in met.items() if count}}
         if metrics := telemetry.chosen(metrics, OWN_METRICS[settings.own_metrics]):
             at = self.world.clock.now()
             self.write(telemetry.metrics_line(settings.metrics_namespace, settings.stack_name, at, metrics, properties))
@@ -123,6 +123,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     aws = aws or Aws()
     environment = Environment(name=OsRandom().token())
     aws.on_unreadable = environment.faults.add
+    aws.on_throttled = environment.throttled.add
     aws.meter_of_requests = environment.meter
     clock = SystemClock()
     return hardened(

@@ -19,7 +19,15 @@ USUAL_METRICS = ("Polls", "CursorLagMs", "LatenessMs", "OwnLatenessMs", "Release
 FAULT_METRICS = (
     *("Early", "FaultsContained", "Stuck", "SetAside", "Quarantined", "SettingsRefused", "PollersNotStarted"),
     *("MessagesFailed", "MessagesRejected", "DeadLettersReleased", "DeadLettersLeft", "ChainsRepaired", "ChainsLeft"),
-    *("WorkersLost", "ForcedCancels", "StaleTokens", "LookaheadNarrowed", "ParkedNearEnd", "ParkedTooLong"),
+    *(
+        "TablesThrottled",
+        "WorkersLost",
+        "ForcedCancels",
+        "StaleTokens",
+        "LookaheadNarrowed",
+        "ParkedNearEnd",
+        "ParkedTooLong",
+    ),
 )
 #: The own metrics that are written unless the deployment asks for others: alarms and dashboard look at each.
 FEW_METRICS = (*USUAL_METRICS, *FAULT_METRICS)
