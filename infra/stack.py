@@ -7,6 +7,7 @@ from dataclasses import replace
 import aws_cdk as cdk
 from constructs import Construct
 
+from infra.admins import Admins
 from infra.api import Api
 from infra.functions import Functions
 from infra.ingestion import Ingestion
@@ -51,6 +52,9 @@ class ClockworkStack(cdk.Stack):
             layers=layers,
             ingestion=ingestion,
         )
+        takes = [functions.api, *filter(None, [functions.by_moment.get("workers")])]
+        admins = Admins(self, "Admins", options=options, clients=storage.tables["clients"], layers=layers)
+        admins.precede(functions.live(one) for one in takes)
         Triggers(self, "Triggers", options=options, functions=functions, queues=queues)
         workers = functions.by_moment.get("workers")
         api = Api(

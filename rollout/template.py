@@ -41,8 +41,10 @@ class Template:
 
     @property
     def admins(self) -> frozenset[str]:
-        """The principals that are admins."""
-        return frozenset(json.loads(self.settings.get("ADMIN_PRINCIPALS", "[]")))
+        """The principals that are admins. Stacks of 0.2.0 have them among the settings of the api."""
+        before = json.loads(self.settings.get("ADMIN_PRINCIPALS", "[]"))
+        rows = [one["Properties"]["AdminPrincipals"] for _, one in self.resources("Custom::ClockworkAdmins")]
+        return frozenset(before).union(*rows)
 
     @property
     def settings(self) -> Mapping[str, Any]:

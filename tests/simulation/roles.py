@@ -46,6 +46,7 @@ NEEDS: Mapping[str, Needs] = {
     "executions.dead": _needs("executions", "Query"),
     "clients.get": _needs("clients", "GetItem"),
     "clients.of_principal": _needs("clients", "Query"),
+    "clients.admins": _needs("clients", "GetItem"),
     "clients.put": _needs("clients", "PutItem"),
     "pools.get": _needs("clients", "GetItem"),
     "pools.put": _needs("clients", "PutItem"),

@@ -12,12 +12,15 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from clockwork import ports, telemetry
 from clockwork.flows.hardening import hardened
 from clockwork.flows.world import Environment, World
 from clockwork.settings import LIVE, OWN_METRICS, Settings
+
+if TYPE_CHECKING:
+    import ssl
 
 Handler = Callable[[dict[str, Any], Any], Any]
 #: For how long an environment may go by the keys of tickets that it has read (s).
@@ -156,6 +159,21 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
             environment=environment,
         )
     )
+
+
+def clients_in(table: str) -> ports.Clients:
+    """The clients of a table, for the Lambda that a deployment runs, which has no settings."""
+    from clockwork.aws.session import Aws
+    from clockwork.aws.stores.clients import AwsClients
+
+    return AwsClients(Aws(), table)
+
+
+def trust() -> ssl.SSLContext:
+    """The certificates by which this process knows whom it calls."""
+    from clockwork.aws.trust import trusting
+
+    return trusting(os.environ.get("AWS_CA_BUNDLE"))
 
 
 def _rejects(settings: Settings) -> Any:

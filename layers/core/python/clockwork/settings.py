@@ -114,7 +114,6 @@ class Settings:
     fair_queue: bool = False
     #: Whether receivers may report unsigned, by the token of their attempt alone (`POST /v1/completions/{token}`).
     takes_unsigned: bool = False
-    admin_principals: tuple[str, ...] = ()
     timeline_table: str = ""
     jobs_table: str = ""
     executions_table: str = ""

@@ -57,9 +57,9 @@ NOBODY = Caller("")
 
 
 def identify(world: World, caller_arn: str) -> Caller:
-    """The caller behind an ARN. No table is read, so `client_ids` is still empty."""
+    """The caller behind an ARN; `client_ids` is still empty. Raises Unavailable if nobody can tell who is an admin."""
     principal = principal_of(caller_arn)
-    return Caller(principal, is_admin=principal in world.settings.admin_principals)
+    return Caller(principal, is_admin=principal in world.clients.admins())
 
 
 def require_known(world: World, caller: Caller) -> Caller:

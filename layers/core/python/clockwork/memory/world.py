@@ -42,13 +42,14 @@ class MemoryClockwork:
     """All ports in memory, under one clock.
 
     `answer` decides the outcome of each attempt; by default every attempt succeeds. `aligned`: pollers wait for the
-    instants of their grid, as the settings say; else a visit takes no time.
+    instants of their grid, as the settings say; else a visit takes no time. `admins`: the principals of admins.
     """
 
     settings: Settings = field(default_factory=Settings.for_local)
     answer: Callable[[Delivery], Outcome] | None = None
     seed: int = 0
     aligned: bool = False
+    admins: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if not self.aligned:
@@ -64,7 +65,7 @@ class MemoryClockwork:
         self.ordered_queue = MemoryOrderedQueue(self.clock, visibility_ms, self.settings.ordered_max_receive_count)
         self.invoker = MemoryInvoker()
         self.targets = MemoryTargets(self.clock, self.answer)
-        self.clients = MemoryClients()
+        self.clients = MemoryClients(self.admins)
         self.pools = MemoryPools()
         self.checkpoints = MemoryCheckpoints()
         self.turnstiles = MemoryTurnstiles()

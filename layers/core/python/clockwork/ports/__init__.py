@@ -24,17 +24,16 @@ from clockwork.ports.queues import (
     ReleaseQueue,
     TicketKeys,
 )
+from clockwork.ports.requests import KeyRows, Trail
 from clockwork.ports.tables import (
     Clients,
     Executions,
     Jobs,
-    KeyRows,
     Listed,
     Regulation,
     Saved,
     Shards,
     Timeline,
-    Trail,
 )
 from clockwork.ports.turnstiles import Turnstiles
 
