@@ -15,6 +15,8 @@ STATEFUL: Mapping[str, tuple[str, ...]] = {
     "AWS::SQS::Queue": ("QueueName", "FifoQueue"),
     "AWS::MSK::ServerlessCluster": ("ClusterName", "VpcConfigs", "ClientAuthentication"),
 }
+#: The parameter with the version of the bootstrap stack under the CDK's own qualifier.
+CDK_BOOTSTRAP = "/cdk-bootstrap/hnb659fds/version"
 #: The suffix that the CDK puts behind a logical id.
 _HASH = re.compile(r"[0-9A-F]{8}$")
 
@@ -37,6 +39,12 @@ class Template:
     def options(self) -> Mapping[str, Any]:
         """The options with which it was made."""
         found: Mapping[str, Any] = self.body.get("Metadata", {}).get("Clockwork", {}).get("options", {})
+        return found
+
+    @property
+    def bootstrap(self) -> str:
+        """The parameter of SSM that has the version of the bootstrap stack; its qualifier is a part of the name."""
+        found: str = self.body.get("Parameters", {}).get("BootstrapVersion", {}).get("Default", CDK_BOOTSTRAP)
         return found
 
     @property
