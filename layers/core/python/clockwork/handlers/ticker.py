@@ -10,7 +10,7 @@ from clockwork.flows.poll.tick import tick
 
 #: Pollers that are started at the same time: as many connections to Lambda as a client has.
 AT_ONCE = 10
-#: What is left of an invocation (ms) when it starts no further poller, for a start that is slow, and for its report.
+#: The end of an invocation (ms) in which no further poller is started: a start may be slow, and the report comes last.
 SPARE_MS = 8_000
 
 
