@@ -5,6 +5,7 @@ Only the deliverers of further release queues share the role and the log of the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import aws_cdk as cdk
@@ -23,7 +24,7 @@ from infra.options import Options
 from infra.packaging.bundle import handler
 from infra.packaging.layers import ARCHITECTURES, RUNTIME, Layers
 from infra.permissions import TELLS, grant, kind_of
-from infra.queues import Queues, leave_behind
+from infra.queues import Pair, Queues, leave_behind
 from infra.storage import Storage
 
 
@@ -123,7 +124,8 @@ class Functions(Construct):
 
     `by_moment` has the Lambda of each moment, with `kafka_deliverer`, `private_deliverer`, `ingester` and `workers` if
     the options ask for them. The five Lambdas of every deployment are attributes, too. `further` has the deliverers of
-    further release queues, by the number of the queue. Every caller names the Lambda's alias, see `live`.
+    further release queues, by the number of the queue, if the options ask for one each. Every caller names the Lambda's
+    alias, see `live`.
     """
 
     def __init__(
@@ -152,7 +154,8 @@ class Functions(Construct):
         shapes = _shapes(settings)
         self.poller = self._function("poller", shapes["poller"], settings)
         settings = settings.with_(poller_function=f"{self.poller.function_name}:{LIVE}")
-        self.sweeper = self._function("sweeper", shapes["sweeper"], settings)
+        letters = _letters(queues)
+        self.sweeper = self._function("sweeper", shapes["sweeper"], settings.with_(**letters))
         sweeping = settings.with_(sweeper_function=f"{self.sweeper.function_name}:{LIVE}")
         self.api = self._function("api", shapes["api"], sweeping)
         self.ticker = self._function("ticker", shapes["ticker"], settings)
@@ -169,9 +172,10 @@ class Functions(Construct):
             ingestion.feed(ingester, self.live(ingester), options.kafka)
         if options.pools:
             self.by_moment["workers"] = self._function("workers", _workers_shape(settings), settings)
-        # A deliverer for each further queue: Lambda adds at most 1,000 environments to a function in ten seconds,
-        # whatever the number of the queues that it takes from.
-        self.further = {number: self._further_deliverer(number, settings) for number in queues.further}
+        # Lambda adds at most 1,000 environments to a function in ten seconds, whatever the number of the queues that it
+        # takes from. A deployment that needs more has a deliverer for each queue.
+        own = queues.further if options.value("delivererForEachQueue") else ()
+        self.further = {number: self._further_deliverer(number, settings) for number in own}
         for function in (*self.by_moment.values(), *self.further.values()):
             # The Lambdas derive the URLs of these queues from names, a dependency that CloudFormation cannot see.
             function.node.add_dependency(*queues.further.values())
@@ -187,6 +191,10 @@ class Functions(Construct):
             target_key_arns=options.target_key_arns,
             key_arn=options.key_arn,
         )
+
+    def deliverer_of(self, number: int) -> lambda_.Function:
+        """The deliverer of a further release queue."""
+        return self.further.get(number, self.deliverer)
 
     def live(self, function: lambda_.Function) -> lambda_.Alias:
         """The alias of a Lambda's present version. A deployment moves the alias once the version is complete.
@@ -277,15 +285,26 @@ def construct_name(moment: str) -> str:
 
 def _with_resources(settings: Settings, storage: Storage, queues: Queues) -> Settings:
     names = {f"{name}_table": table.table_name for name, table in storage.tables.items()}
-    for moment, pair in queues.pairs.items():
-        if moment == "private_deliverer":
-            continue  # its queues have derived names
-        prefix = moment.removesuffix("deliverer")
-        names[f"{prefix}release_queue_url"] = pair.release.queue_url
-        names[f"{prefix}release_dead_letter_queue_url"] = pair.dead_letters.queue_url
-        names[f"{prefix}ordered_release_queue_url"] = queues.ordered[moment].release.queue_url
-        names[f"{prefix}ordered_release_dead_letter_queue_url"] = queues.ordered[moment].dead_letters.queue_url
+    for prefix, plain, ordered in _lanes(queues):
+        names[f"{prefix}release_queue_url"] = plain.release.queue_url
+        names[f"{prefix}ordered_release_queue_url"] = ordered.release.queue_url
     return settings.with_(**names)
+
+
+def _letters(queues: Queues) -> dict[str, str]:
+    """The settings that the sweeper alone has: the dead-letter queues."""
+    urls = {}
+    for prefix, plain, ordered in _lanes(queues):
+        urls[f"{prefix}release_dead_letter_queue_url"] = plain.dead_letters.queue_url
+        urls[f"{prefix}ordered_release_dead_letter_queue_url"] = ordered.dead_letters.queue_url
+    return urls
+
+
+def _lanes(queues: Queues) -> Iterator[tuple[str, Pair, Pair]]:
+    """The prefix of the settings, the plain pair and the ordered pair of each deliverer whose queues need settings."""
+    for moment, pair in queues.pairs.items():
+        if moment != "private_deliverer":
+            yield moment.removesuffix("deliverer"), pair, queues.ordered[moment]
 
 
 def _environment(settings: Settings) -> dict[str, str]:

@@ -21,8 +21,8 @@ from infra.network import Network
 
 #: The priorities of a pool that names none.
 _PRIORITIES = tuple(OPTIONS["pools"]["items"]["properties"]["priorities"]["items"]["enum"])
-#: A stack has at most 500 resources. A further release queue is ten of them with its deliverer and alarms, a priority
-#: of a pool is six, and a pool has four more.
+#: A stack has at most 500 resources. With all alarms a further release queue is five of them, with a deliverer of its
+#: own ten; a priority of a pool is four, and a pool has four more.
 MOST_RESOURCES_OF_QUEUES = 270
 STAGES = ("account", "local", "smoke")
 #: The only name of a stack whose tables and queues go with it, although it is in an account.
@@ -182,7 +182,8 @@ def _faults_of_pools(given: Mapping[str, Any]) -> Iterator[str]:
     names = [plain_name(one["name"]) for one in _value(given, "pools")]
     if alike := sorted({name for name in names if names.count(name) > 1}):
         yield f"pools: two have the name {alike[0]}, but for hyphens"
-    further, pools = 10 * _value(given, "releaseQueues"), sum(4 + 6 * len(one) for one in _pools(given).values())
+    of_queue = 10 if _value(given, "delivererForEachQueue") else 5
+    further, pools = of_queue * _value(given, "releaseQueues"), sum(4 + 4 * len(one) for one in _pools(given).values())
     if further + pools > MOST_RESOURCES_OF_QUEUES:
         yield "pools: with so many releaseQueues they do not fit into one stack: give fewer of either"
 

@@ -28,5 +28,5 @@ def test_without_own_metrics_no_alarm_looks_at_any() -> None:
     found = deployed(synthesize(ownMetrics="none"), NAMESPACE)
     assert (found.alarms_on_own_metrics, found.alarms) == (
         0,
-        deployed(synthesize(), NAMESPACE).alarms + 1,
-    )  # NoPolls stands for ShardStands
+        deployed(synthesize(), NAMESPACE).alarms + 3,  # NoPolls, TimelineThrottled, ExecutionsThrottled
+    )

@@ -61,10 +61,11 @@ def test_further_release_queues_are_adopted_by_a_stack_of_their_name() -> None:
     assert options(name="Other", adopt=json.dumps({"queues": queues})).adopted_queues == queues
 
 
-def test_pools_and_release_queues_share_the_room_of_a_stack() -> None:
+@pytest.mark.parametrize(("each", "most"), [("false", 22), ("true", 11)])
+def test_pools_and_release_queues_share_the_room_of_a_stack(each: str, most: int) -> None:
     pools = json.dumps([{"name": f"p{number}"} for number in range(10)])
-    assert len(options(pools=pools, releaseQueues="5").pools) == 10
-    (fault,) = faults_of(pools=pools, releaseQueues="6")
+    assert len(options(pools=pools, delivererForEachQueue=each, releaseQueues=f"{most}").pools) == 10
+    (fault,) = faults_of(pools=pools, delivererForEachQueue=each, releaseQueues=f"{most + 1}")
     assert fault == "pools: with so many releaseQueues they do not fit into one stack: give fewer of either"
 
 

@@ -220,7 +220,8 @@ def _dead_letters(aws: Any, settings: Settings) -> ports.DeadLetters:
     urls = [settings.release_dead_letter_queue_url, settings.ordered_release_dead_letter_queue_url]
     if settings.has_kafka:
         urls += [settings.kafka_release_dead_letter_queue_url, settings.kafka_ordered_release_dead_letter_queue_url]
-    return AwsDeadLetters(aws, [*urls, *settings.pool_dead_letter_queue_urls.values()])
+    # The sweeper alone has their addresses, and takes letters from them.
+    return AwsDeadLetters(aws, [*filter(None, urls), *settings.pool_dead_letter_queue_urls.values()])
 
 
 def _in_hand(aws: Any, settings: Settings) -> ports.InHand:

@@ -119,8 +119,8 @@ class Settings:
     executions_table: str = ""
     shards_table: str = ""
     clients_table: str = ""
-    #: The number of plain release queues over which the shards are spread, each with a deliverer of its own. May change
-    #: at any time: a queue that is given up is left to its deliverer.
+    #: The number of plain release queues over which the shards are spread. May change at any time: a queue that is
+    #: given up is left to its deliverer.
     release_queues: int = 1
     #: The first of them. The names of the others derive from the stack's name, see `release_queue_name`.
     release_queue_url: str = ""
