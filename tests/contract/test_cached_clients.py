@@ -139,7 +139,7 @@ def test_admins_are_read_once_a_minute_and_an_empty_answer_is_kept_as_long(clock
     clock.advance(59_999)
     assert (cached.admins(), inner.reads) == (frozenset(), 1)
     clock.advance(1)
-    assert (cached.admins(), inner.reads) == ({"alice"}, 2)
+    assert (cached.admins(), inner.reads) == (frozenset({"alice"}), 2)
     inner.name_admins([])
     clock.advance(60_000)
     assert cached.admins() == frozenset()

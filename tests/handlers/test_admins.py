@@ -96,7 +96,7 @@ def test_the_id_stays_so_that_nothing_is_deleted_in_an_update(
 def test_a_deletion_leaves_the_row_to_the_table(cloudformation: CloudFormation, clients: MemoryClients) -> None:
     clients.name_admins([ADMIN])
     lambda_handler(cloudformation.event("Delete"), None)
-    assert (clients.admins(), cloudformation.answers[0]["Status"]) == ({ADMIN}, "SUCCESS")
+    assert (clients.admins(), cloudformation.answers[0]["Status"]) == (frozenset({ADMIN}), "SUCCESS")
 
 
 def test_a_row_that_cannot_be_written_fails_the_deployment_at_once(

@@ -207,8 +207,8 @@ def test_the_stack_is_the_only_dimension(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_throttled_call_is_told_once_and_by_no_line_without_one(capsys: pytest.CaptureFixture[str]) -> None:
     api = Api()
     world = api.clockwork.world
-    world.environment.throttled.add()
-    world.environment.throttled.add()
+    world.environment.throttled.add_one()
+    world.environment.throttled.add_one()
     for _ in range(2):
         make_handler("ticker", world)(scheduled_event(), CONTEXT)
     first, second = metrics_of(capsys.readouterr().out)

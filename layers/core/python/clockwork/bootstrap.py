@@ -126,7 +126,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     aws = aws or Aws()
     environment = Environment(name=OsRandom().token())
     aws.on_unreadable = environment.faults.add
-    aws.on_throttled = environment.throttled.add
+    aws.on_throttled = environment.throttled.add_one
     aws.meter_of_requests = environment.meter
     clock = SystemClock()
     return hardened(

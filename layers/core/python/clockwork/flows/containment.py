@@ -30,7 +30,7 @@ class Count:
     def __init__(self) -> None:
         self._count = 0
 
-    def add(self, _error: Exception | None = None) -> None:
+    def add_one(self) -> None:
         """Count one."""
         self._count += 1
 
@@ -42,6 +42,10 @@ class Count:
 
 class Faults(Count):
     """The defects that were contained."""
+
+    def add(self, _error: Exception) -> None:
+        """Count one."""
+        self.add_one()
 
     def lost(self, action: str, told: str, why_not: str, **extra: str) -> None:
         """Tell of work that ends in the log alone, since neither a queue nor a table takes it.

@@ -216,9 +216,9 @@ class SpreadIndex:
         Each partition is asked for a whole page, since one of them may hold all that comes next. Raises Unavailable if
         one of them gives no answer.
         """
-        side = {"after" if ascending else "before": behind}
+        before, after = (None, behind) if ascending else (behind, None)
         place = {**self._place, "ScanIndexForward": ascending, "Limit": limit}
-        waiting = [{**place, **range_of(self._key, one, **side)} for one in partitions_of(owner)]
+        waiting = [{**place, **range_of(self._key, one, before=before, after=after)} for one in partitions_of(owner)]
         found: list[Item] = []
         while waiting:
             outcomes = self._plane.call_all("Query", waiting)
