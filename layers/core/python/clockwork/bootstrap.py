@@ -76,7 +76,7 @@ class App:
 def entry_point(make_handler: Callable[[App], Handler], *, delivers: bool = False) -> Handler:
     """The function that Lambda calls. `delivers`: it needs targets, whose imports the others are spared."""
     if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
-        return make_handler(_wire(delivers))
+        return _telling(make_handler(_wire(delivers)))
     made: list[Handler] = []
 
     def handle(event: dict[str, Any], context: Any) -> Any:
@@ -87,12 +87,23 @@ def entry_point(make_handler: Callable[[App], Handler], *, delivers: bool = Fals
     return handle
 
 
+def _telling(handler: Handler) -> Handler:
+    """The handler, whose log lines name the invocation."""
+
+    def handle(event: dict[str, Any], context: Any) -> Any:
+        telemetry.begin_invocation(context.aws_request_id)
+        return handler(event, context)
+
+    return handle
+
+
 def _wire(delivers: bool) -> App:
     # Nearly all that is made here lives as long as the environment. Looking for garbage in it, now and with every full
     # collection to come, would be in vain: a tenth of a cold start's CPU.
     gc.disable()
     try:
-        telemetry.configure_logging()
+        level = telemetry.level_asked(os.environ)
+        telemetry.configure_logging(os.environ.get("STACK_NAME", Settings.stack_name), level)
         runtime_api = os.environ.get("AWS_LAMBDA_RUNTIME_API", "")
         settings = Settings.from_environment(os.environ).with_(runtime_api=runtime_api)
         world = aws_world(settings, delivers=delivers)
