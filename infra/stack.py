@@ -36,6 +36,7 @@ class ClockworkStack(cdk.Stack):
             # Without an option the CDK goes by its own context, `@aws-cdk/core:bootstrapQualifier`.
             synthesizer=cdk.DefaultStackSynthesizer(qualifier=qualifier) if qualifier else None,
             stack_name=options.name,
+            termination_protection=options.value("terminationProtection"),
             description="Clockwork: a durable, distributed job scheduler",
             tags=dict(options.tags),
         )
