@@ -19,11 +19,12 @@ RULES = {
     "signing.py": {"botocore"},
     "transport.py": {"urllib3"},
     "cli": {"click", "rich"},
+    "cdk": {"aws_cdk", "constructs"},
     # The testing kit alone knows the core, of which it makes a Clockwork in memory.
     "testing": {"clockwork", "msgspec", "pytest", "botocore"},
 }
 #: Parts that have an extra of their own. Nothing else of the package may load them.
-EXTRAS = ("cli", "testing")
+EXTRAS = ("cdk", "cli", "testing")
 #: The parts of the core that the kit may import: what runs in memory, and nothing that reaches AWS, Kafka or the
 #: environment.
 OF_THE_CORE = ("domain", "edge", "flows", "memory", "ports", "queue_names", "routes", "settings", "targets")
