@@ -19,7 +19,7 @@ BENCHES ?= units idle besides cpu throughput backlog cold_start order herd caps 
 # pauses. The one that computes gives way to them, since somebody waits for an answer there.
 DEPLOYING := tests/infra tests/e2e
 SERVING := tests/handlers tests/model tests/dev
-WAITING := tests/sdk tests/contract
+WAITING := tests/sdk tests/console tests/contract
 COMPUTING := tests/unit tests/architecture tests/simulation tests/crash_points
 TYPES = types=nice $(MAKE) --no-print-directory types
 SIDE_BY_SIDE = $(PY) -m tests.support.side_by_side

@@ -1,0 +1,125 @@
+"""The reads of the pages, each a call of the API that a script could make, and each kept for seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Generic, NamedTuple, TypeVar
+
+from clockwork_client.client import Clockwork
+from clockwork_client.console.reads import Reads, Seen
+from clockwork_client.overview import AuditEntry, UpcomingItem, Usage, WhoAmI
+from clockwork_client.results import Execution, Job
+
+Item = TypeVar("Item")
+#: The most named jobs, dead executions, upcoming starts and changes that a page looks at.
+MOST_JOBS, MOST_DEAD, MOST_UPCOMING, MOST_CHANGES = 1_000, 200, 500, 200
+_THREADS = 8
+
+
+class Found(NamedTuple, Generic[Item]):
+    """A list, as far as it was read: with `more`, there are more."""
+
+    items: tuple[Item, ...]
+    more: bool = False
+
+
+class Source:
+    """The answers of the API that pages know. All answers are shared between the threads of the server."""
+
+    def __init__(self, cw: Clockwork, profile: str | None) -> None:
+        self.cw = cw
+        self._reads = Reads(profile=profile)
+        #: Of the caller, whom no write of a page changes.
+        self._lasting = Reads(profile=profile)
+        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="console-reads")
+
+    def close(self) -> None:
+        """End the threads, once their calls have ended."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def forget(self) -> None:
+        """Something was changed: ask anew."""
+        self._reads.forget()
+
+    def who(self) -> Seen[WhoAmI]:
+        """The caller."""
+        return self._lasting.read("who", 60, self.cw.whoami)
+
+    def clients(self) -> Seen[tuple[str, ...]]:
+        """The clients that the caller may look at: its own, or all of them for an admin."""
+        who = self.who()
+        if who.value is None or not who.value.admin:
+            return Seen(who.value.client_ids if who.value else None, who.problem, who.age)
+
+        def ask() -> tuple[str, ...]:
+            return tuple(sorted(one.client_id for one in islice(self.cw.clients.list(page_size=MOST_JOBS), MOST_JOBS)))
+
+        return self._lasting.read("clients", 60, ask)
+
+    def usage(self, client: str) -> Seen[Usage]:
+        """A client's waiting work, and the rest of its caps."""
+        return self._reads.read(("usage", client), 4, lambda: self.cw.clients.usage(client))
+
+    def jobs(self, client: str) -> Seen[Found[Job]]:
+        """The named jobs of a client, in the order of their keys."""
+        pages = lambda: self.cw.jobs.list(client_id=client, page_size=MOST_JOBS)  # noqa: E731
+        return self._reads.read(("jobs", client), 4, lambda: _first(pages(), MOST_JOBS))
+
+    def job(self, job_id: str) -> Seen[Job]:
+        """One job whole."""
+        return self._reads.read(("job", job_id), 2, lambda: self.cw.jobs.get(job_id))
+
+    def runs(self, job_id: str, most: int) -> Seen[Found[Execution]]:
+        """The newest executions of a job."""
+        pages = lambda: self.cw.executions.list(job_id, page_size=most + 1)  # noqa: E731
+        return self._reads.read(("runs", job_id, most), 4, lambda: _first(pages(), most))
+
+    def runs_of(self, jobs: Iterable[Job], most: int) -> dict[str, Sequence[Execution]]:
+        """The newest executions of each job. A job whose call fails has none here."""
+        ids = [one.job_id for one in jobs]
+        found = self._pool.map(lambda job_id: self._reads.read(
+            ("strip", job_id), 15, lambda: _first(self.cw.executions.list(job_id, page_size=most), most)
+        ), ids)  # fmt: skip
+        return {job_id: seen.value.items if seen.value else () for job_id, seen in zip(ids, found, strict=True)}
+
+    def execution(self, execution_id: str) -> Seen[Execution]:
+        """One execution with its attempts, and what it waits for."""
+        return self._reads.read(("execution", execution_id), 2, lambda: self.cw.executions.get(execution_id))
+
+    def dead(
+        self, client: str, prefix: str | None = None, from_: str | None = None, to: str | None = None
+    ) -> Seen[Found[Execution]]:
+        """The dead executions of a client that were due last."""
+
+        def ask() -> Found[Execution]:
+            pages = self.cw.dead.list(prefix=prefix, from_=from_, to=to, client_id=client, page_size=MOST_DEAD + 1)
+            return _first(pages, MOST_DEAD)
+
+        return self._reads.read(("dead", client, prefix, from_, to), 4, ask)
+
+    def upcoming(self, client: str, until: datetime, hours: int) -> Seen[Found[UpcomingItem]]:
+        """The starts within so many hours, which end at `until`. The API admits each look like a create."""
+
+        def ask() -> Found[UpcomingItem]:
+            pages = self.cw.upcoming(to=until, client_id=client, page_size=MOST_UPCOMING)
+            return _first(pages, MOST_UPCOMING)
+
+        return self._reads.read(("upcoming", client, hours), 15, ask)
+
+    def trail(self, client: str) -> Seen[Found[AuditEntry]]:
+        """The newest changes of a client."""
+        pages = lambda: self.cw.audit(client_id=client, page_size=MOST_CHANGES)  # noqa: E731
+        return self._reads.read(("trail", client), 4, lambda: _first(pages(), MOST_CHANGES))
+
+
+def within(now: datetime, hours: int) -> datetime:
+    """The end of the next so many hours."""
+    return now + timedelta(hours=hours)
+
+
+def _first(pages: Iterable[Item], most: int) -> Found[Item]:
+    found = tuple(islice(pages, most + 1))
+    return Found(found[:most], len(found) > most)
