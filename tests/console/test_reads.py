@@ -48,6 +48,14 @@ def test_a_write_forgets_answers_and_failures(reads: Reads) -> None:
     assert reads.read("b", 60, lambda: 2).problem is None
 
 
+def test_what_no_write_changes_is_not_forgotten(reads: Reads, clock: Clock) -> None:
+    assert reads.read("who", 60, lambda: 1, is_lasting=True).value == 1
+    reads.forget()
+    assert reads.read("who", 60, lambda: 2, is_lasting=True).value == 1
+    clock.now += 60
+    assert reads.read("who", 60, lambda: 2, is_lasting=True).value == 2
+
+
 def test_a_call_that_began_before_a_write_is_not_kept(reads: Reads) -> None:
     began, written = Event(), Event()
 

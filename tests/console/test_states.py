@@ -73,7 +73,6 @@ def test_a_page_that_was_never_read_says_that_its_job_cannot_be(shop: Shop, read
 
 def test_out_of_reach_there_is_one_banner_and_few_calls(shop: Shop, reader: Visitor, line: Line) -> None:
     reader.look("/")
-    reader.context.source._lasting.forget()
     line.fate = offline
     page = reader.look("/").words
     assert page.count("The API cannot be reached") == 1
@@ -96,7 +95,6 @@ def test_after_an_outage_the_next_look_after_seconds_asks_again(shop: Shop, line
     assert "The API cannot be reached" in reader.get("/jobs").words
     line.fate = line.send
     reader.context.source.forget()
-    reader.context.source._lasting.forget()
     page = reader.get("/jobs").words
     assert ("The API cannot be reached" in page, "crm/sync" in page) == (False, True)
 

@@ -11,8 +11,8 @@ from clockwork_client.errors import NotConfigured
 if TYPE_CHECKING:
     from clockwork_client.cli.state import State
 
-#: The pages have lists that show what is there: a call that gets no answer for longer is no help.
-_DEADLINE_SECONDS = 8.0
+#: For all tries of a call of a page. A reader who waits longer loads the page again.
+_READING_SECONDS = 4.0
 
 
 @click.command()
@@ -26,6 +26,8 @@ def console(state: State, port: int, read_only: bool, no_open: bool) -> None:
     The console listens on 127.0.0.1, and acts with your AWS credentials. Pages are open to whoever has the link that it
     prints, once.
     """
+    from clockwork_client.client import Clockwork
+
     try:
         from clockwork_client.console.context import Context
         from clockwork_client.console.serving import from_terminal, listen, serve
@@ -34,10 +36,13 @@ def console(state: State, port: int, read_only: bool, no_open: bool) -> None:
         raise NotConfigured(
             f"the console needs more packages: pip install 'clockwork-client[console]' ({error})"
         ) from None
-    state.settings.setdefault("deadline", _DEADLINE_SECONDS)
-    cw = state.cw
+    reading = Clockwork(**{**state.settings, "deadline": _READING_SECONDS})
     with listen(port) as listener:
         context = Context(
-            cw, Sessions(listener.getsockname()[1]), is_read_only=read_only, profile=state.settings.get("profile")
+            state.cw,
+            Sessions(listener.getsockname()[1]),
+            is_read_only=read_only,
+            profile=state.settings.get("profile"),
+            reading=reading,
         )
         serve(listener, context, lambda line: click.echo(line, err=True), opens=not no_open, keys=from_terminal())

@@ -77,19 +77,22 @@ class Broken(Exception):
 
 @dataclass
 class Context:
-    """The things that all pages share. `every` is the seconds between refreshes, `profile` that of the AWS CLI."""
+    """The things that all pages share. `profile` is that of the AWS CLI, for advice.
+
+    `cw` makes the calls of buttons. `reading` makes those of pages, which give up sooner; without it `cw` does.
+    """
 
     cw: Clockwork
     sessions: Sessions
     now: Callable[[], datetime] = utc_now
     is_read_only: bool = False
-    every: int = 10
     profile: str | None = None
     flashes: Flashes = field(default_factory=Flashes)
     new_key: Callable[[], str] = new_key
+    reading: Clockwork | None = None
 
     def __post_init__(self) -> None:
-        self.source = Source(self.cw, self.profile)
+        self.source = Source(self.reading or self.cw, self.profile)
         self.bulk = BulkRuns(self.now, self.source.forget)
         self._chosen: dict[str, str] = {}
         self._lock = Lock()
@@ -98,6 +101,11 @@ class Context:
     def is_development(self) -> bool:
         """Whether the API is on this machine."""
         return urlsplit(self.cw.url).hostname in ("127.0.0.1", "localhost", "::1")
+
+    @property
+    def every(self) -> int:
+        """The seconds between two refreshes of a page."""
+        return 5 if self.is_development else 10
 
     def choose(self, session: str, client: str) -> None:
         """From now on the pages of this session are about this client."""

@@ -57,15 +57,18 @@ class Reads:
         self._generation = 0
         self._out: tuple[Problem, float] | None = None
 
-    def read(self, key: Hashable, seconds: float, make: Callable[[], Value]) -> Seen[Value]:
+    def read(
+        self, key: Hashable, seconds: float, make: Callable[[], Value], *, is_lasting: bool = False
+    ) -> Seen[Value]:
         """The answer under a key, asked for by `make` unless one of the last `seconds` is there.
 
-        Two threads that ask for one key make one call. Other keys do not wait for it.
+        Two threads that ask for one key make one call. Other keys do not wait for it. `is_lasting`: no write changes
+        it, so that none makes it be forgotten.
         """
         entry = self._entry(key)
         with entry.lock:
             now = self._clock()
-            is_current = entry.generation == self._generation
+            is_current = entry.generation == self._generation or (is_lasting and entry.generation >= 0)
             if is_current and entry.problem is None and now - entry.read_at < seconds:
                 return Seen(entry.value)
             has_failed = is_current and now - entry.failed_at < _FAILURE_SECONDS

@@ -32,8 +32,6 @@ class Source:
     def __init__(self, cw: Clockwork, profile: str | None) -> None:
         self.cw = cw
         self._reads = Reads(profile=profile)
-        #: Of the caller, whom no write of a page changes.
-        self._lasting = Reads(profile=profile)
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="console-reads")
 
     def close(self) -> None:
@@ -46,7 +44,7 @@ class Source:
 
     def who(self) -> Seen[WhoAmI]:
         """The caller."""
-        return self._lasting.read("who", 60, self.cw.whoami)
+        return self._reads.read("who", 60, self.cw.whoami, is_lasting=True)
 
     def clients(self) -> Seen[tuple[str, ...]]:
         """The clients that the caller may look at: its own, or all of them for an admin."""
@@ -57,7 +55,7 @@ class Source:
         def ask() -> tuple[str, ...]:
             return tuple(sorted(one.client_id for one in islice(self.cw.clients.list(page_size=MOST_JOBS), MOST_JOBS)))
 
-        return self._lasting.read("clients", 60, ask)
+        return self._reads.read("clients", 60, ask, is_lasting=True)
 
     def usage(self, client: str) -> Seen[Usage]:
         """A client's waiting work, and the rest of its caps."""
