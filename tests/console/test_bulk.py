@@ -125,7 +125,7 @@ def test_a_fault_of_the_program_ends_it_as_failed(runs: BulkRuns, monkeypatch: p
 
 def test_all_dead_runs_of_a_filter_are_redriven_from_the_page(shop: Shop, reader: Visitor) -> None:
     before = shop.dead()
-    shop.make("crm/sync-later", shop.cw.jobs.get(shop.heartbeat.job_id).target, every=3_600)  # type: ignore[arg-type]
+    shop.make("crm/sync-later", shop.cw.jobs.get(shop.heartbeat.job_id).target, every=3_600)
     shop.v.on_deliver(lambda _: Answer(200))
     asked = reader.look("/dead/redrive?prefix=crm%2F")
     assert "Redrive 9 dead runs?" in asked.words
@@ -161,7 +161,7 @@ def test_five_thousand_are_redriven_call_by_call(shop: Shop, reader: Visitor) ->
 
 def test_a_run_is_stopped_and_goes_on_by_its_buttons(shop: Shop, reader: Visitor) -> None:
     steps = Steps(2)
-    shop.cw.dead.discard = lambda *, client_id, next_token, **_: steps(next_token)  # type: ignore[assignment,misc]
+    shop.cw.dead.discard = lambda *, client_id, next_token, **_: steps(next_token)  # type: ignore[assignment]
     page = reader.submit("/dead/discard", "/dead/discard")
     assert "Running." in page.words
     (run,) = reader.context.bulk.all()

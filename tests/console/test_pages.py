@@ -21,6 +21,7 @@ def pages_of(shop: Shop) -> list[str]:
         "/jobs",
         f"/jobs/{shop.sync.job_id}",
         f"/jobs/{shop.sync.job_id}/pause",
+        f"/jobs/{shop.nightly.job_id}/fires",
         f"/executions/{shop.dead()[0]}",
         "/upcoming",
         "/dead",
@@ -117,6 +118,15 @@ class TestJob:
         assert "Sun 01 Mar 2026 02:30 +01:00 Mon 02 Mar 2026 02:30 +01:00" in page
         assert 'Payload { "for": "billing/nightly" }' in page
 
+    def test_it_tells_when_the_clocks_change_and_leads_to_a_year_of_fires(self, shop: Shop, reader: Visitor) -> None:
+        page = reader.look(f"/jobs/{shop.nightly.job_id}").words
+        assert "Sun 29 Mar 2026 03:00 +02:00 The clock skips 02:30 that day, so it fires at 03:00." in page
+        assert "Sun 25 Oct 2026 02:30 +02:00 02:30 comes twice that night. This is the first." in page
+        year = reader.look(f"/jobs/{shop.nightly.job_id}/fires").words
+        assert "clockwork job fires" in year
+        assert year.count("+02:00") > 150
+        assert "No clock change touches" not in page
+
     def test_older_runs_come_by_two_dozens(self, shop: Shop, reader: Visitor) -> None:
         shop.v.advance(minutes=10)
         first = reader.look(f"/jobs/{shop.sync.job_id}")
@@ -206,7 +216,7 @@ def test_no_page_makes_more_calls_than_told_and_a_second_look_makes_none(shop: S
 
 
 def test_every_page_has_one_title_of_its_own_and_no_script_or_style_in_it(shop: Shop, reader: Visitor) -> None:
-    titles = Counter()
+    titles = Counter[str]()
     for path in pages_of(shop):
         text = reader.look(path).text
         titles[text.partition("<title>")[2].partition("</title>")[0]] += 1

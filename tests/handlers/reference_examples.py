@@ -106,6 +106,7 @@ STEPS = (
     ),
     Step("GET /v1/jobs", query={"prefix": "nightly-"}),
     Step("GET /v1/upcoming", query={"to": "2026-05-01T12:00:00Z"}),
+    Step("GET /v1/jobs/{jobId}/fires", query={"from": "2026-10-24T12:00:00Z", "count": "2"}, ids=_job("nightly")),
     Step("PATCH /v1/jobs/{jobId}", {"payload": {"all": False}}, headers={"If-Match": "1"}, ids=_job("nightly")),
     Step("PUT /v1/jobs/{jobId}", {"schedule": _NIGHTLY, "target": _HOOK, "payload": 1}, ids=_job("nightly")),
     Step("POST /v1/jobs/{jobId}/pause", {"reason": "the bank is closed"}, ids=_job("nightly")),

@@ -84,6 +84,16 @@ def test_options_become_fields(cli: Cli, arguments: list[str], sent: dict[str, A
     assert {name: body[name] for name in sent} == sent
 
 
+def test_fires_of_a_job_tell_where_the_clock_shifts(cli: Cli) -> None:
+    cli("job", "create", "--cron", "30 2 * * *", "--timezone", "Europe/Berlin", "--key", "nightly", HOOK)
+    ran = cli("job", "fires", "--key", "nightly", "--count", "366")
+    assert ran.exit_code == 0, ran.output
+    assert ran.stdout.count("the clock skips its time that day") == 1
+    assert ran.stdout.count("its time comes twice: this is the first") == 1
+    listed = json.loads(cli("job", "fires", "--key", "nightly", "--output", "json").stdout)
+    assert (len(listed["items"]), listed["more"]) == (10, True)
+
+
 def test_an_instant_without_a_zone_is_in_the_users(cli: Cli) -> None:
     cli("job", "create", "--at", "2027-01-31T09:00", HOOK)
     zone = datetime(2027, 1, 31, 9).astimezone()

@@ -21,6 +21,7 @@ import pytest
 
 from clockwork_client import (
     Clockwork,
+    clients,
     errors,
     handled,
     overview,
@@ -166,6 +167,7 @@ CALLS: dict[str, Call] = {
     "cancelJobs": lambda cw: cw.jobs.cancel_many(client_id="c", next_token="n", **FILTER),
     "runJob": lambda cw: cw.jobs.run("j", idempotency_key="k"),
     "backfillJob": lambda cw: cw.jobs.backfill("j", AT, AT, max_per_second=1, idempotency_key="k"),
+    "listFires": lambda cw: cw.jobs.fires("j", from_=AT, count=3),
     "previewSchedule": lambda cw: cw.jobs.preview(count=3, **SCHEDULE),
     "listExecutions": lambda cw: next(cw.executions.list("j", page_size=1, next_token="n"), None),
     "getExecution": lambda cw: cw.executions.get("e"),
@@ -215,6 +217,8 @@ ANSWERS: dict[type[Answer], set[str]] = {
     reports.AtWork: {"AtWork"},
     reports.Report: {"Report"},
     results.NextFire: {"NextFire"},
+    results.JobFire: {"JobFire"},
+    results.JobFires: {"JobFires"},
     results.ReleasedFire: {"ReleasedFire"},
     results.Outcomes: {"Outcomes"},
     results.RetryPolicy: {"ShownRetryPolicy", "RetryPolicyBody"},
@@ -361,7 +365,7 @@ def _is_literal(hint: Any) -> bool:
 
 def test_no_method_is_left_out_here() -> None:
     asked: set[str] = set()
-    for kind in (resources.Jobs, resources.Executions, resources.Dead, resources.Clients, pools.Pools):
+    for kind in (resources.Jobs, resources.Executions, resources.Dead, clients.Clients, pools.Pools):
         asked |= {f"{kind.__name__.lower()}.{name}" for name, _ in inspect.getmembers(kind, inspect.isfunction)}
     told = {f"{match[1]}.{match[2]}" for call in CALLS.values() for match in _called(call)}
     assert {name for name in asked if "._" not in name} - told == {"jobs.find"}  # a list, read to its first item

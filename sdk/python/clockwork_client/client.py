@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from clockwork_client import objects, requests, resources
 from clockwork_client.answers import Target
 from clockwork_client.calls import Caller, Machine, Unanswered, made
+from clockwork_client.clients import Clients
 from clockwork_client.errors import NotConfigured
 from clockwork_client.overview import AuditEntry, Shard, UpcomingItem, WhoAmI
 from clockwork_client.pages import Pages
@@ -60,7 +61,7 @@ class Clockwork:
         self.jobs = resources.Jobs(self._caller, self.client_id)
         self.executions = resources.Executions(self._caller, self.client_id)
         self.dead = resources.Dead(self._caller, self.client_id)
-        self.clients = resources.Clients(self._caller, self.client_id)
+        self.clients = Clients(self._caller, self.client_id)
         self.pools = Pools(self._caller, self.client_id)
 
     @property

@@ -110,6 +110,22 @@ class NextFire(Answer):
 
     at: datetime
     local: str
+    dst: str | None
+
+
+class JobFire(NextFire):
+    """A fire to come of one job. `dst` tells of a shift of the clock: gap, overlapFirst or overlapSecond."""
+
+    jittered: bool
+    ordinal: int | None
+
+
+class JobFires(Answer):
+    """The next fires of a job. With `more`, there may be others: ask again from the last of these."""
+
+    job_id: str
+    items: tuple[JobFire, ...]
+    more: bool
 
 
 class ReleasedFire(Answer):

@@ -43,6 +43,7 @@ ROUTES = (
     Route("POST", "/v1/jobs/{jobId}/run", "run_job"),
     Route("POST", "/v1/jobs/{jobId}/backfill", "backfill_job"),
     Route("GET", "/v1/jobs/{jobId}/executions", "list_executions"),
+    Route("GET", "/v1/jobs/{jobId}/fires", "list_fires"),
     Route("GET", "/v1/executions/{executionId}", "get_execution"),
     Route("POST", "/v1/executions/{executionId}/cancel", "cancel_execution"),
     Route("POST", "/v1/executions/{executionId}/redrive", "redrive_execution"),

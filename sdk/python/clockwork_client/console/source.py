@@ -11,11 +11,13 @@ from typing import Generic, NamedTuple, TypeVar
 from clockwork_client.client import Clockwork
 from clockwork_client.console.reads import Reads, Seen
 from clockwork_client.overview import AuditEntry, UpcomingItem, Usage, WhoAmI
-from clockwork_client.results import Execution, Job
+from clockwork_client.results import Execution, Job, JobFires
 
 Item = TypeVar("Item")
 #: The most named jobs, dead executions, upcoming starts and changes that a page looks at.
 MOST_JOBS, MOST_DEAD, MOST_UPCOMING, MOST_CHANGES = 1_000, 200, 500, 200
+#: The fires among which a page looks for shifts of the clock: more than a year of a daily job.
+MOST_FIRES = 400
 _THREADS = 8
 
 
@@ -63,8 +65,11 @@ class Source:
 
     def jobs(self, client: str) -> Seen[Found[Job]]:
         """The named jobs of a client, in the order of their keys."""
-        pages = lambda: self.cw.jobs.list(client_id=client, page_size=MOST_JOBS)  # noqa: E731
-        return self._reads.read(("jobs", client), 4, lambda: _first(pages(), MOST_JOBS))
+
+        def ask() -> Found[Job]:
+            return _first(self.cw.jobs.list(client_id=client, page_size=MOST_JOBS), MOST_JOBS)
+
+        return self._reads.read(("jobs", client), 4, ask)
 
     def job(self, job_id: str) -> Seen[Job]:
         """One job whole."""
@@ -72,15 +77,20 @@ class Source:
 
     def runs(self, job_id: str, most: int) -> Seen[Found[Execution]]:
         """The newest executions of a job."""
-        pages = lambda: self.cw.executions.list(job_id, page_size=most + 1)  # noqa: E731
-        return self._reads.read(("runs", job_id, most), 4, lambda: _first(pages(), most))
+        key = ("runs", job_id, most)
+        return self._reads.read(key, 4, lambda: _first(self.cw.executions.list(job_id, page_size=most + 1), most))
 
     def runs_of(self, jobs: Iterable[Job], most: int) -> dict[str, Sequence[Execution]]:
         """The newest executions of each job. A job whose call fails has none here."""
+
+        def newest(job_id: str) -> Seen[Found[Execution]]:
+            def ask() -> Found[Execution]:
+                return _first(self.cw.executions.list(job_id, page_size=most + 1), most)
+
+            return self._reads.read(("strip", job_id, most), 15, ask)
+
         ids = [one.job_id for one in jobs]
-        found = self._pool.map(lambda job_id: self._reads.read(
-            ("strip", job_id), 15, lambda: _first(self.cw.executions.list(job_id, page_size=most), most)
-        ), ids)  # fmt: skip
+        found = self._pool.map(newest, ids)
         return {job_id: seen.value.items if seen.value else () for job_id, seen in zip(ids, found, strict=True)}
 
     def execution(self, execution_id: str) -> Seen[Execution]:
@@ -109,8 +119,16 @@ class Source:
 
     def trail(self, client: str) -> Seen[Found[AuditEntry]]:
         """The newest changes of a client."""
-        pages = lambda: self.cw.audit(client_id=client, page_size=MOST_CHANGES)  # noqa: E731
-        return self._reads.read(("trail", client), 4, lambda: _first(pages(), MOST_CHANGES))
+
+        def ask() -> Found[AuditEntry]:
+            return _first(self.cw.audit(client_id=client, page_size=MOST_CHANGES), MOST_CHANGES)
+
+        return self._reads.read(("trail", client), 4, ask)
+
+    def fires(self, job: Job) -> Seen[JobFires]:
+        """The next fires of a named job. They change with the job, and as time passes."""
+        key = ("fires", job.job_id, job.revision)
+        return self._reads.read(key, 60, lambda: self.cw.jobs.fires(job.job_id, count=MOST_FIRES))
 
 
 def within(now: datetime, hours: int) -> datetime:

@@ -25,7 +25,7 @@ class Need(NamedTuple):
     kind: str
     title: str
     says: str
-    count: int = 0
+    many: int = 0
     excerpt: str = ""
     since: datetime | None = None
     latest: datetime | None = None
@@ -150,7 +150,7 @@ def groups(dead: Sequence[Execution], keys: Mapping[str, str]) -> list[Need]:
                 kind="dead",
                 title=keys.get(job_id) or "One-off jobs",
                 says=reason or "No reason was kept.",
-                count=len(them),
+                many=len(them),
                 excerpt=(last.response_excerpt if last is not None else None) or "",
                 since=min(one.due_at for one in them),
                 latest=max(one.due_at for one in them),

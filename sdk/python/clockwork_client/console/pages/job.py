@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
@@ -9,21 +10,32 @@ from typing import NamedTuple
 from clockwork_client.console import words
 from clockwork_client.console.context import Asked, Broken, Context, Page
 from clockwork_client.overview import AuditEntry
-from clockwork_client.results import Job
+from clockwork_client.results import NextFire
 
 #: The runs that are shown at first, those that each click adds, and the most.
 RUNS, MOST_RUNS = 24, 240
 STRIP = 24
 _CHANGES = 6
+_FIRING = ("ACTIVE", "PAUSED")
+
+
+#: The shifts of the clock that a page tells about.
+_SHIFTS = 3
+_SAYS = {
+    "gap": "The clock skips {usual} that day, so it fires at {time}.",
+    "overlapFirst": "{time} comes twice that night. This is the first.",
+    "overlapSecond": "{time} comes twice that night. This is the second.",
+}
 
 
 class Fire(NamedTuple):
-    """A fire to come, in the zone of its schedule."""
+    """A fire to come, in the zone of its schedule. `says` tells of a shift of the clock."""
 
     at: datetime
     day: str
     time: str
     offset: str
+    says: str = ""
 
 
 def show(context: Context, asked: Asked, job_id: str) -> Page:
@@ -41,6 +53,8 @@ def show(context: Context, asked: Asked, job_id: str) -> Page:
         newest = source.execution(shown[0].execution_id).value
         shown[0] = newest if newest is not None else shown[0]
     usage, trail = source.usage(job.value.client_id), source.trail(job.value.client_id)
+    fires_seen = source.fires(job.value) if job.value.job_key and job.value.state in _FIRING else None
+    listed = fires(fires_seen.value.items if fires_seen and fires_seen.value else job.value.next_fires or ())
     changes = [one for one in (trail.value.items if trail.value else ()) if one.job_id == job_id]
     model = {
         "job": job,
@@ -51,7 +65,10 @@ def show(context: Context, asked: Asked, job_id: str) -> Page:
         "most": most,
         "more": most + RUNS if runs.value and runs.value.more and most < MOST_RUNS else 0,
         "why": words.why(job.value, shown, usage.value, paused_by(changes)),
-        "fires": fires(job.value),
+        "fires": listed,
+        "upcoming": [one for one in listed if one.at >= context.now()],
+        "shifts": [one for one in listed if one.says][:_SHIFTS],
+        "fires_seen": fires_seen,
         "changes": changes[:_CHANGES],
         "can_act": job.value.state not in words.FINAL and not context.is_read_only,
         "key": context.new_key(),
@@ -64,11 +81,21 @@ def paused_by(changes: Sequence[AuditEntry]) -> AuditEntry | None:
     return next((one for one in changes if one.action in ("pauseJob", "pauseJobs") and one.refused is None), None)
 
 
-def fires(job: Job) -> list[Fire]:
-    """The next fires, as the schedule's zone has them."""
-    found = []
-    for one in job.next_fires or ():
-        local = datetime.fromisoformat(one.local)
-        seconds = f"{local:%H:%M:%S}" if local.second else f"{local:%H:%M}"
-        found.append(Fire(one.at, f"{local:%a %d %b %Y}", seconds, one.local[-6:]))
-    return found
+def fires(found: Sequence[NextFire]) -> list[Fire]:
+    """Fires, as the schedule's zone has them."""
+    local = [datetime.fromisoformat(one.local) for one in found]
+    usual = Counter(map(_clock, local)).most_common(1)
+    return [
+        Fire(
+            at=one.at,
+            day=f"{there:%a %d %b %Y}",
+            time=_clock(there),
+            offset=one.local[-6:],
+            says=_SAYS.get(one.dst or "", "").format(time=_clock(there), usual=usual[0][0]),
+        )
+        for one, there in zip(found, local, strict=True)
+    ]
+
+
+def _clock(local: datetime) -> str:
+    return f"{local:%H:%M:%S}" if local.second else f"{local:%H:%M}"

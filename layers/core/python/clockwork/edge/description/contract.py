@@ -16,7 +16,7 @@ from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, Definit
 from clockwork.edge.requests.pools import PoolBody
 from clockwork.edge.requests.reports import CancelledBody, CompleteBody, FailBody, HeartbeatBody, UnsignedBody
 from clockwork.edge.requests.workers import BeatsBody, CheckpointBody, ClaimsBody, OutcomesBody
-from clockwork.edge.responses import bulk, clients, executions, jobs, named_jobs, overview, pools, trail, workers
+from clockwork.edge.responses import bulk, clients, executions, fires, jobs, named_jobs, overview, pools, trail, workers
 
 _change = partial(Operation, answer=named_jobs.ChangedJob, parameters=("If-Match",))
 _report = partial(Operation, answer=executions.Execution, conflicts=True)
@@ -88,7 +88,7 @@ OPERATIONS = {
     ),
     "preview_schedule": Operation(
         "See when a schedule would fire, without saving anything",
-        named_jobs.Preview,
+        fires.Preview,
         body=PreviewBody,
         examples=({"schedule": {"cron": "0 3 * * *", "timezone": "Europe/Berlin"}, "count": 3},),
         capped=True,
@@ -98,6 +98,9 @@ OPERATIONS = {
     ),
     "list_executions": Operation(
         "List a job's executions, newest first", executions.ExecutionPage, parameters=("limit", "nextToken")
+    ),
+    "list_fires": Operation(
+        "See a named job's next fires", fires.JobFires, parameters=("from", "count"), conflicts=True, capped=True
     ),
     "get_execution": Operation("Read an execution with its attempts", executions.Execution),
     "cancel_execution": _bare(

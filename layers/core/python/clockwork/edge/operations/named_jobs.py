@@ -29,6 +29,7 @@ from clockwork.edge.requests.changes import BackfillBody, EmptyBody, PauseBody, 
 from clockwork.edge.requests.jobs import DefinitionBody, as_sent
 from clockwork.edge.responses import named_jobs as answers
 from clockwork.edge.responses.executions import Outcomes
+from clockwork.edge.responses.fires import Preview
 from clockwork.edge.responses.jobs import FormerJob
 from clockwork.edge.responses.targets import shown_payload
 from clockwork.flows import access
@@ -147,7 +148,7 @@ class NamedApi(Operations):
         recurrence = schedule.to_recurrence(now) if schedule.recurs else None
         at = 0 if schedule.recurs else schedule.to_instant(now)
         try:
-            return HTTPStatus.OK, answers.Preview.of(recurrence, at, body.count, now, checks.work)
+            return HTTPStatus.OK, Preview.of(recurrence, at, body.count, now, checks.work)
         except TooMuchWork as fault:
             raise InvalidRequest([Problem("/schedule/exclude", str(fault))]) from None
 
