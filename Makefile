@@ -30,7 +30,7 @@ INSTALL = -m pip install --quiet --no-compile --require-hashes --requirement
 # No package of ours needs its scripts to be run.
 NPM = npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 # What `make nightly` runs, one after the other.
-NIGHTLY := audit test-nightly cron-exhaustive url-exhaustive crash-points simulate mutants chaos soak
+NIGHTLY := audit test-nightly console-test cron-exhaustive url-exhaustive crash-points simulate mutants chaos soak
 
 # Which environment of deployment.json is meant; if it has only one, that is it.
 ENV ?=
@@ -67,7 +67,7 @@ PORT ?=
 STATE ?=
 SERVER = $(PY) -m local.dev $(PORT:%=--port %) $(if $(STATE),--state '$(STATE)')
 
-.PHONY: help setup setup-dev dev dev-logs dev-reload check lint types fmt commits test fast unit contract-dynamodb-local nightly test-nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy rollback destroy restore run demo bench lock sbom audit clean
+.PHONY: help setup setup-dev dev dev-logs dev-reload check lint types fmt commits test fast console-test unit contract-dynamodb-local nightly test-nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy rollback destroy restore run demo bench lock sbom audit clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -145,6 +145,10 @@ fast: setup-dev lint ## What to run before a commit: units, handlers, architectu
 		'units=$(PYTEST) -m "not long and not nightly" tests/unit --ignore tests/unit/bench' \
 		'handlers=$(PYTEST) -m "not long and not nightly" tests/handlers tests/architecture $(AIMS)'
 
+console-test: setup-dev ## The console's pages in a browser (Debian's chromium): each width, light and dark (minutes)
+	@$(PY) -m tests.console.chromium
+	@CONSOLE_VIEWS=all $(PYTEST) tests/console/browser
+
 unit: setup-dev ## The unit tests alone
 	@$(PY) -m pytest tests/unit
 
@@ -157,7 +161,7 @@ contract-dynamodb-local: setup-dev ## The contracts of the stores on AWS's Dynam
 	@CONTRACT_DYNAMODB_LOCAL=yes $(PYTEST) tests/contract -k aws-dynamodb-local
 
 nightly: SEEDS = 2000
-nightly: setup-dev ## What is too long for every change: audit, test-nightly, cron- and url-exhaustive, crash-points, 2,000 seeds, mutants, chaos, soak (over an hour)
+nightly: setup-dev ## What is too long for every change: audit, test-nightly, console-test, cron- and url-exhaustive, crash-points, 2,000 seeds, mutants, chaos, soak (over an hour)
 	@failed=; for part in $(NIGHTLY); do \
 		echo "$$(date +%T) $$part" >&2; \
 		$(MAKE) --no-print-directory $$part SEEDS=$(SEEDS) || failed="$$failed $$part"; \
