@@ -44,6 +44,8 @@ def console(environment: Mapping[str, str], port: int, say: Callable[[str], None
     reader = Thread(target=_pass_on, args=(process.stdout, say), daemon=True)
     try:
         first = process.stdout.readline().strip() or "the console did not start"
+        if "token=" in first:
+            process.stdout.readline()  # how to get another link, which the server tells by itself
         reader.start()
         if sys.stdin is not None and sys.stdin.isatty():
             Thread(target=_type, args=(process,), daemon=True).start()

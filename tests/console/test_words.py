@@ -53,7 +53,7 @@ IN_LINE = execution("PENDING", waiting={"cause": "ordered", "says": "its message
     ("one", "runs", "limits", "pause", "tone", "says"),
     [
         (job("PAUSED"), [DEAD], usage(paused=True), None, "wait", "The client is paused"),
-        (job("PAUSED", reason="CHG-1", changedAt=T), [DEAD], usage(host="shop.example"), PAUSE, "wait",
+        (job("PAUSED", reason="CHG-1", pausedAt=T), [DEAD], usage(host="shop.example"), PAUSE, "wait",
          "Paused since 01 Mar 2026 00:03:00 UTC by role/Ops: CHG-1"),
         (job("PAUSED"), [], usage(), None, "wait", "Paused: nobody said why"),
         (job(), [RUNNING], usage(host="shop.example"), None, "wait", "The circuit of shop.example is open since"),

@@ -190,7 +190,7 @@ CALLS: dict[str, Call] = {
     "releaseParked": lambda cw: cw.clients.release_parked("c", max_per_second=1),
     "discardParked": lambda cw: cw.clients.discard_parked("c"),
     "listUpcoming": lambda cw: next(cw.upcoming(from_=AT, to=AT, client_id="c", page_size=1, next_token="n"), None),
-    "listAudit": lambda cw: next(cw.audit(client_id="c", page_size=1, next_token="n"), None),
+    "listAudit": lambda cw: next(cw.audit(job_id="j", client_id="c", page_size=1, next_token="n"), None),
     "whoAmI": lambda cw: cw.whoami(),
     "listShards": lambda cw: cw.shards(),
     "listClients": lambda cw: next(cw.clients.list(page_size=1, next_token="n"), None),

@@ -148,10 +148,15 @@ class Clockwork:
         )
 
     def audit(
-        self, *, client_id: str | None = None, page_size: int | None = None, next_token: str | None = None
+        self,
+        *,
+        job_id: str | None = None,
+        client_id: str | None = None,
+        page_size: int | None = None,
+        next_token: str | None = None,
     ) -> Pages[AuditEntry]:
-        """The changes of a client with author, time and reason, the newest first. Creates are not listed."""
-        query = {"clientId": client_id or self.client_id, "limit": page_size}
+        """The changes of a client, or of one job, with author, time and reason. The newest first, without creates."""
+        query = {"clientId": client_id or self.client_id, "jobId": job_id, "limit": page_size}
         return Pages(
             lambda after: self._caller.call("GET", "/v1/audit", query={**query, "nextToken": after}),
             AuditEntry,

@@ -94,6 +94,7 @@ class Execution(Answer):
     due_at: datetime
     state: str
     attempts: tuple[Attempt, ...]
+    job_key: str | None
     next_attempt_at: datetime | None
     reason: str | None
     skipped: SkippedStretch | None
@@ -172,6 +173,7 @@ class Job(Answer):
     on_failure: Target | None
     completion: Completion | None
     reason: str | None
+    paused_at: datetime | None
     description: str | None
     next_fires: tuple[NextFire, ...] | None
     last_execution: Execution | None

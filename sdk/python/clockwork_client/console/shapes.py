@@ -72,11 +72,11 @@ class River(NamedTuple):
 def strip(runs: Sequence[Execution], most: int) -> Strip:
     """Bars of the last runs, the newest first in `runs`: their height tells how long they took, their tone the end."""
     shown = list(reversed(runs[:most]))
-    longest = max([words.took(one) or 1.0 for one in shown], default=1.0) or 1.0
+    longest = max([words.took(one) or 0.0 for one in shown], default=0.0)
     bars = []
     for number, one in enumerate(shown):
         took = words.took(one)
-        share = 0.7 if took is None else (took / longest) ** 0.5
+        share = 0.7 if took is None or longest < 1 else (took / longest) ** 0.5
         height = max(4, round(_STRIP_HEIGHT * (0.25 + 0.75 * share)))
         says = f"{words.instant(one.due_at)}: {words.state(one.state)}, took {words.ms(took)}"
         x = (most - len(shown) + number) * _BAR_STEP

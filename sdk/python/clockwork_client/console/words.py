@@ -202,7 +202,7 @@ def _held(job: Job, last: Execution | None, usage: Usage | None, pause: AuditEnt
         return Why("wait", "The client is paused: what comes due is parked until an admin resumes it.")
     if job.state == "PAUSED":
         by = f" by {person(pause.principal)}" if pause is not None else ""
-        since = f" since {instant(job.changed_at)}" if job.changed_at is not None else ""
+        since = f" since {instant(job.paused_at)}" if job.paused_at is not None else ""
         return Why("wait", f"Paused{since}{by}: {job.reason or 'nobody said why'}")
     for circuit in usage.open_circuits if usage is not None else ():
         if circuit.host in _hosts(job.target):

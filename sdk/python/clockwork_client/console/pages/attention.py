@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
 
@@ -33,20 +33,12 @@ class Need(NamedTuple):
     job_key: str = ""
 
 
-class Ran(NamedTuple):
-    """An execution with the key of its job."""
-
-    one: Execution
-    key: str
-
-
 def show(context: Context, asked: Asked) -> Page:
     """The page."""
     source, client, now = context.source, asked.client, context.now()
     usage, jobs, dead = source.usage(client), source.jobs(client), source.dead(client)
     upcoming = source.upcoming(client, within(now, 1), 1)
     known = jobs.value.items if jobs.value else ()
-    keys = {one.job_id: one.job_key or "" for one in known}
     busy = busiest(known)
     runs = source.runs_of(busy, _RUNS)
     ran = [one for found in runs.values() for one in found]
@@ -55,11 +47,10 @@ def show(context: Context, asked: Asked) -> Page:
         "jobs": jobs,
         "dead": dead,
         "upcoming": upcoming,
-        "keys": keys,
-        "needs": needs(usage.value, known, dead.value, upcoming.value, keys),
+        "needs": needs(usage.value, known, dead.value, upcoming.value),
         "river": shapes.river([(one.due_at, one.state) for one in ran], coming(upcoming.value, known, now), now, None),
         "looked": len(busy),
-        "recent": [Ran(one, keys.get(one.job_id, "")) for one in newest(ran)[:_ROWS]],
+        "recent": newest(ran)[:_ROWS],
         "next": (upcoming.value.items if upcoming.value else ())[:_ROWS],
         "active": sum(one.state == "ACTIVE" for one in known),
         "paused": sum(one.state == "PAUSED" for one in known),
@@ -112,10 +103,9 @@ def needs(
     jobs: Sequence[Job],
     dead: Found[Execution] | None,
     upcoming: Found[UpcomingItem] | None,
-    keys: Mapping[str, str],
 ) -> list[Need]:
     """The causes that need somebody, the worst first. One cause is one entry."""
-    found = groups(dead.items if dead else (), keys)
+    found = groups(dead.items if dead else ())
     if usage is not None and usage.paused:
         found.append(Need("wait", "paused", "The client is paused", "What comes due is parked until an admin resumes."))
     for circuit in usage.open_circuits if usage is not None else ():
@@ -127,8 +117,8 @@ def needs(
         found.append(Need("wait", "parked", f"{usage.parked.count:,}{more} parked executions", says))
     retried = [one for one in (upcoming.items if upcoming else ()) if (one.attempt or 1) > 1]
     for one in retried[:_ROWS]:
-        key, says = keys.get(one.job_id) or "", f"An attempt failed. Attempt {one.attempt} is to come."
-        found.append(Need("wait", "retrying", key or "One-off job", says, since=one.due_at, job_id=one.job_id))
+        says = f"An attempt failed. Attempt {one.attempt} is to come."
+        found.append(Need("wait", "retrying", one.job_key or "One-off job", says, since=one.due_at, job_id=one.job_id))
     for job in jobs:
         if job.state == "PAUSED":
             says = job.reason or "Nobody said why."
@@ -136,11 +126,11 @@ def needs(
     return found
 
 
-def groups(dead: Sequence[Execution], keys: Mapping[str, str]) -> list[Need]:
+def groups(dead: Sequence[Execution]) -> list[Need]:
     """Dead executions by job and reason, the largest group first. Jobs without a key are one group."""
     by: dict[tuple[str, str], list[Execution]] = {}
     for one in dead:
-        by.setdefault((one.job_id if keys.get(one.job_id) else "", one.reason or ""), []).append(one)
+        by.setdefault((one.job_id if one.job_key else "", one.reason or ""), []).append(one)
     found = []
     for (job_id, reason), them in sorted(by.items(), key=lambda item: -len(item[1])):
         last = them[0].attempts[-1] if them[0].attempts else None
@@ -148,14 +138,14 @@ def groups(dead: Sequence[Execution], keys: Mapping[str, str]) -> list[Need]:
             Need(
                 tone="bad",
                 kind="dead",
-                title=keys.get(job_id) or "One-off jobs",
+                title=them[0].job_key or "One-off jobs",
                 says=reason or "No reason was kept.",
                 many=len(them),
                 excerpt=(last.response_excerpt if last is not None else None) or "",
                 since=min(one.due_at for one in them),
                 latest=max(one.due_at for one in them),
                 job_id=job_id,
-                job_key=keys.get(job_id, ""),
+                job_key=them[0].job_key or "",
             )
         )
     return found

@@ -21,14 +21,11 @@ def show(context: Context, asked: Asked) -> Page:
     """The page."""
     which = chosen(asked.query)
     dead = context.source.dead(asked.client, which.get("prefix"), which.get("from"), which.get("to"))
-    jobs = context.source.jobs(asked.client)
-    keys = {one.job_id: one.job_key or "" for one in (jobs.value.items if jobs.value else ())}
     items = dead.value.items if dead.value else ()
     model = {
         "dead": dead,
         "items": items,
-        "groups": groups(items, keys),
-        "keys": keys,
+        "groups": groups(items),
         "most": MOST_DEAD,
         "chosen": which,
         "bulk": context.bulk.all(),

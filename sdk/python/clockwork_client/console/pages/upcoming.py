@@ -12,8 +12,5 @@ def show(context: Context, asked: Asked) -> Page:
     """The page."""
     wanted = asked.number("hours", 24, 24) if asked.text("hours") not in map(str, HOURS) else int(asked.text("hours"))
     upcoming = context.source.upcoming(asked.client, within(context.now(), wanted), wanted)
-    jobs = context.source.jobs(asked.client).value
-    # The API names no job of a retry.
-    keys = {one.job_id: one.job_key for one in (jobs.items if jobs else ())}
-    model = {"upcoming": upcoming, "keys": keys, "hours": wanted, "choices": HOURS, "most": MOST_UPCOMING}
+    model = {"upcoming": upcoming, "hours": wanted, "choices": HOURS, "most": MOST_UPCOMING}
     return Page("upcoming.html", "Upcoming", model)

@@ -193,7 +193,7 @@ OPERATIONS = {
     "list_audit": Operation(
         "See who changed what of a client, when and why, the newest first",
         trail.AuditPage,
-        parameters=("clientIdOf", "limit", "nextToken"),
+        parameters=("clientIdOf", "ofJob", "limit", "nextToken"),
     ),
     "who_am_i": Operation("See the caller as Clockwork sees it", overview.WhoAmI),
     "list_shards": Operation("See where each shard of the timeline stands", overview.ShardList),

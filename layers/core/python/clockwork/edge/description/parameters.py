@@ -43,6 +43,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "tag": _text("query", "`name`, or `name=value`."),
     "dueFrom": {"name": "from", **_text("query", "Due at this instant or later."), "schema": _INSTANT},
     "dueTo": {"name": "to", **_text("query", "Due at this instant or earlier."), "schema": _INSTANT},
+    "ofJob": {"name": "jobId", **_text("query", "Of this job alone; a page may then be short.")},
     "fireFrom": {"name": "dueFrom", **_text("query", "Its next fire is due then or later."), "schema": _INSTANT},
     "fireTo": {"name": "dueTo", **_text("query", "Its next fire is due then or earlier."), "schema": _INSTANT},
     "If-Match": _text("header", "The revision that is to be changed; another is a conflict."),

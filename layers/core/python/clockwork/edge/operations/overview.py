@@ -95,7 +95,7 @@ class OverviewApi(Operations):
 
     def list_audit(self, request: Request) -> Answer:
         """GET /v1/audit: who asked for which change, for the client's own callers and for admins."""
-        limit = request.limit()
+        limit, job_id = request.limit(), request.query.get("jobId")
         client_id, since_at = self._audited(request)
         tokens = PageTokens(self.world, "listAudit", client_id, since_at)
         before = tokens.position_of(request.query.get("nextToken"))
@@ -105,7 +105,8 @@ class OverviewApi(Operations):
         if request.caller.is_admin and not found.entries and CLIENT_ID.fullmatch(client_id):
             access.client_for(self.world, request.caller, client_id)
         readable = [one for one in found.entries if isinstance(one, Entry)]
-        items, goes_on = page(((one.key, AuditEntry.of(one)) for one in readable), found.next_before)
+        wanted = [one for one in readable if job_id in (None, one.job_id)]
+        items, goes_on = page(((one.key, AuditEntry.of(one)) for one in wanted), found.next_before)
         return HTTPStatus.OK, AuditPage(items, len(found.entries) - len(readable), tokens.token_of(goes_on))
 
     def _audited(self, request: Request) -> tuple[str, int]:

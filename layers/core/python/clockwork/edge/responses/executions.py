@@ -11,6 +11,7 @@ from msgspec import Meta, field
 
 from clockwork.domain import executions
 from clockwork.domain.executions import State
+from clockwork.domain.ids import key_of
 from clockwork.domain.instants import to_text
 from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.lifecycle.holding import Holding, Wait
@@ -135,6 +136,7 @@ class Execution(AnswerBody):
     due_at: Instant
     state: Annotated[str, one_of(State)]
     attempts: Annotated[list[Attempt], Meta(description="the last 100 of them")]
+    job_key: Annotated[str | None, Meta(description="of a named job")] = None
     next_attempt_at: Instant | None = None
     reason: str | None = None
     waited: Waits | None = None
@@ -167,7 +169,15 @@ class Execution(AnswerBody):
         waited = record.waits.waited and Waits.like(record.waits.waited)
         planned = {} if record.state is not State.PARKED else {"next_attempt_at": None}
         at_work = None if record.awaited is None else AtWork.of(record)
-        shown = {"waiting": None, "report": None, "at_work": at_work, "forced": record.is_forced, **planned, **more}
+        shown = {
+            "job_key": key_of(record.job_id),
+            "waiting": None,
+            "report": None,
+            "at_work": at_work,
+            "forced": record.is_forced,
+            **planned,
+            **more,
+        }
         return cls.like(record, record.waits, **shown, attempts=attempts, skipped=skipped, waited=waited)
 
     @classmethod

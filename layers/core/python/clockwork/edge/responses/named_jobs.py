@@ -119,6 +119,7 @@ class JobSummary(AnswerBody):
     on_failure: ShownTarget | None = None
     completion: ShownCompletion | None = None
     reason: str | None = None
+    paused_at: Annotated[Instant | None, Meta(description="while it is paused")] = None
     due_at: Instant | None = None
     next_fire_at: Instant | None = None
     description: Annotated[str | None, Meta(description="the schedule in a sentence")] = None
@@ -134,6 +135,7 @@ class JobSummary(AnswerBody):
             state=state,
             schedule=json.loads(job.as_sent)["schedule"],
             record="full",
+            paused_at=instant(job.paused_at if state is JobState.PAUSED else None),
             due_at=instant(definition.at),
             next_fire_at=instant(next_fire_at),
             description=in_words(definition.recurrence),

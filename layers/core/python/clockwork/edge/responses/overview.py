@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from clockwork.domain import keys
 from clockwork.domain.clients import Client
+from clockwork.domain.ids import key_of
 from clockwork.domain.instants import to_text
 from clockwork.domain.limits.circuits import MOST_CIRCUITS, Circuit
 from clockwork.domain.requests.reading import Debt
@@ -179,7 +180,8 @@ class UpcomingItem(AnswerBody):
     def of(cls, item: upcoming.Upcoming, *, is_paused: bool) -> Self:
         """The item as it was read. `is_paused`: its client is, and it is parked when it comes due."""
         waits_for = "pause" if is_paused else item.waits_for
-        return cls.like(item, at=instant(item.at), target=shown_target(item.target), waits_for=waits_for)
+        shown = {"target": shown_target(item.target), "job_key": item.job_key or key_of(item.job_id)}
+        return cls.like(item, at=instant(item.at), waits_for=waits_for, **shown)
 
 
 class UpcomingPage(AnswerBody):
