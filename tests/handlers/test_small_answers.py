@@ -1,9 +1,12 @@
-"""Fields that readers look for: the key with executions, since when a job is paused, the changes of one job."""
+"""Fields that readers look for: the key with executions, when a job was paused, the changes of one job."""
 
 from __future__ import annotations
 
+import pytest
+
+from clockwork.domain.errors import Unavailable
 from tests.handlers.handlers import Api, job_body
-from tests.support.examples import BOB
+from tests.support.examples import ADMIN, BOB
 
 
 def named(api: Api, key: str = "nightly") -> str:
@@ -51,3 +54,47 @@ def test_the_trail_of_one_job_has_its_changes_alone_over_all_pages() -> None:
             break
     assert found == [first] * 4
     assert api.call("GET", "/v1/audit", query={"jobId": first, "clientId": "acme"}, caller=BOB).status == 403
+
+
+class TestReleasedUntil:
+    """`releasedUntil` in a client's usage: until then all is on its way, whatever fails."""
+
+    def usage(self, api: Api) -> dict[str, object]:
+        found: dict[str, object] = api.call("GET", "/v1/clients/acme/usage").body
+        return found
+
+    def test_nobody_knows_before_each_shard_was_polled(self) -> None:
+        api = Api()
+        named(api)
+        assert "releasedUntil" not in self.usage(api)
+        assert self.usage(api)["asOf"] == "2023-11-14T22:13:20.000Z"
+
+    def test_it_is_where_the_shard_stands_that_is_furthest_behind(self) -> None:
+        api = Api()
+        named(api)
+        api.clockwork.run_until(api.clockwork.clock.at + 60_000)
+        found = self.usage(api)
+        stands = [one["cursorAt"] for one in api.call("GET", "/v1/shards", caller=ADMIN).body["items"]
+                  if not one["ordered"]]  # fmt: skip
+        assert found["releasedUntil"] == min(stands)
+        assert str(found["releasedUntil"]) > "2023-11-14T22:14:20"
+
+    def test_the_shards_are_read_once_in_five_seconds(self) -> None:
+        api = Api()
+        named(api)
+        api.clockwork.run_until(api.clockwork.clock.at + 60_000)
+        first = self.usage(api)
+        api.clockwork.run_until(api.clockwork.clock.at + 4_000)
+        assert self.usage(api)["asOf"] == first["asOf"]
+        api.clockwork.run_until(api.clockwork.clock.at + 1_000)
+        assert self.usage(api)["asOf"] != first["asOf"]
+
+    def test_shards_without_an_answer_hide_nothing_else(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        api = Api()
+
+        def fails() -> None:
+            raise Unavailable("no answer")
+
+        monkeypatch.setattr(api.clockwork.world.shards, "all", fails)
+        found = self.usage(api)
+        assert ("releasedUntil" in found, "asOf" in found, found["clientId"]) == (False, False, "acme")

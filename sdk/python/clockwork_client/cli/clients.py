@@ -73,6 +73,7 @@ def usage(state: State, client_id: str | None) -> None:
             ("parked", _counted(found.parked)),
             ("dead", _counted(found.dead)),
             ("open circuits", ", ".join(f"{one.host} {show.when(one.opened_at, now)}" for one in found.open_circuits)),
+            ("released until", show.when(found.released_until, now)),
             ("reads refused", found.reads.refused or None),
             ("deliveries a second", found.max_rate_per_second),
             ("deliveries at once", found.max_concurrency),

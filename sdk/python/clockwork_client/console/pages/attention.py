@@ -41,6 +41,7 @@ def show(context: Context, asked: Asked) -> Page:
     known = jobs.value.items if jobs.value else ()
     busy = busiest(known)
     runs = source.runs_of(busy, _RUNS)
+    until = usage.value.released_until if usage.value else None
     ran = [one for found in runs.values() for one in found]
     model = {
         "usage": usage,
@@ -48,7 +49,7 @@ def show(context: Context, asked: Asked) -> Page:
         "dead": dead,
         "upcoming": upcoming,
         "needs": needs(usage.value, known, dead.value, upcoming.value),
-        "river": shapes.river([(one.due_at, one.state) for one in ran], coming(upcoming.value, known, now), now, None),
+        "river": shapes.river([(one.due_at, one.state) for one in ran], coming(upcoming.value, known, now), now, until),
         "looked": len(busy),
         "recent": newest(ran)[:_ROWS],
         "next": (upcoming.value.items if upcoming.value else ())[:_ROWS],

@@ -130,6 +130,10 @@ class Usage(AnswerBody):
     open_circuits: Annotated[list[OpenCircuit], Meta(description="by host; a hundred at the most")]
     reads: Annotated[Reads, Meta(description="requests that only read")]
     changes: Annotated[Reads, Meta(description="requests that may change something, by what they read in vain")]
+    released_until: Annotated[
+        Instant | None, Meta(description="all that is due by then, in no order, is released and starts at its instant")
+    ] = None
+    as_of: Annotated[Instant | None, Meta(description="when that was so")] = None
     max_rate_per_second: float | None = None
     max_concurrency: int | None = None
     creates_per_second: float | None = None
@@ -147,8 +151,12 @@ class Usage(AnswerBody):
         circuits: Mapping[str, Circuit],
         created_today: int | None,
         *paces: Reads,
+        released: tuple[int | None, int],
     ) -> Self:
-        """The usage of a client with these counts. `paces`: of its reads, and of its changes."""
+        """The usage of a client with these counts. `paces`: of its reads, and of its changes.
+
+        `released`: until when (ms) all is released, as of an instant (ms).
+        """
         reads, changes = paces
         most = client.jobs_per_day
         left = None if most is None or created_today is None else max(0, most - created_today)
@@ -160,6 +168,8 @@ class Usage(AnswerBody):
             reads=reads,
             changes=changes,
             jobs_left_today=left,
+            released_until=instant(released[0]),
+            as_of=instant(released[1] or None),
         )
 
 
