@@ -105,6 +105,7 @@ STEPS = (
         shown=False,
     ),
     Step("GET /v1/jobs", query={"prefix": "nightly-"}),
+    Step("GET /v1/clients/{clientId}/jobs/counts", ids=_acme),
     Step("GET /v1/upcoming", query={"to": "2026-05-01T12:00:00Z"}),
     Step("GET /v1/jobs/{jobId}/fires", query={"from": "2026-10-24T12:00:00Z", "count": "2"}, ids=_job("nightly")),
     Step("PATCH /v1/jobs/{jobId}", {"payload": {"all": False}}, headers={"If-Match": "1"}, ids=_job("nightly")),

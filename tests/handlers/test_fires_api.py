@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clockwork.edge.operations.fires import MOST_FIRES
+from clockwork.edge.operations.job_lists import MOST_FIRES
 from tests.handlers.handlers import Api, job_body
 from tests.support.examples import ADMIN, ALICE, BOB
 

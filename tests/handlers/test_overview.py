@@ -340,7 +340,7 @@ def test_named_jobs_are_listed_by_when_their_next_fire_is_due(api: Api) -> None:
 
 
 def test_a_page_by_due_instant_reads_a_bounded_number_of_jobs(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clockwork.edge.operations.named_jobs.MOST_COMPUTED", 4)
+    monkeypatch.setattr("clockwork.edge.operations.job_lists.MOST_COMPUTED", 4)
     monkeypatch.setattr("clockwork.flows.requests.read.READ_AT_ONCE", 2)
     now = api.clockwork.clock.at
     for number in range(11):

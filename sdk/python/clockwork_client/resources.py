@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from clockwork_client import objects, requests, results
 from clockwork_client.answers import Target
 from clockwork_client.calls import made, segment
-from clockwork_client.handled import HandledDead, HandledJobs
+from clockwork_client.handled import HandledDead, HandledJobs, JobCounts
 from clockwork_client.pages import Pages, Resource
 from clockwork_client.reporting import Reporting
 
@@ -32,6 +32,8 @@ class Jobs(Resource):
         state: str | None = None,
         tag: str | None = None,
         key: str | None = None,
+        contains: str | None = None,
+        runs: int | None = None,
         due_from: objects.Instant | None = None,
         due_to: objects.Instant | None = None,
         client_id: str | None = None,
@@ -40,17 +42,31 @@ class Jobs(Resource):
     ) -> Pages[results.Job]:
         """Named jobs in the order of their keys. `tag` is `name=value`, or a name; `key` is the jobKey of one job.
 
-        `due_from` and `due_to`: jobs whose next fire is due within these instants.
+        `contains` is looked for in keys and targets, in any case. With `runs`, each job has so many of its newest runs,
+        and a page has 50 jobs at most. `due_from` and `due_to`: jobs whose next fire is due within these instants.
         """
         client = client_id or self._client_id
         due = objects.fields(due_from=due_from, due_to=due_to)
-        which = {"jobKey": key, "prefix": prefix, "state": state, "tag": tag, **due}
+        which = {"jobKey": key, "prefix": prefix, "contains": contains, "state": state, "tag": tag, **due}
+        which |= {} if runs is None else {"include": "runs", "runs": runs}
         query = {"clientId": client, **which, "limit": page_size}
         return self._pages("/v1/jobs", results.Job, query, next_token)
 
     def find(self, key: str, *, client_id: str | None = None) -> results.Job | None:
         """The named job with this key, as a list shows it; None if there is none."""
         return next(self.list(key=key, client_id=client_id), None)
+
+    def counts(
+        self,
+        *,
+        prefix: str | None = None,
+        tag: str | None = None,
+        contains: str | None = None,
+        client_id: str | None = None,
+    ) -> JobCounts:
+        """How many named jobs there are, by state and by tag: 10,000 are read at most."""
+        path = f"/v1/clients/{self._client(client_id)}/jobs/counts"
+        return JobCounts(self._call("GET", path, query={"prefix": prefix, "tag": tag, "contains": contains}))
 
     def get(self, job_id: str) -> results.Job:
         """A job whole: where it stands, its next ten fires, its last execution."""

@@ -106,6 +106,18 @@ class Execution(Answer):
     result: str | None
 
 
+class Ran(Answer):
+    """One of the newest executions of a job, in short: `attempts` is their number."""
+
+    execution_id: str
+    due_at: datetime
+    state: str
+    attempts: int
+    lateness_ms: int | None
+    took_ms: int | None
+    reason: str | None
+
+
 class NextFire(Answer):
     """A fire to come, in UTC and in the local time of the schedule's zone."""
 
@@ -176,6 +188,7 @@ class Job(Answer):
     paused_at: datetime | None
     description: str | None
     next_fires: tuple[NextFire, ...] | None
+    runs: tuple[Ran, ...] | None
     last_execution: Execution | None
     outcomes: Outcomes | None
     changed: bool | None

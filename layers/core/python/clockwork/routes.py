@@ -66,6 +66,7 @@ ROUTES = (
     Route("POST", "/v1/clients/{clientId}/resume", "resume_client", admin=True),
     Route("POST", "/v1/clients/{clientId}/parked/release", "release_parked", admin=True),
     Route("POST", "/v1/clients/{clientId}/parked/discard", "discard_parked", admin=True),
+    Route("GET", "/v1/clients/{clientId}/jobs/counts", "count_jobs"),
     Route("POST", "/v1/clients/{clientId}/jobs/pause", "pause_jobs"),
     Route("POST", "/v1/clients/{clientId}/jobs/resume", "resume_jobs"),
     Route("POST", "/v1/clients/{clientId}/jobs/cancel", "cancel_jobs"),

@@ -1,4 +1,4 @@
-"""`clockwork job`: create, list, get, fires, update, pause, resume, run, backfill, cancel."""
+"""`clockwork job`: create, list, count, get, fires, update, pause, resume, run, backfill, cancel."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def job() -> None:
-    """Jobs: create, list, get, fires, update, pause, resume, run, backfill, cancel."""
+    """Jobs: create, list, count, get, fires, update, pause, resume, run, backfill, cancel."""
 
 
 @job.command()
@@ -73,6 +73,7 @@ def create(
 @click.option("--prefix", help="Of the keys.")
 @click.option("--state", "job_state", help="ACTIVE, PAUSED, COMPLETED or CANCELLED.")
 @click.option("--tag", help="name=value, or a name.")
+@click.option("--contains", help="In the key or the target, in any case.")
 @click.option("--due-from", type=values.INSTANT, help="Its next fire is due then or later.")
 @click.option("--due-to", type=values.INSTANT, help="Its next fire is due then or earlier.")
 @click.option("--limit", type=click.IntRange(1), default=100, help="At most so many (100).")
@@ -92,6 +93,22 @@ def list_(state: State, /, job_state: str | None, limit: int, **which: Any) -> N
     show.table(("key", "state", "schedule", "next fire", "target", "job"), rows)
     if next(pages, None) is not None:
         show.said(f"The first {limit}: there are more. Choose --limit or --prefix.")
+
+
+@job.command()
+@click.option("--prefix", help="Of the keys.")
+@click.option("--tag", help="name=value, or a name.")
+@click.option("--contains", help="In the key or the target, in any case.")
+@click.pass_obj
+def count(state: State, /, **which: str | None) -> None:
+    """Count named jobs, by state and by tag."""
+    found = state.cw.jobs.counts(**which)
+    if state.is_json:
+        show.as_json(found.raw)
+        return
+    more = " or more" if found.more else ""
+    show.facts([("jobs", f"{found.count}{more}"), *((one.state.lower(), one.count) for one in found.states)])
+    show.table(("tag", "jobs"), [[one.tag, str(one.count)] for one in found.tags])
 
 
 @job.command()

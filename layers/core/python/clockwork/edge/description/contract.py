@@ -45,14 +45,17 @@ OPERATIONS = {
     "list_jobs": Operation(
         "List a client's named jobs",
         named_jobs.JobPage,
-        parameters=("clientIdOf", "jobKey", "prefix", "state", "tag", "fireFrom", "fireTo", "limit", "nextToken"),
+        parameters=(
+            *("clientIdOf", "jobKey", "prefix", "contains", "state", "tag", "fireFrom", "fireTo", "include", "runs"),
+            *("limit", "nextToken"),
+        ),
+    ),
+    "count_jobs": Operation(
+        "Count a client's named jobs", bulk.JobCounts, parameters=("prefix", "contains", "tag"), capped=True
     ),
     "get_job": Operation("Read a job and where it stands", jobs.Job),
     "put_job": _change(
-        "Replace the definition of a named job",
-        body=DefinitionBody,
-        examples=(examples.CRON,),
-        capped=True,
+        "Replace the definition of a named job", body=DefinitionBody, examples=(examples.CRON,), capped=True
     ),
     "patch_job": _change(
         "Change a named job by a merge patch (RFC 7396) on its definition as it was sent",
@@ -66,9 +69,7 @@ OPERATIONS = {
         examples=({"reason": "maintenance"}, {"waiting": "cancel"}),
     ),
     "resume_job": _change(
-        "Resume a named job; its catchUp decides about what was due meanwhile",
-        body=PauseBody,
-        examples=({"reason": "done"},),
+        "Resume a named job; its catchUp decides about the pause", body=PauseBody, examples=({"reason": "done"},)
     ),
     "run_job": _bare(
         "Execute a named job now, without touching its schedule",

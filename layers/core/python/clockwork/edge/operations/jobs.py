@@ -20,7 +20,7 @@ from clockwork.edge.operations.bulk import BulkApi
 from clockwork.edge.operations.clients import ClientApi
 from clockwork.edge.operations.creates import CreateApi
 from clockwork.edge.operations.dead import DeadApi
-from clockwork.edge.operations.fires import FiresApi
+from clockwork.edge.operations.job_lists import JobListApi
 from clockwork.edge.operations.named_jobs import NamedApi
 from clockwork.edge.operations.original import OriginalApi, OriginalScheduleBody, schedule
 from clockwork.edge.operations.overview import OverviewApi
@@ -40,7 +40,7 @@ from clockwork.flows.requests.holding import what_holds
 class Api(
     CreateApi,
     NamedApi,
-    FiresApi,
+    JobListApi,
     BulkApi,
     ClientApi,
     DeadApi,

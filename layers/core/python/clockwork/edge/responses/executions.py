@@ -186,6 +186,32 @@ class Execution(AnswerBody):
         return cls.of(record, report=record.end.report and Report.of(record.end.report), **more)
 
 
+class Ran(AnswerBody):
+    """One of the newest executions of a job, in short."""
+
+    execution_id: str
+    due_at: Instant
+    state: Annotated[str, one_of(State)]
+    attempts: Annotated[int, Meta(description="so far")]
+    lateness_ms: Annotated[int | None, Meta(description="of the first attempt, once it has ended")] = None
+    took_ms: Annotated[int | None, Meta(description="of the last attempt, once it has ended")] = None
+    reason: str | None = None
+
+    @classmethod
+    def of(cls, record: executions.Execution) -> Self:
+        """The execution of a record."""
+        first, last = (record.attempts[0], record.attempts[-1]) if record.attempts else (None, None)
+        return cls(
+            record.execution_id,
+            to_text(record.due_at),
+            str(record.state),
+            record.attempt,
+            lateness_ms=first.lateness_ms if first is not None and first.number == 1 else None,
+            took_ms=None if last is None or record.claim is not None else last.ended_at - last.started_at,
+            reason=record.reason,
+        )
+
+
 class CancelledExecution(Execution, kw_only=True):
     """An execution after a cancel: `result` says whether it came in time, as for a job."""
 

@@ -19,7 +19,7 @@ from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.recurrence import Fire, TooMuchWork, Work
 from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
 from clockwork.edge.responses import targets
-from clockwork.edge.responses.executions import Cancellation, Execution, Outcomes
+from clockwork.edge.responses.executions import Cancellation, Execution, Outcomes, Ran
 from clockwork.edge.responses.fires import LAST_SHOWN_AT, NextFire
 from clockwork.edge.responses.targets import Record, ShownCompletion, ShownPrecision, ShownRetryPolicy, ShownTarget
 from clockwork.flows.named.write import Written
@@ -123,6 +123,7 @@ class JobSummary(AnswerBody):
     due_at: Instant | None = None
     next_fire_at: Instant | None = None
     description: Annotated[str | None, Meta(description="the schedule in a sentence")] = None
+    runs: Annotated[list[Ran] | None, Meta(description="newest first; left out if a page had to read too much")] = None
 
     @classmethod
     def of(cls, job: NamedJob, now: int, work: Work | None = None, **more: object) -> Self:
@@ -140,7 +141,7 @@ class JobSummary(AnswerBody):
             next_fire_at=instant(next_fire_at),
             description=in_words(definition.recurrence),
             **targets.delivery(definition),
-            **more,
+            **{"runs": None, **more},
         )
 
 
