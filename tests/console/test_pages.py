@@ -215,6 +215,38 @@ def test_no_page_makes_more_calls_than_told_and_a_second_look_makes_none(shop: S
     assert max(count for path, count in made.items() if path != "first") <= 8, made
 
 
+def test_a_full_page_of_jobs_has_the_runs_of_all_by_a_few_calls(shop: Shop, reader: Visitor) -> None:
+    for number in range(60):
+        shop.make(f"tenant/{number:02}", OK, every=90 + number)
+    shop.cw.jobs.pause(shop.heartbeat.job_id, "why")
+    shop.v.advance(minutes=10)
+    send, made = shop.cw._caller._transport, list[str]()
+
+    def counted(request: Request) -> Response:
+        made.append(request.url)
+        return send(request)
+
+    shop.cw._caller._transport = counted
+    first = reader.look("/jobs?page=1")
+    assert len([one for one in made if "include=runs" in one]) <= 2
+    assert len(made) <= 8
+    assert first.text.count('class="strip"') == jobs.PAGE
+    made.clear()
+    second = reader.look("/jobs?page=2")
+    assert len([one for one in made if "include=runs" in one]) <= 3
+    assert "paused" in second.words
+    assert "not looked at" not in first.words + second.words
+    assert second.text.count('class="strip"') >= 12
+
+
+def test_the_river_has_dead_runs_of_jobs_that_fire_seldom(shop: Shop, reader: Visitor) -> None:
+    for number in range(5):
+        shop.make(f"tenant/{number:02}", OK, every=30)
+    shop.cw.schedule(DOWN, 1, in_=1, retry=ONCE)
+    shop.v.advance(seconds=30)
+    assert "and 11 failed" in reader.look("/").text
+
+
 def test_every_page_has_one_title_of_its_own_and_no_script_or_style_in_it(shop: Shop, reader: Visitor) -> None:
     titles = Counter[str]()
     for path in pages_of(shop):

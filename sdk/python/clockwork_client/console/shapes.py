@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from clockwork_client.console import words
-from clockwork_client.results import Execution
+from clockwork_client.results import Execution, Ran
 
 _STRIP_HEIGHT, _BAR_STEP, _BAR_WIDTH = 22, 6, 4
 #: The river reaches so many minutes to each side of now.
@@ -69,7 +69,7 @@ class River(NamedTuple):
     says: str
 
 
-def strip(runs: Sequence[Execution], most: int) -> Strip:
+def strip(runs: Sequence[Execution | Ran], most: int) -> Strip:
     """Bars of the last runs, the newest first in `runs`: their height tells how long they took, their tone the end."""
     shown = list(reversed(runs[:most]))
     longest = max([words.took(one) or 0.0 for one in shown], default=0.0)

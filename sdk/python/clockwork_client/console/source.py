@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from clockwork_client.client import Clockwork
 from clockwork_client.console.reads import Reads, Seen
 from clockwork_client.overview import AuditEntry, UpcomingItem, Usage, WhoAmI
-from clockwork_client.results import Execution, Job, JobFires
+from clockwork_client.results import Execution, Job, JobFires, Ran
 
 Item = TypeVar("Item")
 #: The most named jobs, dead executions, upcoming starts and changes that a page looks at.
@@ -19,6 +19,8 @@ MOST_JOBS, MOST_DEAD, MOST_UPCOMING, MOST_CHANGES = 1_000, 200, 500, 200
 #: The fires among which a page looks for shifts of the clock: more than a year of a daily job.
 MOST_FIRES = 400
 _THREADS = 8
+#: The jobs among which a page looks for the runs of its own, 50 a call, and the states of those that do not fire.
+_MOST_LOOKED_AT, _STATES = 150, 2
 
 
 class Found(NamedTuple, Generic[Item]):
@@ -81,17 +83,56 @@ class Source:
         return self._reads.read(key, 4, lambda: _first(self.cw.executions.list(job_id, page_size=most + 1), most))
 
     def runs_of(self, jobs: Iterable[Job], most: int) -> dict[str, Sequence[Execution]]:
-        """The newest executions of each job. A job whose call fails has none here."""
+        """The newest executions of a few jobs. A job whose call fails has none here."""
 
         def newest(job_id: str) -> Seen[Found[Execution]]:
             def ask() -> Found[Execution]:
                 return _first(self.cw.executions.list(job_id, page_size=most + 1), most)
 
-            return self._reads.read(("strip", job_id, most), 15, ask)
+            return self._reads.read(("newest", job_id, most), 15, ask)
 
         ids = [one.job_id for one in jobs]
         found = self._pool.map(newest, ids)
         return {job_id: seen.value.items if seen.value else () for job_id, seen in zip(ids, found, strict=True)}
+
+    def strips(
+        self, client: str, jobs: Sequence[Job], most: int, *, contains: str | None = None, tag: str | None = None
+    ) -> Seen[dict[str, Sequence[Ran]]]:
+        """The newest runs of the jobs of a page, by a few calls. A job that they did not come to is left out.
+
+        Jobs that fire are asked for by the instants between which they do, others by their state. All of them pass the
+        filters.
+        """
+        due = sorted(one.next_fire_at for one in jobs if one.state == "ACTIVE" and one.next_fire_at is not None)
+        still = sorted({one.state for one in jobs if one.state != "ACTIVE" or one.next_fire_at is None})
+
+        wanted = {one.job_id for one in jobs}
+
+        def ask() -> dict[str, Sequence[Ran]]:
+            found = dict[str, Sequence[Ran]]()
+
+            def look(pages: Iterable[Job]) -> None:
+                # Others may fire between the same instants, or be in the same state.
+                for one in islice(pages, _MOST_LOOKED_AT):
+                    if one.job_id in wanted and one.runs is not None:
+                        found[one.job_id] = one.runs
+                    if len(found) == len(wanted):
+                        return
+
+            given: dict[str, Any] = {"client_id": client, "runs": most, "contains": contains, "tag": tag}
+            if due:
+                look(self.cw.jobs.list(due_from=due[0], due_to=due[-1], **given))
+            for state in still[:_STATES]:
+                look(self.cw.jobs.list(state=state, **given))
+            return found
+
+        key = ("strips", client, tuple(one.job_id for one in jobs), most)
+        return self._reads.read(key, 8, ask)
+
+    def together(self, *calls: Callable[[], object]) -> None:
+        """Make some calls at once, so that a page waits for the slowest alone. Their answers are in the cache then."""
+        for _ in self._pool.map(lambda call: call(), calls):
+            pass
 
     def execution(self, execution_id: str) -> Seen[Execution]:
         """One execution with its attempts, and what it waits for."""

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from clockwork_client.answers import Target
 from clockwork_client.overview import AuditEntry, Counted, Usage
-from clockwork_client.results import Cancellation, Execution, Job, Schedule
+from clockwork_client.results import Cancellation, Execution, Job, Ran, Schedule
 
 #: State of a job or an execution -> its tone, by which shape and colour are chosen.
 _TONES = {
@@ -149,8 +149,10 @@ def target(found: Target | None) -> str:
     return str(next((found.raw[name] for name in names if name in found.raw), found.type))
 
 
-def took(one: Execution) -> float | None:
+def took(one: Execution | Ran) -> float | None:
     """For how long the last attempt ran (ms); None while it runs, or if there was none."""
+    if isinstance(one, Ran):
+        return one.took_ms
     last = one.attempts[-1] if one.attempts else None
     if last is None or last.ended_at is None:
         return None

@@ -36,6 +36,13 @@ class Need(NamedTuple):
 def show(context: Context, asked: Asked) -> Page:
     """The page."""
     source, client, now = context.source, asked.client, context.now()
+    source.together(
+        source.who,
+        lambda: source.usage(client),
+        lambda: source.jobs(client),
+        lambda: source.dead(client),
+        lambda: source.upcoming(client, within(now, 1), 1),
+    )
     usage, jobs, dead = source.usage(client), source.jobs(client), source.dead(client)
     upcoming = source.upcoming(client, within(now, 1), 1)
     known = jobs.value.items if jobs.value else ()
@@ -43,13 +50,16 @@ def show(context: Context, asked: Asked) -> Page:
     runs = source.runs_of(busy, _RUNS)
     until = usage.value.released_until if usage.value else None
     ran = [one for found in runs.values() for one in found]
+    # Of the other jobs, the first page knows the runs that died.
+    others = [one for one in (dead.value.items if dead.value else ()) if one.job_id not in runs]
+    past = [(one.due_at, one.state) for one in (*ran, *others)]
     model = {
         "usage": usage,
         "jobs": jobs,
         "dead": dead,
         "upcoming": upcoming,
         "needs": needs(usage.value, known, dead.value, upcoming.value),
-        "river": shapes.river([(one.due_at, one.state) for one in ran], coming(upcoming.value, known, now), now, until),
+        "river": shapes.river(past, coming(upcoming.value, known, now), now, until),
         "looked": len(busy),
         "recent": newest(ran)[:_ROWS],
         "next": (upcoming.value.items if upcoming.value else ())[:_ROWS],

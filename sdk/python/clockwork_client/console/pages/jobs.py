@@ -23,16 +23,20 @@ def show(context: Context, asked: Asked) -> Page:
     source, client = context.source, asked.client
     text, state, tag, order = (asked.text(name) for name in ("q", "state", "tag", "sort"))
     state, page = state if state in STATES else "", asked.number("page", 1, MOST_JOBS // PAGE)
+    source.together(lambda: source.jobs(client), lambda: source.dead(client), source.who)
     jobs, dead = source.jobs(client), source.dead(client)
     known = jobs.value.items if jobs.value else ()
     failing = {one.job_id for one in dead.value.items} if dead.value else set()
     found = sorted_by(order, [one for one in known if is_meant(one, text, state, tag, failing)])
     shown = found[(page - 1) * PAGE : page * PAGE]
+    strips = source.strips(client, shown, STRIP, contains=text or None, tag=tag or None)
+    runs = strips.value or {}
     model = {
         "jobs": jobs,
         "found": found,
         "shown": shown,
-        "runs": source.runs_of(shown, STRIP),
+        "runs": {one.job_id: runs.get(one.job_id) for one in shown},
+        "strips": strips,
         "strip": STRIP,
         "failing": failing,
         "of": len(known),
