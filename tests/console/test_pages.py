@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from clockwork_client import http, retry
+from clockwork_client.console import source
 from clockwork_client.console.pages import jobs
 from clockwork_client.testing import VirtualClockwork
 from clockwork_client.transport import Request, Response
@@ -213,6 +214,18 @@ def test_no_page_makes_more_calls_than_told_and_a_second_look_makes_none(shop: S
         reader.get(path)
     assert {path: count for path, count in made.items() if path.startswith("again")} == {}
     assert max(count for path, count in made.items() if path != "first") <= 8, made
+
+
+def test_a_search_goes_beyond_the_jobs_that_a_list_holds(
+    shop: Shop, reader: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "MOST_JOBS", 2)
+    listed = reader.look("/jobs?sort=name").words
+    assert "2 of 2. The client has more jobs than were looked at." in listed
+    assert "shop/heartbeat" not in listed
+    found = reader.look("/jobs?q=HEART").words
+    assert "shop/heartbeat" in found
+    assert "1 of 1 match." in found
 
 
 def test_a_full_page_of_jobs_has_the_runs_of_all_by_a_few_calls(shop: Shop, reader: Visitor) -> None:

@@ -19,6 +19,8 @@ MOST_JOBS, MOST_DEAD, MOST_UPCOMING, MOST_CHANGES = 1_000, 200, 500, 200
 #: The fires among which a page looks for shifts of the clock: more than a year of a daily job.
 MOST_FIRES = 400
 _THREADS = 8
+#: The calls of one search. Each reads 2,000 jobs at most.
+_SEARCH_CALLS = 4
 #: The jobs among which a page looks for the runs of its own, 50 a call, and the states of those that do not fire.
 _MOST_LOOKED_AT, _STATES = 150, 2
 
@@ -72,6 +74,20 @@ class Source:
             return _first(self.cw.jobs.list(client_id=client, page_size=MOST_JOBS), MOST_JOBS)
 
         return self._reads.read(("jobs", client), 4, ask)
+
+    def search(self, client: str, text: str) -> Seen[Found[Job]]:
+        """The named jobs with a text in their key or target, among the first 8,000: so many do a few calls read."""
+
+        def ask() -> Found[Job]:
+            pages = self.cw.jobs.list(contains=text, client_id=client, page_size=MOST_JOBS)
+            found = list[Job]()
+            for _ in range(_SEARCH_CALLS):
+                found += pages.page()
+                if pages.next_token is None or len(found) >= MOST_JOBS:
+                    break
+            return Found(tuple(found[:MOST_JOBS]), pages.next_token is not None)
+
+        return self._reads.read(("search", client, text), 8, ask)
 
     def job(self, job_id: str) -> Seen[Job]:
         """One job whole."""

@@ -25,6 +25,8 @@ def show(context: Context, asked: Asked) -> Page:
     state, page = state if state in STATES else "", asked.number("page", 1, MOST_JOBS // PAGE)
     source.together(lambda: source.jobs(client), lambda: source.dead(client), source.who)
     jobs, dead = source.jobs(client), source.dead(client)
+    if text and jobs.value is not None and jobs.value.more:
+        jobs = source.search(client, text)
     known = jobs.value.items if jobs.value else ()
     failing = {one.job_id for one in dead.value.items} if dead.value else set()
     found = sorted_by(order, [one for one in known if is_meant(one, text, state, tag, failing)])
