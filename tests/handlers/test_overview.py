@@ -239,6 +239,7 @@ def test_a_client_sees_what_it_uses_and_what_is_left(api: Api) -> None:
         "openCircuits": [],
         "reads": {"unitsPerSecond": 1_250, "owed": 0, "refused": 0},
         "changes": {"unitsPerSecond": 250, "owed": 0, "refused": 0},
+        "asOf": "2023-11-14T22:13:20.000Z",
     }
     api.clockwork.clients.put(msgspec.structs.replace(ACME, jobs_per_day=50, paused=True))
     api.create(schedule={"delaySeconds": 1})
