@@ -228,6 +228,14 @@ def test_a_search_goes_beyond_the_jobs_that_a_list_holds(
     assert "1 of 1 match." in found
 
 
+def test_a_long_list_of_jobs_is_asked_for_seldom(shop: Shop, reader: Visitor) -> None:
+    for number in range(200):
+        shop.make(f"tenant/{number:03}", OK, cron="0 0 1 1 *")
+    reader.look("/jobs")
+    kept = reader.context.source._jobs_kept["shop"]
+    assert kept == pytest.approx(203 / 20)
+
+
 def test_a_full_page_of_jobs_has_the_runs_of_all_by_a_few_calls(shop: Shop, reader: Visitor) -> None:
     for number in range(60):
         shop.make(f"tenant/{number:02}", OK, every=90 + number)

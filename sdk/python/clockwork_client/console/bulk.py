@@ -78,6 +78,7 @@ class BulkRuns:
         self._runs: OrderedDict[str, Run] = OrderedDict()
         self._calls: dict[str, Callable[[str | None], Handled]] = {}
         self._threads: dict[str, Thread] = {}
+        self._begun = 0
         self._lock = Lock()
 
     def start(self, verb: str, client: str, chosen: Mapping[str, str], call: Callable[[str | None], Handled]) -> Run:
@@ -88,11 +89,12 @@ class BulkRuns:
                     return one
             if sum(one.is_active for one in self._runs.values()) >= MOST_AT_ONCE:
                 raise TooMany
-            run = Run(str(len(self._calls) + 1), verb, client, dict(chosen), self._now())
+            self._begun += 1
+            run = Run(str(self._begun), verb, client, dict(chosen), self._now())
             self._runs[run.run_id], self._calls[run.run_id] = run, call
             over = max(0, len(self._runs) - _MOST_KEPT)
             for old in [one.run_id for one in self._runs.values() if not one.is_active][:over]:
-                del self._runs[old]
+                del self._runs[old], self._calls[old], self._threads[old]
             self._begin(run)
             return run
 

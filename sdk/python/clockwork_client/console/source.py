@@ -19,6 +19,9 @@ MOST_JOBS, MOST_DEAD, MOST_UPCOMING, MOST_CHANGES = 1_000, 200, 500, 200
 #: The fires among which a page looks for shifts of the clock: more than a year of a daily job.
 MOST_FIRES = 400
 _THREADS = 8
+#: A list of jobs is kept for so many seconds, and for longer if it is long. The API lets a client read 25 units a
+#: second in each of its environments, and an open page shall not use them up.
+_JOBS_KEPT, _JOBS_A_SECOND = 4.0, 20.0
 #: The calls of one search. Each reads 2,000 jobs at most.
 _SEARCH_CALLS = 4
 #: The jobs among which a page looks for the runs of its own, 50 a call, and the states of those that do not fire.
@@ -38,6 +41,8 @@ class Source:
     def __init__(self, cw: Clockwork, profile: str | None) -> None:
         self.cw = cw
         self._reads = Reads(profile=profile)
+        #: For how long (s) the list of a client's jobs is kept.
+        self._jobs_kept: dict[str, float] = {}
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="console-reads")
 
     def close(self) -> None:
@@ -71,9 +76,11 @@ class Source:
         """The named jobs of a client, in the order of their keys."""
 
         def ask() -> Found[Job]:
-            return _first(self.cw.jobs.list(client_id=client, page_size=MOST_JOBS), MOST_JOBS)
+            found = _first(self.cw.jobs.list(client_id=client, page_size=MOST_JOBS), MOST_JOBS)
+            self._jobs_kept[client] = max(_JOBS_KEPT, len(found.items) / _JOBS_A_SECOND)
+            return found
 
-        return self._reads.read(("jobs", client), 4, ask)
+        return self._reads.read(("jobs", client), self._jobs_kept.get(client, _JOBS_KEPT), ask)
 
     def search(self, client: str, text: str) -> Seen[Found[Job]]:
         """The named jobs with a text in their key or target, among the first 8,000: so many do a few calls read."""
@@ -172,7 +179,7 @@ class Source:
             pages = self.cw.upcoming(to=until, client_id=client, page_size=MOST_UPCOMING)
             return _first(pages, MOST_UPCOMING)
 
-        return self._reads.read(("upcoming", client, hours), 15, ask)
+        return self._reads.read(("upcoming", client, hours), 30, ask)
 
     def trail(self, client: str) -> Seen[Found[AuditEntry]]:
         """The newest changes of a client."""
