@@ -40,7 +40,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("closings", "ids"),
         ("clients", "executions", "pools"),
         ("jobs", "recurrence", "timeline"),
-        ("cron",),
+        ("cron", "workflows"),
         ("errors", "instants", "keys", "policies", "waits"),
     ),
     "targets": (

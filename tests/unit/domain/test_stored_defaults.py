@@ -49,6 +49,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "overlap": "allow",
         "precision": "millisecond",
     },
+    "Condition": {},
     "Deliver": {"attempt": 1, "sweeps": 0, "checked": False, "spilled": False},
     "End": {},
     "Entry": {},
@@ -66,6 +67,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "skips_until": 0,
         "expires_at": 0,
     },
+    "Node": {"when": "succeeded", "optional": False, "delay_seconds": 0},
     "Occurrence": {"record": "full", "sequence": 0, "is_hint": False, "precision": "millisecond"},
     "Of": {"run": "0", "source": "job"},
     "Parked": {"rate": 5.0, "by_hand": False, "noted_at": 0, "swept_until": 0},
@@ -92,6 +94,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
     "Waiting": {"paced": False},
     "Waits": {"paced": False, "permits": 0, "meets": 0},
     "Watch": {"attempt": 1, "sweeps": 0},
+    "WorkflowTarget": {"timeout_seconds": 86_400},
 }
 
 

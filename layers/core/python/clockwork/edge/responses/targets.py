@@ -68,7 +68,7 @@ class ShownCompletion(AnswerBody, kw_only=True):
     timeout_seconds: float
 
 
-def shown_target(kept: Target) -> ShownTarget:
+def shown_target(kept: StoredTarget) -> ShownTarget:
     """A target as its request named it."""
     return _SHOWN[str(kept.__struct_config__.tag)].like(kept)
 

@@ -37,7 +37,7 @@ from clockwork.flows.deliver.park import park
 from clockwork.flows.overlaps import may_be_let_through
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
-from clockwork.targets.registry import Target
+from clockwork.targets.target import StoredTarget
 
 
 def informed(batch: Batch, items: Sequence[Item]) -> list[Item]:
@@ -216,7 +216,7 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
     return True
 
 
-def _is_anothers(world: World, before: Target, after: Target) -> bool:
+def _is_anothers(world: World, before: StoredTarget, after: StoredTarget) -> bool:
     """Whether another deliverer, with a queue of its own, delivers to the one target than to the other."""
     lanes = world.settings.lanes
     return before.lane != after.lane and not lanes.keys().isdisjoint((before.lane, after.lane))
