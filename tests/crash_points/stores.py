@@ -13,7 +13,7 @@ from clockwork.aws.queues.release_queue import AwsReleaseQueue
 from clockwork.aws.stores.checkpoints import PREFIX as CHECKPOINTS
 from clockwork.aws.stores.checkpoints import AwsCheckpoints
 from clockwork.aws.stores.clients import AwsClients, CachedClients
-from clockwork.aws.stores.executions import AwsExecutions, AwsTurnstiles
+from clockwork.aws.stores.executions import AwsExecutions, AwsRuns, AwsTurnstiles
 from clockwork.aws.stores.jobs import AwsJobs
 from clockwork.aws.stores.key_rows import PREFIX, AwsKeyRows
 from clockwork.aws.stores.pools import AwsPools, CachedPools
@@ -87,6 +87,7 @@ class AwsStores(Stores):
             "clients": lambda: CachedClients(AwsClients(aws, "clients"), clock, settings.client_cache_seconds),
             "checkpoints": lambda: AwsCheckpoints(aws, "executions"),
             "turnstiles": lambda: AwsTurnstiles(aws, "executions"),
+            "runs": lambda: AwsRuns(aws, "executions"),
             "workers": lambda: AwsWorkers(aws, "executions"),
             "pools": lambda: CachedPools(AwsPools(aws, "clients"), clock, settings.client_cache_seconds),
             "key_rows": lambda: AwsKeyRows(aws, "jobs"),

@@ -32,6 +32,7 @@ READS = frozenset(
         "ticket_keys": ("get",),
         "checkpoints": ("get",),
         "turnstiles": ("get",),
+        "runs": ("get",),
         "workers": ("list",),
         "regulation": ("circuits", "created"),
         "jobs": ("get", "list"),

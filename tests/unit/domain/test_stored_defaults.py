@@ -21,7 +21,7 @@ from clockwork.targets.registry import TARGETS
 #: type of target need not be listed if it has no other defaults.
 LEFT_OUT: dict[str, dict[str, Any]] = {
     "Attempt": {"lateness_ms": 0},
-    "Awaited": {"watched_again": False},
+    "Awaited": {"watched_again": False, "is_run": False},
     "Budget": {"start": 0, "handbacks": 0, "lost_workers": 0, "unclaimed": False},
     "Check": {"attempt": 1, "sweeps": 0},
     "Checkpoint": {"revision": 1, "fence": 1, "expires_at": 0},

@@ -107,7 +107,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     from clockwork.aws.session import Aws
     from clockwork.aws.stores.checkpoints import AwsCheckpoints
     from clockwork.aws.stores.clients import AwsClients, CachedClients
-    from clockwork.aws.stores.executions import AwsExecutions, AwsTurnstiles
+    from clockwork.aws.stores.executions import AwsExecutions, AwsRuns, AwsTurnstiles
     from clockwork.aws.stores.jobs import AwsJobs
     from clockwork.aws.stores.key_rows import AwsKeyRows
     from clockwork.aws.stores.pools import AwsPools, CachedPools
@@ -145,6 +145,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
             pools=CachedPools(AwsPools(aws, settings.clients_table), clock, settings.client_cache_seconds),
             checkpoints=AwsCheckpoints(aws, settings.executions_table),
             turnstiles=AwsTurnstiles(aws, settings.executions_table),
+            runs=AwsRuns(aws, settings.executions_table),
             workers=AwsWorkers(aws, settings.executions_table),
             key_rows=AwsKeyRows(aws, settings.jobs_table),
             regulation=AwsRegulation(aws, settings.clients_table, clock),

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from clockwork.domain.jobs import Occurrence
+from clockwork.domain.jobs import NodeOf, Occurrence
 from clockwork.domain.policies import NO_BUDGET, Budget
 from clockwork.domain.waits import NO_PARKING, NO_WAITING, Parking, Waiting
 
@@ -95,6 +95,8 @@ class Awaited(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     permit: int | None = None
     #: A repeat of a cancel has sent the watch for the end of its grace once more: other repeats need not.
     watched_again: bool = False
+    #: It is the run of a workflow that has begun: its nodes are at work, and no report ends it.
+    is_run: bool = False
 
 
 class Claimed(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -152,10 +154,9 @@ class End(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Kept(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The values of which a release is made again.
+    """The values of which a release is made again, where a record is DEAD, redriven, awaited or handed back.
 
-    The record of what is DEAD, redriven and not claimed yet, awaited or handed back has them. Each claim has `source`.
-    `partition_id`, `revision` and `source` are those of the release (`Of`). `raw` holds bytes that could not be read.
+    `raw` holds bytes that could not be read. The fields behind it are those of the release (`Of`).
     """
 
     occurrence: Occurrence | None = None
@@ -163,6 +164,7 @@ class Kept(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     partition_id: str | None = None
     revision: int | None = None
     source: Source = "job"
+    node: NodeOf | None = None
 
 
 NO_END, NOTHING_KEPT = End(), Kept()

@@ -25,6 +25,13 @@ def is_signed(target: JobTarget, on_failure: Target | None) -> bool:
     return is_any_signed or (on_failure is not None and on_failure.is_signed)
 
 
+class NodeOf(msgspec.Struct, frozen=True, array_like=True):
+    """The node of a workflow's run that an execution is: the executionId of the run, and the node's name."""
+
+    run: str
+    name: str
+
+
 class Occurrence(msgspec.Struct, frozen=True, tag="once", rename="camel", omit_defaults=True):
     """One due instant of a job, with all that its delivery needs. `due_at` and `created_at` are in ms."""
 

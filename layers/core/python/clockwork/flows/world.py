@@ -78,6 +78,7 @@ class World:
     pools: ports.Pools
     checkpoints: ports.Checkpoints
     turnstiles: ports.Turnstiles
+    runs: ports.Runs
     workers: ports.Workers
     key_rows: ports.KeyRows
     regulation: ports.Regulation

@@ -21,7 +21,13 @@ from clockwork.flows.timeline.shards import all_shards
 from clockwork.flows.world import World
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows, MemoryPools, MemoryTicketKeys
 from clockwork.memory.clock import MemoryClock, SeededRandom
-from clockwork.memory.executions import MemoryCheckpoints, MemoryExecutions, MemoryTurnstiles, MemoryWorkers
+from clockwork.memory.executions import (
+    MemoryCheckpoints,
+    MemoryExecutions,
+    MemoryRuns,
+    MemoryTurnstiles,
+    MemoryWorkers,
+)
 from clockwork.memory.jobs import MemoryJobs
 from clockwork.memory.ordered_queue import MemoryOrderedQueue
 from clockwork.memory.outboxes import MemoryDeadLetters, MemoryNotices
@@ -68,6 +74,7 @@ class MemoryClockwork:
         self.pools = MemoryPools()
         self.checkpoints = MemoryCheckpoints()
         self.turnstiles = MemoryTurnstiles()
+        self.runs = MemoryRuns()
         self.workers = MemoryWorkers()
         self.notices = MemoryNotices()
         self.regulation = MemoryRegulation(self.clock)
@@ -95,6 +102,7 @@ class MemoryClockwork:
                 pools=self.pools,
                 checkpoints=self.checkpoints,
                 turnstiles=self.turnstiles,
+                runs=self.runs,
                 workers=self.workers,
                 key_rows=MemoryKeyRows(),
                 regulation=self.regulation,

@@ -24,6 +24,7 @@ from clockwork.ports.queues import (
     ReleaseQueue,
     TicketKeys,
 )
+from clockwork.ports.runs import Runs
 from clockwork.ports.tables import (
     Clients,
     Executions,
@@ -61,6 +62,7 @@ __all__ = [
     "Refused",
     "Regulation",
     "ReleaseQueue",
+    "Runs",
     "Saved",
     "Shards",
     "SigningSecrets",

@@ -1,6 +1,7 @@
 """The executions table in DynamoDB: one item per record, replaced whole by compare-and-set on its revision.
 
-The turnstiles of named jobs lie there as well, each in a partition of its own, which no list of executions reads.
+The turnstiles of named jobs and the sets of runs lie there as well, each in a partition of its own. No list of
+executions reads these.
 """
 
 from __future__ import annotations
@@ -12,16 +13,21 @@ from clockwork.aws.errors import ConditionFailed, answer_of, held
 from clockwork.aws.plane.plane import Outcome
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, seconds, written
-from clockwork.domain.errors import NewerFormat, Unavailable, Unreadable
+from clockwork.domain.errors import NewerFormat, Unavailable, Unreadable, readable
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.named_jobs import Turnstile
 from clockwork.domain.storage.codec import decode, encode
+from clockwork.domain.workflows.progress import Marks, Sets
 from clockwork.ports import Saved
 
 log = logging.getLogger(__name__)
 
 #: Prefix of the partition of a job's turnstile, in place of a jobId. No jobId holds a slash, so no record lies there.
 TURNSTILES = "turnstile/"
+
+#: Prefix of the partition of a run's sets, and their sort key. No jobId holds a slash.
+RUNS, SETS = "run/", "sets"
+_MARKS = ("ok", "bad", "off")
 
 #: The sparse index of the executions that need attention.
 ATTENTION = "attention"
@@ -94,6 +100,68 @@ class AwsExecutions:
         found = self._table.readable(_from_item, (items[key] for key in keys if key in items))
         following = places[-1]["attentionKey"]["S"] if len(places) == limit else None
         return DeadPage([execution for execution in found if execution.needs_attention], following)
+
+
+class AwsRuns:
+    """`ports.Runs` on a table with the key `jobId` / `executionId` and TTL on `expiresAt`.
+
+    A set of DynamoDB has no order and no repeats, and is never empty: an attribute that is missing is an empty set.
+    """
+
+    def __init__(self, aws: Aws, table: str) -> None:
+        self._table = Table(aws, table, "jobId", "executionId")
+
+    def get(self, run_ids: Sequence[str]) -> Sequence[Sets | Unreadable | None]:
+        keys = [_key_of(run_id) for run_id in run_ids]
+        items = self._table.get_all(keys) if keys else {}
+        return [self._table.apart(_sets, items[key]) if key in items else None for key in keys]
+
+    def put_new(self, sets: Sets) -> bool:
+        partition, key = _key_of(sets.run_id)
+        item = written(
+            jobId=partition,
+            executionId=key,
+            run=sets.execution_id,
+            generation=sets.generation,
+            generations=sets.generations,
+            graph=sets.graph,
+            stop=sets.stop,
+            expiresAt=seconds(sets.expires_at),
+        )
+        return self._table.put_new(item)
+
+    def add(self, run_id: str, marks: Marks) -> Sets | None:
+        some = {name: numbers for name in _MARKS if (numbers := getattr(marks, name))}
+        change = "ADD " + ", ".join(f"#{name} :{name}" for name in some)
+        try:
+            return self._read(self._table.update_and_read(_key_of(run_id), change, "attribute_exists(#jobId)", **some))
+        except ConditionFailed:
+            return None
+
+    def stop(self, run_id: str, generation: int) -> Sets | None:
+        condition = "attribute_exists(#jobId) AND #stop < :stop"
+        return self._changed(run_id, "SET #stop = :stop", condition, stop=generation)
+
+    def open(self, before: Sets, after: Sets) -> Sets | None:
+        return self._changed(
+            after.run_id,
+            "SET #generation = :generation, #generations = :generations, #expiresAt = :expiresAt",
+            "#generation = :before",
+            generation=after.generation,
+            generations=after.generations,
+            expiresAt=seconds(after.expires_at),
+            before=before.generation,
+        )
+
+    def _changed(self, run_id: str, change: str, condition: str, /, **values: int | bytes) -> Sets | None:
+        """The sets behind a change, or as they are if its condition does not hold."""
+        try:
+            return self._read(self._table.update_and_read(_key_of(run_id), change, condition, **values))
+        except ConditionFailed:
+            return readable(self.get([run_id])[0])
+
+    def _read(self, item: Item) -> Sets:
+        return readable(self._table.apart(_sets, item))
 
 
 class AwsTurnstiles:
@@ -188,6 +256,28 @@ def _known(record: Execution | Unreadable) -> Execution | None:
 
 def _from_item(item: Item) -> Execution:
     return decode(item["record"]["B"], Execution)
+
+
+def _key_of(run_id: str) -> tuple[str, str]:
+    return RUNS + run_id, SETS
+
+
+def _sets(item: Item) -> Sets:
+    """The sets in an item. Raises anything for one that no version wrote, such as one whose graph has other nodes."""
+    marks = (frozenset(map(int, item[name]["NS"])) if name in item else frozenset() for name in _MARKS)
+    sets = Sets(
+        run_id=item["jobId"]["S"].removeprefix(RUNS),
+        execution_id=item["run"]["S"],
+        generation=int(item["generation"]["N"]),
+        generations=item["generations"]["B"],
+        graph=item["graph"]["B"],
+        expires_at=int(item["expiresAt"]["N"]) * 1000,
+        stop=int(item["stop"]["N"]),
+        marks=Marks(*marks),
+    )
+    if len(sets.generations) != sets.nodes.size:
+        raise ValueError("its graph has other nodes")
+    return sets
 
 
 def _turnstile(item: Item) -> Turnstile:

@@ -26,8 +26,8 @@ class Marks(msgspec.Struct, frozen=True):
     bad: frozenset[int] = frozenset()
     off: frozenset[int] = frozenset()
 
-    def __bool__(self) -> bool:
-        return bool(self.ok or self.bad or self.off)
+    def __or__(self, more: Marks) -> Marks:
+        return Marks(self.ok | more.ok, self.bad | more.bad, self.off | more.off)
 
 
 class Sets(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,7 +100,7 @@ def first_sets(
         generation=generation,
         generations=bytes([generation]) * graph.size,
         graph=graph.encoded(),
-        expires_at=expires_at,
+        expires_at=_whole_second(expires_at),
         stop=stop,
     )
 
@@ -109,6 +109,10 @@ def opened(before: Sets, generation: int, roots: Collection[int], expires_at: in
     """The sets with a new generation of these nodes and of all that come after them. The others keep their marks."""
     again = behind(before.nodes, roots)
     generations = bytes(generation if index in again else old for index, old in enumerate(before.generations))
-    return msgspec.structs.replace(
-        before, generation=generation, generations=generations, expires_at=max(before.expires_at, expires_at)
-    )
+    kept_until = max(before.expires_at, _whole_second(expires_at))
+    return msgspec.structs.replace(before, generation=generation, generations=generations, expires_at=kept_until)
+
+
+def _whole_second(at: int) -> int:
+    """The end of the second of an instant (ms): the sets are kept for whole seconds."""
+    return -(-at // 1_000) * 1_000
