@@ -30,12 +30,12 @@ def test_only_marks_of_a_nodes_own_generation_count() -> None:
 
 
 def test_a_new_generation_is_of_what_starts_again_and_all_behind_it() -> None:
-    sets = first_sets("r" * 22, "job.1.0", 1, CHAIN, 9, stop=1)
-    second = opened(sets, 2, [1], 8)
-    assert (second.generation, list(second.generations), second.expires_at) == (2, [1, 2, 2, 1], 9)
+    sets = first_sets("r" * 22, "job.1.0", 1, CHAIN, 9_000, stop=1)
+    second = opened(sets, 2, [1], 8_000)
+    assert (second.generation, list(second.generations), second.expires_at) == (2, [1, 2, 2, 1], 9_000)
     # A stop names the generation that it stops.
     assert (second.stop, second.is_stopped) == (1, False)
-    assert opened(second, 3, [0], 20).generations == bytes([3, 3, 3, 3])
+    assert opened(second, 3, [0], 20_000).generations == bytes([3, 3, 3, 3])
     assert second.numbers([0, 1]) == {number_of(1, 0), number_of(2, 1)}
 
 

@@ -48,6 +48,7 @@ class Action(Enum):
     ABSORB = auto()  # acknowledge: the work of the release is done
     DEFER = auto()  # another deliverer has the claim: send `release` for later, when that claim has ended at the latest
     FOLLOW_UP = auto()  # save `execution` if given, send `release`, acknowledge
+    GO_ON = auto()  # its run has begun under this attempt: do what is left of it
     FINISH = auto()  # save `execution` if given, which is final; acknowledge
     PARK = auto()  # save `execution` if given, then park the release
 
@@ -124,6 +125,9 @@ def _follow_up(release: Release, stored: Execution, claim: Claim) -> Plan:
 
 def _plan_running(release: Release, stored: Execution, claim: Claim) -> Plan:
     """The plan for a release that meets a claim: wait for the claim's end, or do the claimant's remaining steps."""
+    if stored.claim is not None and stored.claim.awaited is not None and stored.claim.awaited.is_run:
+        is_its_own = release.attempt == stored.attempt
+        return Plan(Action.GO_ON if is_its_own else Action.ABSORB, "its run has begun")
     if stored.end.report is not None:
         return plan_outcome(release, stored, reported(stored, stored.end.report), claim.now, claim.jitter)
     if claim.worker is not None and stored.attempt == release.attempt and stored.claimant == claim.claimant:
@@ -259,9 +263,9 @@ def _claimed(execution: Execution, release: Deliver, claim: Claim) -> Execution:
     until = claim.until if claim.worker is None or awaited is None else min(claim.until, awaited.deadline_at)
     of = release.of
     # Other executions of its job learn from `source` that this one does not ask its job (`overlap: skip`).
-    kept = Kept(source=of.source)
+    kept = Kept(source=of.source, node=of.node)
     if awaited is not None:
-        kept = Kept(release.occurrence, None, of.partition_id, of.revision, of.source)
+        kept = Kept(release.occurrence, None, of.partition_id, of.revision, of.source, of.node)
     return execution.changed(
         state=State.RUNNING,
         attempt=release.attempt,
@@ -279,10 +283,13 @@ def _unclaimed(execution: Execution, state: State, attempts: tuple[Attempt, ...]
 
 
 def _final(release: Release, execution: Execution, state: State, reason: str | None, now: int) -> Execution:
-    """The record as it ends, kept as long as its client wants; a DEAD one has all that redrive and callback need."""
+    """The record as it ends, kept as long as its client wants; a DEAD one has all that redrive and callback need.
+
+    A node's has nothing: its run is redriven and calls back.
+    """
     expires_at = kept_until(now, release.occurrence.retention_days, execution.expires_at)
     final = msgspec.structs.replace(execution, state=state, reason=reason, expires_at=expires_at)
-    if state is not State.DEAD:
+    if state is not State.DEAD or release.of.node is not None:
         return final
     end = msgspec.structs.replace(final.end, dead_at=now, dead_shard=release.shard)
     return msgspec.structs.replace(final, end=end, kept=Kept(release.occurrence))

@@ -68,9 +68,13 @@ def renewed_until(running: Execution, now: int) -> int:
 
 
 def ends_at(running: Execution) -> int:
-    """The end (ms) of an attempt's claim. A receiver's claim also ends with the grace after a noted cancel."""
+    """The end (ms) of an attempt's claim. A receiver's claim also ends with the grace after a noted cancel.
+
+    A run does not: it ends once its nodes have ended.
+    """
     lease_until = 0 if running.claim is None else running.claim.until
-    if not running.is_accepted or running.cancel_noted_at is None:
+    awaited = None if running.claim is None else running.claim.awaited
+    if running.cancel_noted_at is None or awaited is None or awaited.accepted_at is None or awaited.is_run:
         return lease_until
     return min(lease_until, running.cancel_noted_at + CANCEL_GRACE_MS)
 
@@ -100,7 +104,7 @@ def release_of(stored: Execution) -> Watch:
     kept, occurrence = stored.kept, stored.kept.occurrence
     assert occurrence is not None, "the record of an awaited attempt keeps its occurrence"
     run = ids.decode_execution(stored.execution_id).run
-    of = Of(stored.job_id, run, kept.partition_id, kept.revision, kept.source)
+    of = Of(stored.job_id, run, kept.partition_id, kept.revision, kept.source, kept.node)
     started_at = occurrence.due_since if stored.claim is None else stored.claim.started_at
     return Watch(of, occurrence, started_at, stored.attempt)
 

@@ -207,7 +207,8 @@ def step_of(
     """The next step of a run, by its marks.
 
     `after`: only what follows from the ends of these nodes; None: all of it. `unmet`: the nodes whose conditions do not
-    hold. The end of one node releases no other node's children: many ends do not release all of them many times.
+    hold. The end of one node releases no other node's children: many ends do not release all of them many times. But
+    children that have ended may have done so within the call before, whose process died: theirs follow as well.
     """
     known = dict(marks)
     off: list[int] = []
@@ -221,7 +222,7 @@ def step_of(
             known[index] = "off"
             off.append(index)
             count = counted(graph, known)
-        if known.get(index) == "off":
+        if index in known:
             candidates |= set(children[index])
     ready = [i for i in sorted(candidates) if i not in known and i not in unmet and decide(graph, count, i) == "run"]
     return Step(tuple(sorted(off)), tuple(ready), len(marks) == graph.size)
