@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from clockwork.domain.errors import Undecodable
+from clockwork.domain.workflows.definition import When
 from clockwork.domain.workflows.graph import Graph
 from clockwork.domain.workflows.progress import Marks, Sets, first_sets, opened
 from clockwork.ports import Runs
@@ -19,8 +20,9 @@ from tests.contract.worlds import AwsWorld, World
 RUN = "r" * 22
 WIDE = 99
 #: A root and 98 nodes behind it.
-FAN = Graph(((), *[(0,)] * (WIDE - 1)), ("succeeded",) * WIDE, (False,) * WIDE, (False,) * WIDE)
-FIRST = first_sets(RUN, "job.1.0", 1, FAN, DUE)
+WHEN: When = "succeeded"
+FAN = Graph(((), *[(0,)] * (WIDE - 1)), (WHEN,) * WIDE, (False,) * WIDE, (False,) * WIDE)
+FIRST = first_sets(RUN, "job.1.0", "p000", 1, FAN, DUE)
 
 
 @pytest.fixture

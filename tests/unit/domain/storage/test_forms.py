@@ -111,7 +111,7 @@ def test_workflows_have_a_format_that_an_older_version_refuses() -> None:
     rows = [codec.encode_row([occurrence(), run]), codec.encode_packed({0: run}), codec.encode_pressed([node])]
     hint = release(occurrence=hint_of(run))
     messages = [codec.encode_message([release(), node]), codec.encode_release(hint)]
-    blobs = [*rows, *map(base64.b64decode, messages), *map(codec.encode, [job, *records])]
+    blobs = [*rows, *map(base64.b64decode, messages), codec.encode(job), *map(codec.encode, records)]
     assert {blob[0] for blob in blobs} == {2}
     assert codec.decode_row(rows[0]) == {0: occurrence(), 1: run}
     assert codec.decode_row(rows[1]) == {0: run}

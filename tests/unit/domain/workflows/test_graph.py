@@ -30,7 +30,9 @@ from clockwork.domain.workflows.graph import (
 from clockwork.targets.http import HttpTarget
 
 TARGET = HttpTarget("https://example.com/hook")
-OK, BAD, OFF = "ok", "bad", "off"
+OK: Mark = "ok"
+BAD: Mark = "bad"
+OFF: Mark = "off"
 
 
 def graph(parents: Sequence[Sequence[int]], when: str = "", optional: str = "", conditional: str = "") -> Graph:

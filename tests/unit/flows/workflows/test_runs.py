@@ -175,6 +175,7 @@ def test_a_dead_run_is_called_back_once_and_told_of_once() -> None:
     flowing = Flowing()
     arn = "arn:aws:sqs:us-east-1:111111111111:dead"
     client = flowing.clockwork.clients.get("acme")
+    assert client is not None
     flowing.clockwork.clients.put(msgspec.structs.replace(client, dead_letter_queue_arn=arn))
     flowing.fail = {"a", "b"}
     flowing.create({"a": node(), "b": node()}, on_failure=TARGET)

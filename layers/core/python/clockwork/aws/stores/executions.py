@@ -122,6 +122,7 @@ class AwsRuns:
             jobId=partition,
             executionId=key,
             run=sets.execution_id,
+            partitionId=sets.partition_id,
             generation=sets.generation,
             generations=sets.generations,
             graph=sets.graph,
@@ -268,6 +269,7 @@ def _sets(item: Item) -> Sets:
     sets = Sets(
         run_id=item["jobId"]["S"].removeprefix(RUNS),
         execution_id=item["run"]["S"],
+        partition_id=item["partitionId"]["S"],
         generation=int(item["generation"]["N"]),
         generations=item["generations"]["B"],
         graph=item["graph"]["B"],

@@ -94,7 +94,7 @@ def watched_again(running: Execution) -> Execution | None:
     """The record once a repeat of a cancel has sent the watch for the end of the grace; None if none is to be sent."""
     if not running.is_accepted or running.cancel_noted_at is None:
         return None
-    if running.claim is None or running.awaited is None or running.awaited.watched_again:
+    if running.claim is None or running.awaited is None or running.awaited.watched_again or running.awaited.is_run:
         return None
     return running.renewed(running.claim.until, msgspec.structs.replace(running.awaited, watched_again=True))
 

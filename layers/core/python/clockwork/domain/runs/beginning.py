@@ -85,7 +85,8 @@ def sets_of(run: Execution, kept_ms: int, *, stop: int = 0) -> Sets:
     """The sets with which a run begins. They are kept for `kept_ms` behind its deadline: as long as its record."""
     expires_at = deadline_of(run) + kept_ms
     run_id = ids.run_of(run.execution_id)
-    return first_sets(run_id, run.execution_id, run.attempt, graph_of_run(run), expires_at, stop=stop)
+    partition_id = release_of(run).shard
+    return first_sets(run_id, run.execution_id, partition_id, run.attempt, graph_of_run(run), expires_at, stop)
 
 
 def watch_of_run(run: Execution, now: int) -> Watch:

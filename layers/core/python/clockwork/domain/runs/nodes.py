@@ -15,7 +15,6 @@ from clockwork.domain.executions import DAY_MS, Execution, State
 from clockwork.domain.ids import NodeJob, only_execution
 from clockwork.domain.instants import to_text
 from clockwork.domain.jobs import NodeOf, Occurrence
-from clockwork.domain.lifecycle.awaiting import release_of
 from clockwork.domain.releases import Deliver, Of, Watch
 from clockwork.domain.runs.beginning import deadline_of, occurrence_of
 from clockwork.domain.workflows.contexts import ancestors_named
@@ -30,8 +29,8 @@ Records = Mapping[int, Execution | None]
 
 
 def ref_of(run: Execution, sets: Sets, index: int) -> tuple[str, str]:
-    """The jobId and executionId of a node in its generation."""
-    job_id = NodeJob(release_of(run).shard, sets.run_id, sets.generations[index], index).job_id
+    """The jobId and executionId of a node in its generation. The shard of a named job may be another one by now."""
+    job_id = NodeJob(sets.partition_id, sets.run_id, sets.generations[index], index).job_id
     return job_id, only_execution(job_id, run.due_at)
 
 
@@ -82,7 +81,7 @@ def _input_of(payload: Payload) -> Any:
 
 
 def _facts_of(run: Execution, sets: Sets, index: int, record: Execution | None) -> dict[str, Any]:
-    """The facts of an ancestor. An ancestor that did not run has no executionId, and one without a record has no result."""
+    """The facts of an ancestor. It has no executionId if it did not run, and no result if its record is gone."""
     marks = sets.outcomes()
     mark = marks.get(index)
     if mark == "off":

@@ -33,12 +33,14 @@ class Marks(msgspec.Struct, frozen=True):
 class Sets(msgspec.Struct, frozen=True, kw_only=True):
     """The set item of a run.
 
-    `execution_id` is the run's, and `run_id` derives from that. `generation`: the run's, which is the number of its
-    attempt. `stop`: the generation that is stopped; 0: none is. `generations` has one byte a node.
+    `execution_id` is the run's, and `run_id` derives from that. `partition_id` is the shard of the run when it began.
+    `generation`: the run's, which is the number of its attempt. `stop`: the generation that is stopped; 0: none is.
+    `generations` has one byte a node.
     """
 
     run_id: str
     execution_id: str
+    partition_id: str
     generation: int
     generations: bytes
     graph: bytes
@@ -91,12 +93,13 @@ def number_of(generation: int, index: int) -> int:
 
 
 def first_sets(
-    run_id: str, execution_id: str, generation: int, graph: Graph, expires_at: int, *, stop: int = 0
+    run_id: str, execution_id: str, partition_id: str, generation: int, graph: Graph, expires_at: int, stop: int = 0
 ) -> Sets:
-    """The sets of a run that begins with this generation."""
+    """The sets of a run that begins with this generation, perhaps stopped."""
     return Sets(
         run_id=run_id,
         execution_id=execution_id,
+        partition_id=partition_id,
         generation=generation,
         generations=bytes([generation]) * graph.size,
         graph=graph.encoded(),

@@ -43,6 +43,8 @@ class Advance:
         self._buries = buries
         #: The nodes that this call has released, by number.
         self._released: set[int] = set()
+        #: The executionIds of nodes that this call has stopped: the end of their grace is watched.
+        self._watched: set[str] = set()
         #: The nodes that still run in a run that was stopped, as they were last read.
         self.running: Sequence[Execution] = ()
         #: Conditional nodes by number, once their conditions were asked: whether these hold.
@@ -80,7 +82,7 @@ class Advance:
             self._asked |= {sets.number(index): index not in refused for index in open_}
             return True
         if sets.is_stopped:
-            marks, self.running = wind_down(self._world, run, sets, step.ready)
+            marks, self.running = wind_down(self._world, run, sets, step.ready, self._watched)
         else:
             marks = self._release(run, sets, [one for one in step.ready if among is None or one in among])
         if marks is not None:

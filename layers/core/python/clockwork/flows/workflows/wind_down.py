@@ -20,16 +20,16 @@ from clockwork.flows.world import World
 
 
 def wind_down(
-    world: World, run: Execution, sets: Sets, open_nodes: Collection[int]
+    world: World, run: Execution, sets: Sets, open_nodes: Collection[int], watched: set[str]
 ) -> tuple[Marks | None, list[Execution]]:
     """End the nodes of a stopped run that were to run and have no mark.
 
     Returns the marks to add (None: all of them run), and the nodes that run. A node without a record never starts,
-    since it looks at the sets. A waiting one ends CANCELLED. On a running one a cancel is noted. Raises Unavailable.
+    since it looks at the sets. A waiting one ends CANCELLED. On a running one a cancel is noted, and its grace is
+    watched unless `watched` has its executionId. Raises Unavailable.
     """
     found: dict[int, Mark] = {}
-    noted: list[Execution] = []
-    met: list[Execution] = []
+    noted, met, known = list[Execution](), list[Execution](), list[Execution]()
     for index, record in records_of(world, run, sets, open_nodes).items():
         if record is None:
             found[sets.number(index)] = "bad"
@@ -37,10 +37,13 @@ def wind_down(
         after = record if record.is_final else _cancelled(world, record)
         if after.is_final:
             found[sets.number(index)] = mark_of(after)
+        elif after.execution_id in watched:
+            known.append(after)
         elif after.state is State.RUNNING:
             (noted if record.cancel_noted_at is None else met).append(after)
     watch_graces(world, noted, met)
-    return marks_of(found) if found else None, [*noted, *met]
+    watched |= {one.execution_id for one in (*noted, *met)}
+    return marks_of(found) if found else None, [*noted, *met, *known]
 
 
 def _cancelled(world: World, record: Execution) -> Execution:
