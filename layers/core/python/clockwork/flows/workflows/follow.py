@@ -37,5 +37,5 @@ def follow_ends(
     refused = call_back(world, ended)
     if not nodes:
         return refused
-    faults = late.settle(world, [stored for _, stored in nodes], buries=buries)
+    faults = late.add_ends(world, [stored for _, stored in nodes], buries=buries)
     return [*refused, *(Refused(nodes[place][0], False, why_not) for place, why_not in faults.items())]

@@ -18,11 +18,11 @@ def carry_on(world: World, release: Release, seen: Execution) -> None:
     start.carry_on(world, release, seen)
 
 
-def settle(world: World, ended: Sequence[Execution], *, buries: bool) -> Mapping[int, str]:
-    """Note the ends of nodes, and go on with their runs."""
-    from clockwork.flows.workflows import settle
+def add_ends(world: World, ended: Sequence[Execution], *, buries: bool) -> Mapping[int, str]:
+    """Add the ends of nodes to the sets of their runs, and go on with these."""
+    from clockwork.flows.workflows import ends
 
-    return settle.settle(world, ended, buries=buries)
+    return ends.add_ends(world, ended, buries=buries)
 
 
 def objections(world: World, job_ids: Sequence[str]) -> Sequence[Objection | Unreadable | Unavailable | None]:
@@ -34,9 +34,9 @@ def objections(world: World, job_ids: Sequence[str]) -> Sequence[Objection | Unr
 
 def nudge(world: World, ended: Sequence[Execution]) -> None:
     """Have the runs of nodes that have ended looked at now."""
-    from clockwork.flows.workflows import settle
+    from clockwork.flows.workflows import ends
 
-    settle.nudge(world, ended)
+    ends.nudge(world, ended)
 
 
 def stop(world: World, noted: Sequence[Execution]) -> Sequence[Execution]:

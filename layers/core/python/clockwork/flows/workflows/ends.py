@@ -1,4 +1,4 @@
-"""Settle the ends of nodes: add the outcome to the sets of the run, and go on from the answer.
+"""The ends of nodes: the outcome is added to the sets of the run, which goes on from the answer.
 
 The record of a node ends first. A process that finds it final does the rest again. It decides by nothing but the answer
 of its own addition.
@@ -23,7 +23,7 @@ from clockwork.flows.world import World
 Ended = tuple[NodeJob, Execution]
 
 
-def settle(world: World, ended: Sequence[Execution], *, buries: bool = True) -> dict[int, str]:
+def add_ends(world: World, ended: Sequence[Execution], *, buries: bool = True) -> dict[int, str]:
     """Add the outcomes of nodes that have ended, and go on with their runs.
 
     Ends of one run share an addition. Returns by index why what follows may not come: the caller may repeat.
@@ -31,7 +31,7 @@ def settle(world: World, ended: Sequence[Execution], *, buries: bool = True) -> 
     faults: dict[int, str] = {}
     for run_id, some in _by_run(ended).items():
         with contained(world.environment.faults, partial(_fail, faults, list(some)), run_id):
-            _settle(world, run_id, list(some.values()), buries)
+            _add(world, run_id, list(some.values()), buries)
     return faults
 
 
@@ -60,7 +60,7 @@ def _fail(faults: dict[int, str], indexes: Sequence[int], why_not: str) -> None:
     faults |= dict.fromkeys(indexes, why_not)
 
 
-def _settle(world: World, run_id: str, some: Sequence[Ended], buries: bool) -> None:
+def _add(world: World, run_id: str, some: Sequence[Ended], buries: bool) -> None:
     marks = marks_of({number_of(node.generation, node.index): mark_of(record) for node, record in some})
     try:
         sets = add(world, run_id, marks)
