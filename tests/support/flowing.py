@@ -34,11 +34,15 @@ def node(*after: str, payload: Any = None, **fields: Any) -> Node:
 class Flowing:
     """A Clockwork in memory with one run of a workflow. `fail` has the nodes whose attempts fail."""
 
-    def __init__(self, nodes: Mapping[str, Node] | None = None, fail: str = "", **job: Any) -> None:
+    def __init__(
+        self, nodes: Mapping[str, Node] | None = None, fail: str = "", settings: Settings | None = None, **job: Any
+    ) -> None:
         self.fail = set(fail.split())
+        #: The bodies with which the targets of nodes answer, by name.
+        self.bodies: dict[str, bytes] = {}
         #: Called with each attempt and the name of its node, before it is answered.
         self.on_attempt: Callable[[Delivery, str], None] = lambda _, __: None
-        settings = Settings.for_local().with_(shards=1)
+        settings = settings or Settings.for_local().with_(shards=1)
         self.clockwork = MemoryClockwork(settings, answer=self._answer)
         self.world = self.clockwork.world
         self.clockwork.clients.put(msgspec.structs.replace(ACME, allowed_queue_arns=(QUEUE.queue_arn,)))
@@ -67,7 +71,7 @@ class Flowing:
         self.started.append(name)
         if name in self.fail:
             return Outcome(State.FAILED, now, now, status_code=500, error="HTTP 500")
-        return Outcome(State.SUCCEEDED, now, now, status_code=200)
+        return Outcome(State.SUCCEEDED, now, now, status_code=200, answer=self.bodies.get(name))
 
     def run(self, seconds: float = 60) -> Flowing:
         """Let time pass."""

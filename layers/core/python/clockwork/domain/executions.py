@@ -53,8 +53,7 @@ WAITING = frozenset({State.PENDING, State.PARKED, State.FAILED, State.TIMED_OUT,
 class Attempt(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One attempt that has ended. Instants are in ms.
 
-    Only a first attempt has a lateness: its start minus the due instant, or minus the instant of the create or the
-    redrive if that came later.
+    Only a first attempt has a lateness: since its due instant, or since the create or the redrive if that came later.
     """
 
     number: int
@@ -114,9 +113,8 @@ class Claimed(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 class Report(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The receiver's report on an attempt at `at` (ms): SUCCEEDED with a `result` (JSON), FAILED, or CANCELLED.
 
-    A worker may also report HANDED_BACK. `claimant` is the claimant of the attempt's claim, so that a repeat is
-    recognised after its end. A failure that is not `retryable` is permanent; `retry_after_seconds` is the least wait
-    for the next attempt.
+    A worker may also report HANDED_BACK. `claimant` is that of the attempt's claim, by which a repeat is recognised. A
+    failure that is not `retryable` is permanent. `retry_after_seconds` is the least wait for the next attempt.
     """
 
     claimant: str
@@ -266,7 +264,8 @@ class Outcome(msgspec.Struct, frozen=True):
     """The result of one attempt at a target. A `permanent` failure is not tried again.
 
     With the state PENDING no attempt was made: nothing was free for it, and it does not count.
-    `retry_after_seconds` is the wait that the target asked for. `error` and `excerpt` never hold a secret.
+    `retry_after_seconds` is the wait that the target asked for. `answer`: the JSON of a success that a workflow's node
+    keeps. `error` and `excerpt` never hold a secret.
     """
 
     state: State
@@ -277,6 +276,7 @@ class Outcome(msgspec.Struct, frozen=True):
     error: str | None = None
     excerpt: str | None = None
     retry_after_seconds: float | None = None
+    answer: bytes | None = None
 
     def as_attempt(self, number: int, lateness_ms: int = 0) -> Attempt:
         """The attempt of this number, as its record keeps it."""

@@ -244,7 +244,7 @@ class Refused(msgspec.Struct, frozen=True):
 class Delivery(msgspec.Struct, frozen=True):
     """One attempt, as a target adapter gets it: to be started now, and to end before `deadline_at` (ms).
 
-    `token`: under which its receiver calls back, if the attempt ends by callback.
+    `token`: under which its receiver calls back, if the attempt ends by callback. `node`: of a workflow's node.
     """
 
     execution_id: str
@@ -253,6 +253,7 @@ class Delivery(msgspec.Struct, frozen=True):
     occurrence: Occurrence
     deadline_at: int
     token: str | None = None
+    node: NodeOf | None = None
 
     def __repr__(self) -> str:
         """Without the token, and without the payload: neither must reach a log."""
@@ -262,7 +263,8 @@ class Delivery(msgspec.Struct, frozen=True):
     def message(self) -> Message:
         """The content that the receiver gets."""
         due_at, payload = self.occurrence.due_at, self.occurrence.payload
-        return Message(self.execution_id, self.job_id, self.attempt, due_at, payload, self.token)
+        of = (None, None) if self.node is None else (self.node.run, self.node.name)
+        return Message(self.execution_id, self.job_id, self.attempt, due_at, payload, self.token, *of)
 
     def too_late(self, now: int) -> Outcome | None:
         """The outcome of an attempt that is not started any more at `now` (ms), since its time is over; None before."""

@@ -28,6 +28,7 @@ from clockwork.domain.lifecycle.awaited import again_for, fenced, fences, follow
 from clockwork.domain.lifecycle.awaiting import (
     CLAIM_GRACE_MS,
     Worker,
+    answered,
     awaited_by,
     ends_at,
     renewed_until,
@@ -173,6 +174,8 @@ def plan_outcome(release: Release, running: Execution, outcome: Outcome, now: in
         budget = msgspec.structs.replace(running.budget, handbacks=running.budget.handbacks + 1)
         ended = msgspec.structs.replace(ended, budget=budget)
     if outcome.state is State.SUCCEEDED:
+        if release.of.node is not None and ended.end.report is None:
+            ended = msgspec.structs.replace(ended, end=answered(running, outcome))
         return Plan(Action.FINISH, "delivered", _final(release, ended, State.SUCCEEDED, ended.reason, now))
     if running.cancel_noted_at is not None:
         cancelled = _final(release, ended, State.CANCELLED, "cancelled while an attempt was running", now)

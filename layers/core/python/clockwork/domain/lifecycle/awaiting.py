@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain import ids
-from clockwork.domain.executions import LONGEST_ERROR, Awaited, Execution, Outcome, Report, State
+from clockwork.domain.executions import LONGEST_ERROR, Awaited, End, Execution, Outcome, Report, State
 from clockwork.domain.lifecycle.retries import backoff_seconds
 from clockwork.domain.releases import Of, Release, Watch
 from clockwork.targets.pool import PoolTarget
@@ -126,6 +126,14 @@ def silence(release: Release, running: Execution, now: int) -> Outcome:
     wait = backoff_seconds(policy, running.spent, 1.0) if lost_before else None
     error = "its receiver was lost: no heartbeat came in time"
     return Outcome(State.WORKER_LOST, began_at, now, error=error, retry_after_seconds=wait)
+
+
+def answered(running: Execution, outcome: Outcome) -> End:
+    """The end of a workflow's node whose target answered, with the answer as its result, or why there is none."""
+    if running.claim is None or (outcome.answer is None and outcome.error is None):
+        return running.end
+    report = Report(running.claim.claimant, State.SUCCEEDED, outcome.ended_at, outcome.answer, outcome.error)
+    return End(report=report)
 
 
 def reported(running: Execution, report: Report) -> Outcome:

@@ -220,7 +220,8 @@ def _is_ready(batch: Batch, release: Release, now: int) -> bool:
 def _delivery(item: Item, deadline_at: int) -> Delivery:
     release = item.release
     token = None if item.secret is None else str(_token(item, item.secret))
-    return Delivery(release.execution_id, release.job_id, release.attempt, release.occurrence, deadline_at, token)
+    ids = release.execution_id, release.job_id, release.attempt
+    return Delivery(*ids, release.occurrence, deadline_at, token, release.of.node)
 
 
 def _token(item: Item, secret: str) -> Token:
