@@ -170,6 +170,23 @@ def test_a_run_whose_time_was_over_goes_on_by_a_redrive() -> None:
     assert flowing.record.state is State.SUCCEEDED
 
 
+def test_a_watch_that_meets_a_redriven_run_does_not_begin_it() -> None:
+    flowing = Flowing({"a": node(), "b": node("a")}, fail="b").run(10)
+    messages = flowing.clockwork.queue.messages
+    watches = dict(messages)
+    assert watches
+    flowing.fail.clear()
+    redrive(flowing.world, flowing.record)
+    # The watch of the first generation comes before the release of the redrive.
+    releases = {key: messages.pop(key) for key in messages.keys() - watches.keys()}
+    flowing.clockwork.clock.advance(120_000)
+    flowing.clockwork.deliver_visible()
+    assert flowing.record.state is State.PENDING
+    messages.update(releases)
+    assert flowing.run(60).record.state is State.SUCCEEDED
+    assert flowing.started == ["a", "b", "b"]
+
+
 def test_a_node_is_not_redriven_for_itself() -> None:
     flowing = Flowing({"a": node()}, fail="a").run(30)
     with pytest.raises(NotDead, match="redrive the run"):

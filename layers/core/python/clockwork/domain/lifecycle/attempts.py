@@ -40,6 +40,7 @@ from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, rea
 from clockwork.domain.lifecycle.retries import RetryPlan, meets_again_ms, plan_retry
 from clockwork.domain.releases import Deliver, Release, Watch
 from clockwork.domain.waits import NO_WAITING, Parking, Waiting, without
+from clockwork.domain.workflows.definition import WorkflowTarget
 
 
 class Action(Enum):
@@ -87,7 +88,8 @@ def plan_watch(watch: Watch, stored: Execution | None, claim: Claim) -> Plan:
         return Plan(Action.ABSORB, "nobody has claimed it, nor may by now", fenced(watch, stored, claim.expires_at))
     if stored is None:
         return Plan(Action.ABSORB, "what it watched is gone, and it starts nothing")
-    if waits:
+    # The watch of a run has no definition: a redriven run has a release of its own.
+    if waits and not isinstance(watch.occurrence.target, WorkflowTarget):
         return _follow_up(watch, stored, claim)
     if stored.state is not State.RUNNING:
         return Plan(Action.ABSORB, f"already {stored.state}")
@@ -127,8 +129,7 @@ def _follow_up(release: Release, stored: Execution, claim: Claim) -> Plan:
 def _plan_running(release: Release, stored: Execution, claim: Claim) -> Plan:
     """The plan for a release that meets a claim: wait for the claim's end, or do the claimant's remaining steps."""
     if stored.claim is not None and stored.claim.awaited is not None and stored.claim.awaited.is_run:
-        is_its_own = release.attempt == stored.attempt
-        return Plan(Action.GO_ON if is_its_own else Action.ABSORB, "its run has begun")
+        return Plan(Action.GO_ON if release.attempt == stored.attempt else Action.ABSORB, "its run has begun")
     if stored.end.report is not None:
         return plan_outcome(release, stored, reported(stored, stored.end.report), claim.now, claim.jitter)
     if claim.worker is not None and stored.attempt == release.attempt and stored.claimant == claim.claimant:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain import ids
-from clockwork.domain.executions import Awaited, Claimed, Execution, Kept, State
+from clockwork.domain.executions import DAY_MS, Awaited, Claimed, Execution, Kept, State
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.attempts import plan_unstarted
 from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS, release_of
@@ -26,6 +26,8 @@ FIRST_AGES = tuple(minutes * MINUTE_MS for minutes in (1, 2, 4, 8))
 STEP_MS = 15 * MINUTE_MS
 #: The watch comes so often (ms) behind the deadline, until all nodes that run have had their time to stop.
 BEHIND_DEADLINE_MS = 2 * MINUTE_MS
+#: A run whose time is over ends so long (ms) behind its deadline, and some to spare: its nodes have a grace.
+WINDS_DOWN_MS = DAY_MS
 #: Nodes without a record are released again once a run has this age (ms), and each time that its age has doubled.
 RELEASED_AGAIN_MS = 60 * MINUTE_MS
 CANCELLED = "cancelled before it began"
@@ -82,8 +84,8 @@ def graph_of_run(run: Execution) -> Graph:
 
 
 def sets_of(run: Execution, kept_ms: int, *, stop: int = 0) -> Sets:
-    """The sets with which a run begins. They are kept for `kept_ms` behind its deadline: as long as its record."""
-    expires_at = deadline_of(run) + kept_ms
+    """The sets with which a run begins. They are kept for `kept_ms` behind its end, as its record is."""
+    expires_at = deadline_of(run) + WINDS_DOWN_MS + kept_ms
     run_id = ids.run_of(run.execution_id)
     partition_id = release_of(run).shard
     return first_sets(run_id, run.execution_id, partition_id, run.attempt, graph_of_run(run), expires_at, stop)

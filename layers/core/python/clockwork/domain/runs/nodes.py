@@ -16,7 +16,7 @@ from clockwork.domain.ids import NodeJob, only_execution
 from clockwork.domain.instants import to_text
 from clockwork.domain.jobs import NodeOf, Occurrence
 from clockwork.domain.releases import Deliver, Of, Watch
-from clockwork.domain.runs.beginning import deadline_of, occurrence_of
+from clockwork.domain.runs.beginning import WINDS_DOWN_MS, deadline_of, occurrence_of
 from clockwork.domain.workflows.contexts import ancestors_named
 from clockwork.domain.workflows.graph import Mark, ancestors_of, counted, is_unreached
 from clockwork.domain.workflows.progress import Marks, Sets
@@ -112,7 +112,7 @@ def release_node(run: Execution, sets: Sets, index: int, payload: Payload, now: 
     name, node = list(target.nodes.items())[index]
     delay_ms = round(node.delay_seconds * 1000)
     window, policy = node.relevancy_window_seconds, node.retry_policy
-    left_days = -(-max(0, deadline_of(run) - now) // DAY_MS)
+    left_days = -(-max(0, deadline_of(run) + WINDS_DOWN_MS - now) // DAY_MS)
     job_id, _ = ref_of(run, sets, index)
     due = Occurrence(
         client_id=run.client_id,

@@ -11,7 +11,7 @@ from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.attempts import is_claimed
 from clockwork.domain.lifecycle.awaited import goes_on
-from clockwork.domain.lifecycle.awaiting import watch_of
+from clockwork.domain.lifecycle.awaiting import release_of, watch_of
 from clockwork.domain.messages.tickets import InvalidTicket, is_ticket, opened
 from clockwork.domain.releases import Release
 from clockwork.domain.runs.beginning import is_run
@@ -116,7 +116,9 @@ def _watched(world: World, release: Release, stored: Execution, report: SweepRep
 
 def _bury(world: World, release: Release, stored: Execution | None, report: SweepReport) -> bool:
     if stored is not None and is_run(stored):
+        # The letter has no definition, which a redrive needs.
         late.stop(world, [stored])
+        release = release_of(stored)
     dead = bury(world, release, stored, f"it came back from the dead-letter queue {MOST_SWEEPS} times without an end")
     report.dead += dead is not None
     return dead is not None and _is_followed(world, release, dead)
