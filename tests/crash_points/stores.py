@@ -13,7 +13,7 @@ from clockwork.aws.queues.release_queue import AwsReleaseQueue
 from clockwork.aws.stores.checkpoints import PREFIX as CHECKPOINTS
 from clockwork.aws.stores.checkpoints import AwsCheckpoints
 from clockwork.aws.stores.clients import AwsClients, CachedClients
-from clockwork.aws.stores.executions import AwsExecutions, AwsRuns, AwsTurnstiles
+from clockwork.aws.stores.executions import RUNS, AwsExecutions, AwsRuns, AwsTurnstiles
 from clockwork.aws.stores.jobs import AwsJobs
 from clockwork.aws.stores.key_rows import PREFIX, AwsKeyRows
 from clockwork.aws.stores.pools import AwsPools, CachedPools
@@ -160,8 +160,9 @@ class AwsStores(Stores):
         self.timeline.cancel(asked["Key"]["partitionId"]["S"], asked["Key"]["scheduleTime"]["S"], int(element))
 
     def _mirror_execution(self, asked: Mapping[str, Any], _: object) -> None:
-        if asked["Item"]["jobId"]["S"].startswith((CHECKPOINTS, SEEN)):
-            return  # The workers judge checkpoints, and what is told of them, by the answers.
+        if asked["Item"]["jobId"]["S"].startswith((CHECKPOINTS, SEEN, RUNS)):
+            # The workers judge checkpoints, and what is told of them, by the answers. Runs are judged at the end.
+            return
         after = decode(asked["Item"]["record"]["B"], Execution)
         (saved,) = self.executions.save([(self.executions.find(after.job_id, after.execution_id), after)])
         assert saved.ok, f"{after.execution_id} is {saved.actual} where memory is asked"

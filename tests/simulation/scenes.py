@@ -15,6 +15,7 @@ from clockwork.domain.named_jobs import Definition
 from clockwork.domain.policies import Completion, RecordLevel, RetryPolicy
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.domain.requests.create import CreateRequest, NewJob
+from clockwork.domain.workflows.definition import Node, WorkflowTarget
 from clockwork.flows import access
 from clockwork.flows.access import get_named
 from clockwork.flows.named import write
@@ -105,6 +106,25 @@ def pulled() -> Steps:
         for number, ask in enumerate(asks)
     ]
     return [(1_000, _ask("pulled", jobs))]
+
+
+def flowing() -> Steps:
+    """A workflow: a chain whose first node fails once, a branch that is refused and undone, and a join of all."""
+
+    def node(says: bytes, *after: str, **fields: Any) -> Node:
+        payload = msgspec.json.encode(says.decode())
+        return Node(**{"target": TARGET, "after": after, "payload": payload, "retry_policy": NEAR, **fields})
+
+    refused = HttpTarget(REJECTING_HOST, timeout_seconds=5)
+    nodes = {
+        "first": node(FAILS_ONCE + b"first"),
+        "second": node(b"second of a run", "first"),
+        "refused": node(b"refused of a run", "first", target=refused),
+        "undo": node(b"undo of a run", "refused", when="failed"),
+        "last": node(b"last of a run", "second", "undo", when="ended", delay_seconds=10),
+    }
+    job = msgspec.structs.replace(job_of(b'"input"', 1_000), target=WorkflowTarget(nodes, 900))
+    return [(1_000, _ask("flowing", [job]))]
 
 
 def stopped() -> Steps:
@@ -251,7 +271,7 @@ def skipping() -> Steps:
 SCENES: dict[str, Callable[[], Steps]] = {
     scene.__name__: scene
     for scene in (
-        *(created, far, retried, poisoned, called_back, completed, pulled, cancelled),
+        *(created, far, retried, poisoned, called_back, completed, pulled, flowing, cancelled),
         *(changed, recurring, packed, ordered, parked, deleted),
     )
 }

@@ -18,6 +18,7 @@ from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.retries import FORGIVEN_LOST_WORKERS
 from clockwork.domain.limits.slots import Reserved
 from clockwork.domain.releases import Deliver, Delivery, Release
+from clockwork.domain.runs.beginning import is_run
 from clockwork.domain.storage.codec import decode_row
 from clockwork.domain.timeline import Row, Shard
 from clockwork.memory.executions import MemoryExecutions
@@ -344,7 +345,7 @@ class Watcher:
             self.require(after.waits.next_attempt_at is not None, "L1", "a waiting record says not what for", about)
             self._not_before[after.execution_id] = after.waits.next_attempt_at or 0
         if after.state is State.SUCCEEDED:
-            is_true = (after.execution_id, after.attempt) in self._successes
+            is_true = is_run(before) or (after.execution_id, after.attempt) in self._successes
             self.require(is_true, "I1", "it is recorded as succeeded, and no attempt of it was", about)
         if before is None or after.attempts != before.attempts:
             objection = self.grants.refusal_objection(after)
@@ -400,8 +401,8 @@ class Watcher:
         ours = actor is not None and before.claimant in actor.tokens
         claimant = self._claimants.get(before.claimant)
         ended = claimant is not None and claimant.is_over(self._scheduler.now)
-        if before.end.report is not None:
-            ended = True
+        if before.end.report is not None or is_run(before):
+            ended = True  # Of a run the end of the last node decides, whoever records it.
         elif before.is_accepted:
             over_at = claim_of(before).until or 0
             if before.cancel_noted_at is not None:
