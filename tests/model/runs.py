@@ -57,10 +57,10 @@ class Violation(AssertionError):
 
 
 class Process(NamedTuple):
-    """A flow that takes turns. `messages`: those that it deletes at its end."""
+    """A flow that takes turns. `messages`: those that it deletes at its end. `is_slow`: it hardly ever gets a turn."""
 
     turn: Turn
-    name: str
+    is_slow: bool
     messages: Sequence[Queued] = ()
     failed: list[str] | None = None
 
@@ -112,10 +112,13 @@ class Runs:
         self.redrives = self.source.choice((0, 0, 1, 2))
         #: How often a process died, was slow, or a message was shown twice; each may cost a visibility.
         self.struck = 0
+        #: For how long messages were shown late (ms).
+        self.late_ms = 0
         latest = 60 + 25 * len(self.nodes)
-        self.cancels_at = self.source.randrange(20, latest) if self.source.random() < 0.4 else None
+        self.cancels_at = self.source.randrange(5, latest) if self.source.random() < 0.4 else None
         self.over_at = self.source.randrange(20, latest) if self.source.random() < 0.2 else None
         self.faults = self.source.choice((0.0, 0.0, 0.01, 0.05))
+        self.slowness = self.source.choice((0.0, 0.0, 0.2))
         self.ends: list[tuple[State, int]] = []
         self.began_at: int = NOW
         self.broken: str | None = None
@@ -158,7 +161,12 @@ class Runs:
             deadline_at = world.clock.now() + world.settings.deliverer_timeout_seconds * 1000
             failed.extend(deliver_batch(world, asked, deadline_at).failed_messages)
 
-        self.processes.append(Process(Turn(work, self.world(), PORTS), "deliverer", messages, failed))
+        self.processes.append(Process(Turn(work, self.world(), PORTS), self.is_slow(), messages, failed))
+
+    def is_slow(self) -> bool:
+        is_slow = self.source.random() < self.slowness
+        self.struck += is_slow
+        return is_slow
 
     def canceller(self) -> None:
         def work(world: World) -> None:
@@ -166,7 +174,7 @@ class Runs:
             if answer.verdict is not Verdict.TOO_LATE:
                 self.listed = {(one.execution_id, one.attempt) for one in answer.executions}
 
-        self.processes.append(Process(Turn(work, self.world(), PORTS), "canceller"))
+        self.processes.append(Process(Turn(work, self.world(), PORTS), self.is_slow()))
 
     def redriver(self, dead: Execution) -> None:
         self.redrives -= 1
@@ -242,7 +250,7 @@ class Runs:
         if record is not None and record.is_final and (record.state, record.attempt) not in self.ends:
             self.ends.append((record.state, record.attempt))
             self.judge_end(record)
-            if self.clock.at > self.began_at + min(ENDS_WITHIN_MS, SOON_MS * (1 + self.struck)):
+            if self.clock.at > self.began_at + min(ENDS_WITHIN_MS, SOON_MS * (1 + self.struck)) + self.late_ms:
                 raise Violation("W7: the run ended too late")
 
     def judge_end(self, record: Execution) -> None:
@@ -310,12 +318,18 @@ class Runs:
     def move(self) -> bool:
         """Let one thing happen; False if there is nothing left to happen."""
         draw = self.source.random()
+        if self.clockwork.queue.messages and self.source.random() < self.faults / 10:
+            # SQS shows a message late.
+            late = self.source.choice(list(self.clockwork.queue.messages.values()))
+            late.visible_at = self.clock.at + self.source.choice((60_000, 2_500_000))
+            self.late_ms += 2_500_000
         has_visible = any(one.visible_at <= self.clock.at for one in self.clockwork.queue.messages.values())
         if has_visible and (not self.processes or (len(self.processes) < 4 and draw < 0.4)):
             self.deliverer()
         elif self.processes:
             if not (draw > 0.97 and self.is_redriven()):
-                self.step(self.source.choice(self.processes))
+                quick = [one for one in self.processes if not one.is_slow]
+                self.step(self.source.choice(quick if quick and draw < 0.9 else self.processes))
         elif self.clockwork.queue.messages:
             self.clock.at = max(self.clock.at, min(one.visible_at for one in self.clockwork.queue.messages.values()))
         else:

@@ -79,6 +79,8 @@ class Promise:
     cancel_asked: bool = False
     cancelled_at: int | None = None
     running_attempt: int | None = None
+    #: The attempts, by execution and number, that the answer to its cancel listed: of a workflow also those of nodes.
+    listed: frozenset[tuple[str, int]] | None = None
 
     @cached_property
     def execution_id(self) -> str:
@@ -437,6 +439,8 @@ class Watcher:
         promise = self.promises.get(job_id)
         if promise is not None:
             self._check_not_cancelled(promise, delivery.attempt)
+        if delivery.node is not None:
+            self._check_listed(delivery, delivery.node.run)
         if occurrence.record == "full" or delivery.attempt > 1:
             self._check_claimed(actor, delivery, clock_now)
 
@@ -472,6 +476,13 @@ class Watcher:
         self.require(promise.cancelled_at is None, "I5", "an attempt begins after the answer cancelled", job_id)
         listed = promise.running_attempt
         self.require(listed is None or attempt <= listed, "I5", "an attempt begins after running was answered", job_id)
+
+    def _check_listed(self, delivery: Delivery, run: str) -> None:
+        """Requires that behind the answer to a cancel of its run a node starts only if that listed it."""
+        for promise in self.promises.values():
+            if promise.execution_id == run and promise.listed is not None:
+                is_listed = (delivery.execution_id, delivery.attempt) in promise.listed
+                self.require(is_listed, "W5", "a node starts behind the answer to a cancel", delivery.job_id)
 
     def _check_order(self, delivery: Delivery) -> None:
         """Requires that the jobs ahead in the order of its key, accepted in time, have ended."""
