@@ -11,11 +11,13 @@ from clockwork.domain.ids import NodeJob, run_of
 from clockwork.domain.runs.beginning import sets_of
 from clockwork.domain.workflows.progress import Marks, Sets, opened
 from clockwork.flows.workflows.advance import Advance
+from clockwork.flows.workflows.ends import add_ends
 from clockwork.flows.workflows.look import ENDED, STOPPED, UNKNOWN, objections
 from clockwork.memory.executions import MemoryRuns
 from tests.support.flowing import Flowing, node
+from tests.support.turns import Turn
 from tests.unit.flows.workflows.test_runs import asked
-from tests.unit.flows.workflows.test_stops import begun
+from tests.unit.flows.workflows.test_stops import begun, tell
 
 
 def test_nodes_that_are_decided_against_are_so_in_the_generation_that_decided() -> None:
@@ -26,6 +28,26 @@ def test_nodes_that_are_decided_against_are_so_in_the_generation_that_decided() 
     Advance(flowing.world, stale, flowing.record).go([0])
     assert flowing.sets.marks.off == {1_002, 1_003}
     assert flowing.sets.outcomes() == {}
+
+
+@pytest.mark.parametrize("steps", [(0, 1), (1, 0), (0, 0, 1, 1), (0, 1, 1, 0)])
+def test_of_two_ends_at_once_one_at_least_releases_what_joins_them(steps: tuple[int, ...]) -> None:
+    flowing, told = begun()
+    for name in "bc":
+        tell(flowing, told[name])
+    flowing.clockwork.queue.messages.clear()
+    ended = flowing.records()
+    ports = ("runs", "executions", "releases")
+    turns = [
+        Turn(lambda world, name=name: add_ends(world, [ended[name]]), flowing.world, ports)  # type: ignore[misc]
+        for name in "bc"
+    ]
+    while not all(turn.ended for turn in turns):
+        for number in steps:
+            turns[number].step()
+    assert len(flowing.clockwork.queue.messages) >= 1
+    assert flowing.run(30).record.state is State.SUCCEEDED
+    assert flowing.started == ["a", "b", "c", "d"]
 
 
 def test_sets_that_were_put_stopped_meanwhile_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -181,6 +181,7 @@ def test_a_watch_that_meets_a_redriven_run_does_not_begin_it() -> None:
     releases = {key: messages.pop(key) for key in messages.keys() - watches.keys()}
     flowing.clockwork.clock.advance(120_000)
     flowing.clockwork.deliver_visible()
+    assert not messages, "the watch sends nothing"
     assert flowing.record.state is State.PENDING
     messages.update(releases)
     assert flowing.run(60).record.state is State.SUCCEEDED
