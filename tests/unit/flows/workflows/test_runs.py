@@ -14,6 +14,7 @@ from clockwork.domain.releases import Delivery
 from clockwork.domain.workflows.definition import Condition, Node
 from clockwork.flows.access import Caller
 from clockwork.flows.requests.reporting import Reported, report
+from tests.support.dying import Dying
 from tests.support.examples import ALICE, TARGET
 from tests.support.flowing import QUEUE, Flowing, node
 
@@ -182,3 +183,20 @@ def test_a_dead_run_is_called_back_once_and_told_of_once() -> None:
     flowing.run()
     assert sorted(flowing.started) == ["a", "b", "callback"]
     assert [one.execution_id for _, one in flowing.clockwork.notices.told] == [flowing.execution_id]
+
+
+def writes_of(nodes: dict[str, Node], fail: str = "") -> int:
+    """How many items a run writes, its job's row aside."""
+    flowing = Flowing(nodes, fail=fail)
+    counted = Dying(flowing.world, 0)
+    flowing.clockwork.world = counted.world
+    assert flowing.run().record.is_final
+    return sum(not call.startswith(("releases.", "timeline.", "notices.")) for call in counted.calls)
+
+
+def test_a_node_is_three_writes_and_a_run_four() -> None:
+    chain = {f"n{index}": node(*([f"n{index - 1}"] if index else [])) for index in range(10)}
+    assert writes_of(chain) == 4 + 3 * 10
+    assert writes_of(dict(list(chain.items())[:3])) == 4 + 3 * 3
+    # A cascade of nodes that do not run is one write.
+    assert writes_of(chain, fail="n0") == 4 + 3 + 1
