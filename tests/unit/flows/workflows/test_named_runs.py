@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 
 from clockwork.domain.executions import State
 from clockwork.domain.ids import decode_node, is_node
-from clockwork.domain.named.changes import cancelled
+from clockwork.domain.named.changes import cancelled, paused
 from clockwork.domain.workflows.definition import WorkflowTarget
 from tests.support.examples import ACME, TARGET
 from tests.support.flowing import QUEUE, node
@@ -88,3 +89,17 @@ def test_a_job_that_becomes_a_workflow_runs_its_nodes_at_its_next_fire() -> None
     plain.run(70)
     assert [one.state for one in plain.executions()] == [State.SUCCEEDED] * 2
     assert nodes_of(plain) == {"2a": State.SUCCEEDED, "2b": State.SUCCEEDED}
+
+
+@pytest.mark.parametrize("cancels", [True, False])
+def test_a_pause_leaves_a_run_alone_unless_it_cancels_what_waits(*, cancels: bool) -> None:
+    made = named(max_fires=1)
+    made.run(70)
+    written = made.change(paused("a pause", cancels=cancels))
+    assert written.under_way is not None
+    listed = [one for one in written.under_way.running if is_node(one.job_id)]
+    made.run(120)
+    (record,) = made.executions()
+    assert (len(listed), record.state) == ((1, State.CANCELLED) if cancels else (0, State.RUNNING))
+    if not cancels:
+        assert nodes_of(made) == {"1a": State.SUCCEEDED, "1b": State.RUNNING}
