@@ -15,12 +15,14 @@ BASE ?= main
 MINUTES ?= 5
 # The order matters: `capacity` calibrates its model with the result that `lateness` has just measured.
 BENCHES ?= units idle besides cpu throughput backlog cold_start order herd caps isolation pool_flood sdk lateness capacity
-# `make test` is four runs at once. Three of them mostly wait: for a stack that is deployed, for servers, for threads and
-# pauses. The one that computes gives way to them, since somebody waits for an answer there.
-DEPLOYING := tests/infra tests/e2e
+# `make test` is six runs at once. Four of them mostly wait: for a stack that is deployed, for templates, for servers, for
+# threads and pauses. Those that compute give way to them, since somebody waits for an answer there.
+DEPLOYING := tests/e2e
+SYNTHESIZING := tests/infra
 SERVING := tests/handlers tests/model tests/dev
-WAITING := tests/sdk tests/contract
-COMPUTING := tests/unit tests/architecture tests/simulation tests/crash_points
+WAITING := tests/sdk tests/console tests/contract
+COMPUTING := tests/unit tests/architecture
+SIMULATING := tests/simulation tests/crash_points
 TYPES = types=nice $(MAKE) --no-print-directory types
 SIDE_BY_SIDE = $(PY) -m tests.support.side_by_side
 PYTEST = $(PY) -u -m pytest
@@ -30,7 +32,7 @@ INSTALL = -m pip install --quiet --no-compile --require-hashes --requirement
 # No package of ours needs its scripts to be run.
 NPM = npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 # What `make nightly` runs, one after the other.
-NIGHTLY := audit test-nightly cron-exhaustive url-exhaustive crash-points simulate mutants chaos soak
+NIGHTLY := audit test-nightly console-test cron-exhaustive url-exhaustive crash-points simulate mutants chaos soak
 
 # Which environment of deployment.json is meant; if it has only one, that is it.
 ENV ?=
@@ -67,7 +69,7 @@ PORT ?=
 STATE ?=
 SERVER = $(PY) -m local.dev $(PORT:%=--port %) $(if $(STATE),--state '$(STATE)')
 
-.PHONY: help setup setup-dev dev dev-logs dev-reload check lint types fmt commits test fast unit contract-dynamodb-local nightly test-nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy rollback destroy restore run demo bench lock sbom audit clean
+.PHONY: help setup setup-dev dev dev-logs dev-reload check lint types fmt commits test fast console-test unit contract-dynamodb-local nightly test-nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy rollback destroy restore run demo bench lock sbom audit clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -133,8 +135,9 @@ commits: setup-dev ## Check the messages of the commits since BASE: `area: imper
 	@$(PY) -m tests.architecture.commits $(BASE)
 
 test: setup-dev lint ## Everything that continuous integration runs (minutes on two cores)
-	@$(SIDE_BY_SIDE) 'deploying=$(PYTEST) $(DEPLOYING)' 'serving=$(PYTEST) $(SERVING)' \
-		'waiting=$(PYTEST) $(WAITING)' 'computing=nice $(PYTEST) $(COMPUTING)' '$(TYPES)'
+	@$(SIDE_BY_SIDE) 'deploying=$(PYTEST) $(DEPLOYING)' 'synthesizing=$(PYTEST) $(SYNTHESIZING)' \
+		'serving=$(PYTEST) $(SERVING)' 'waiting=$(PYTEST) $(WAITING)' \
+		'computing=nice $(PYTEST) $(COMPUTING)' 'simulating=nice $(PYTEST) $(SIMULATING)' '$(TYPES)'
 
 # Whoever changes a line that a mutant edits aims the mutant again: a commit without that is red at once.
 AIMS = tests/simulation/test_mutants.py::test_a_named_mutant_still_has_its_lines_and_still_is_python \
@@ -144,6 +147,10 @@ fast: setup-dev lint ## What to run before a commit: units, handlers, architectu
 	@$(SIDE_BY_SIDE) 'seeds=$(PY) -m tests.simulation --seeds 10' '$(TYPES)' \
 		'units=$(PYTEST) -m "not long and not nightly" tests/unit --ignore tests/unit/bench' \
 		'handlers=$(PYTEST) -m "not long and not nightly" tests/handlers tests/architecture $(AIMS)'
+
+console-test: setup-dev ## The console's pages in a browser (Debian's chromium): each width, light and dark (minutes)
+	@$(PY) -m tests.console.chromium
+	@CONSOLE_VIEWS=all $(PYTEST) tests/console/browser
 
 unit: setup-dev ## The unit tests alone
 	@$(PY) -m pytest tests/unit
@@ -157,7 +164,7 @@ contract-dynamodb-local: setup-dev ## The contracts of the stores on AWS's Dynam
 	@CONTRACT_DYNAMODB_LOCAL=yes $(PYTEST) tests/contract -k aws-dynamodb-local
 
 nightly: SEEDS = 2000
-nightly: setup-dev ## What is too long for every change: audit, test-nightly, cron- and url-exhaustive, crash-points, 2,000 seeds, mutants, chaos, soak (over an hour)
+nightly: setup-dev ## What is too long for every change: audit, test-nightly, console-test, cron- and url-exhaustive, crash-points, 2,000 seeds, mutants, chaos, soak (over an hour)
 	@failed=; for part in $(NIGHTLY); do \
 		echo "$$(date +%T) $$part" >&2; \
 		$(MAKE) --no-print-directory $$part SEEDS=$(SEEDS) || failed="$$failed $$part"; \

@@ -5,7 +5,7 @@ Only the deliverers of further release queues share the role and the log of the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
@@ -17,105 +17,14 @@ from clockwork.settings import LIVE, Settings
 from infra.ingestion import Ingestion
 from infra.kafka.cluster import KafkaCluster
 from infra.kafka.functions import reach
-from infra.memory import DELIVERER_MEMORY_MB, MEMORY_MB, POLLER_MEMORY_MB
 from infra.network import Network, place
 from infra.options import Options
 from infra.packaging.bundle import handler
 from infra.packaging.layers import ARCHITECTURES, RUNTIME, Layers
 from infra.permissions import TELLS, grant, kind_of
-from infra.queues import Queues, leave_behind
+from infra.queues import Pair, Queues, leave_behind
+from infra.shapes import Shape, ingester_shape, kafka_shape, private_shape, shapes, workers_shape
 from infra.storage import Storage
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Shape:
-    """The properties in which one Lambda differs from the others."""
-
-    purpose: str
-    timeout_seconds: int
-    memory_mb: int = MEMORY_MB
-    #: Concurrency that the option `reserve` keeps for this Lambda alone. None: the Lambda uses the account's unreserved
-    #: concurrency.
-    reserved: int | None = None
-    #: The Lambda's own work comes back to it, for example through the release queue. Lambda's recursion detection
-    #: would stop such a chain at the 16th time, so it is switched off.
-    recursive: bool = False
-    #: A caller starts the Lambda asynchronously, and again within a minute, so a late start is worthless. Lambda drops
-    #: an event after 60 s and repeats no failed one.
-    perishable: bool = False
-    #: The layers of third-party packages that only this Lambda needs, besides the layers of every Lambda.
-    layers: tuple[str, ...] = ()
-    #: The folder of its handler below lambdas/. Empty: the folder of its own name.
-    folder: str = ""
-
-
-def _shapes(settings: Settings) -> dict[str, _Shape]:
-    return {
-        "api": _Shape(purpose="Answers the HTTPS API", timeout_seconds=settings.api_timeout_seconds, layers=("edge",)),
-        "ticker": _Shape(
-            purpose="Starts one poller per shard, every minute",
-            timeout_seconds=settings.ticker_timeout_seconds,
-            reserved=2,
-            perishable=True,
-        ),
-        "poller": _Shape(
-            purpose="Releases what one shard holds due",
-            timeout_seconds=settings.poller_timeout_seconds,
-            memory_mb=POLLER_MEMORY_MB,
-            # An ordered shard's poller stays while work is near, and its successor starts before it ends: two at once.
-            reserved=settings.shards + 2 * settings.ordered_shards,
-            recursive=True,
-            perishable=True,
-        ),
-        "deliverer": _Shape(
-            purpose="Delivers released occurrences to their targets, on time",
-            timeout_seconds=settings.deliverer_timeout_seconds,
-            memory_mb=DELIVERER_MEMORY_MB,
-            recursive=True,
-        ),
-        "sweeper": _Shape(
-            purpose="Repairs what was left behind",
-            timeout_seconds=settings.sweeper_timeout_seconds,
-            recursive=True,
-            perishable=True,
-        ),
-    }
-
-
-def _kafka_shape(settings: Settings) -> _Shape:
-    return _Shape(
-        purpose="Delivers released occurrences to Kafka topics, on time",
-        timeout_seconds=settings.deliverer_timeout_seconds,
-        memory_mb=DELIVERER_MEMORY_MB,
-        recursive=True,
-        layers=("kafka",),
-        folder="deliverer",
-    )
-
-
-def _private_shape(settings: Settings) -> _Shape:
-    return replace(
-        _shapes(settings)["deliverer"],
-        purpose="Delivers released occurrences to private targets, on time",
-        folder="deliverer",
-    )
-
-
-def _workers_shape(settings: Settings) -> _Shape:
-    return replace(
-        _shapes(settings)["api"],
-        purpose="Answers the workers of pools, apart from the HTTPS API's other routes",
-        folder="api",
-    )
-
-
-def _ingester_shape(settings: Settings) -> _Shape:
-    return _Shape(
-        purpose="Takes messages that create and cancel jobs",
-        timeout_seconds=settings.ingester_timeout_seconds,
-        recursive=True,
-        layers=("edge",),
-    )
 
 
 class Functions(Construct):
@@ -123,7 +32,8 @@ class Functions(Construct):
 
     `by_moment` has the Lambda of each moment, with `kafka_deliverer`, `private_deliverer`, `ingester` and `workers` if
     the options ask for them. The five Lambdas of every deployment are attributes, too. `further` has the deliverers of
-    further release queues, by the number of the queue. Every caller names the Lambda's alias, see `live`.
+    further release queues, by the number of the queue, if the options ask for one each. Every caller names the Lambda's
+    alias, see `live`.
     """
 
     def __init__(
@@ -149,29 +59,31 @@ class Functions(Construct):
         settings = _with_resources(options.settings, storage, queues)
         if options.kafka:
             settings = settings.with_(ingestion_topic=options.kafka.ingestion_topic)
-        shapes = _shapes(settings)
-        self.poller = self._function("poller", shapes["poller"], settings)
+        of = shapes(settings)
+        self.poller = self._function("poller", of["poller"], settings)
         settings = settings.with_(poller_function=f"{self.poller.function_name}:{LIVE}")
-        self.sweeper = self._function("sweeper", shapes["sweeper"], settings)
+        letters = _letters(queues)
+        self.sweeper = self._function("sweeper", of["sweeper"], settings.with_(**letters))
         sweeping = settings.with_(sweeper_function=f"{self.sweeper.function_name}:{LIVE}")
-        self.api = self._function("api", shapes["api"], sweeping)
-        self.ticker = self._function("ticker", shapes["ticker"], settings)
-        self.deliverer = self._function("deliverer", shapes["deliverer"], settings)
-        self.by_moment = {moment: getattr(self, moment) for moment in shapes}
+        self.api = self._function("api", of["api"], sweeping)
+        self.ticker = self._function("ticker", of["ticker"], settings)
+        self.deliverer = self._function("deliverer", of["deliverer"], settings)
+        self.by_moment = {moment: getattr(self, moment) for moment in of}
         if options.kafka:
             self.by_moment["kafka_deliverer"] = self._kafka_deliverer(settings, options.kafka)
         if options.network:
             self.by_moment["private_deliverer"] = self._private_deliverer(settings, options.network)
         if ingestion:
             rejecting = settings.with_(rejected_queue_url=ingestion.rejected.queue_url)
-            self.by_moment["ingester"] = self._function("ingester", _ingester_shape(settings), rejecting)
+            self.by_moment["ingester"] = self._function("ingester", ingester_shape(settings), rejecting)
             ingester = self.by_moment["ingester"]
             ingestion.feed(ingester, self.live(ingester), options.kafka)
         if options.pools:
-            self.by_moment["workers"] = self._function("workers", _workers_shape(settings), settings)
-        # A deliverer for each further queue: Lambda adds at most 1,000 environments to a function in ten seconds,
-        # whatever the number of the queues that it takes from.
-        self.further = {number: self._further_deliverer(number, settings) for number in queues.further}
+            self.by_moment["workers"] = self._function("workers", workers_shape(settings), settings)
+        # Lambda adds at most 1,000 environments to a function in ten seconds, whatever the number of the queues that it
+        # takes from. A deployment that needs more has a deliverer for each queue.
+        own = queues.further if options.value("delivererForEachQueue") else ()
+        self.further = {number: self._further_deliverer(number, settings) for number in own}
         for function in (*self.by_moment.values(), *self.further.values()):
             # The Lambdas derive the URLs of these queues from names, a dependency that CloudFormation cannot see.
             function.node.add_dependency(*queues.further.values())
@@ -188,6 +100,10 @@ class Functions(Construct):
             key_arn=options.key_arn,
         )
 
+    def deliverer_of(self, number: int) -> lambda_.Function:
+        """The deliverer of a further release queue."""
+        return self.further.get(number, self.deliverer)
+
     def live(self, function: lambda_.Function) -> lambda_.Alias:
         """The alias of a Lambda's present version. A deployment moves the alias once the version is complete.
 
@@ -200,12 +116,12 @@ class Functions(Construct):
         settings = settings.with_(
             kafka_bootstrap_servers=cluster.bootstrap_servers, kafka_auth=cluster.auth, kafka_secret=cluster.secret
         )
-        function = self._function("kafka_deliverer", _kafka_shape(settings), settings)
+        function = self._function("kafka_deliverer", kafka_shape(settings), settings)
         reach(function, cluster)
         return function
 
     def _private_deliverer(self, settings: Settings, network: Network) -> lambda_.Function:
-        function = self._function("private_deliverer", _private_shape(settings), settings.with_(in_network=True))
+        function = self._function("private_deliverer", private_shape(settings), settings.with_(in_network=True))
         place(function, network.subnet_ids, network.security_group_ids)
         return function
 
@@ -216,13 +132,13 @@ class Functions(Construct):
         """
         role, log = self.deliverer.role, self.deliverer.log_group
         assert role is not None
-        shape = _shapes(settings)["deliverer"]
+        shape = shapes(settings)["deliverer"]
         function = self._make(f"Deliverer{number}", "deliverer", shape, settings, role=role, log=log)
         leave_behind(function)
         leave_behind(self.live(function))
         return function
 
-    def _function(self, moment: str, shape: _Shape, settings: Settings) -> lambda_.Function:
+    def _function(self, moment: str, shape: Shape, settings: Settings) -> lambda_.Function:
         name = construct_name(moment)
         log = logs.LogGroup(
             self, f"{name}Log", retention=logs.RetentionDays.ONE_MONTH, removal_policy=self._removal_policy
@@ -241,7 +157,7 @@ class Functions(Construct):
         return function
 
     def _make(
-        self, name: str, folder: str, shape: _Shape, settings: Settings, *, role: iam.IRole, log: logs.ILogGroup
+        self, name: str, folder: str, shape: Shape, settings: Settings, *, role: iam.IRole, log: logs.ILogGroup
     ) -> lambda_.Function:
         function = lambda_.Function(
             self,
@@ -277,15 +193,26 @@ def construct_name(moment: str) -> str:
 
 def _with_resources(settings: Settings, storage: Storage, queues: Queues) -> Settings:
     names = {f"{name}_table": table.table_name for name, table in storage.tables.items()}
-    for moment, pair in queues.pairs.items():
-        if moment == "private_deliverer":
-            continue  # its queues have derived names
-        prefix = moment.removesuffix("deliverer")
-        names[f"{prefix}release_queue_url"] = pair.release.queue_url
-        names[f"{prefix}release_dead_letter_queue_url"] = pair.dead_letters.queue_url
-        names[f"{prefix}ordered_release_queue_url"] = queues.ordered[moment].release.queue_url
-        names[f"{prefix}ordered_release_dead_letter_queue_url"] = queues.ordered[moment].dead_letters.queue_url
+    for prefix, plain, ordered in _lanes(queues):
+        names[f"{prefix}release_queue_url"] = plain.release.queue_url
+        names[f"{prefix}ordered_release_queue_url"] = ordered.release.queue_url
     return settings.with_(**names)
+
+
+def _letters(queues: Queues) -> dict[str, str]:
+    """The settings that the sweeper alone has: the dead-letter queues."""
+    urls = {}
+    for prefix, plain, ordered in _lanes(queues):
+        urls[f"{prefix}release_dead_letter_queue_url"] = plain.dead_letters.queue_url
+        urls[f"{prefix}ordered_release_dead_letter_queue_url"] = ordered.dead_letters.queue_url
+    return urls
+
+
+def _lanes(queues: Queues) -> Iterator[tuple[str, Pair, Pair]]:
+    """The prefix of the settings, the plain pair and the ordered pair of each deliverer whose queues need settings."""
+    for moment, pair in queues.pairs.items():
+        if moment != "private_deliverer":
+            yield moment.removesuffix("deliverer"), pair, queues.ordered[moment]
 
 
 def _environment(settings: Settings) -> dict[str, str]:

@@ -21,11 +21,9 @@ from infra.network import Network
 
 #: The priorities of a pool that names none.
 _PRIORITIES = tuple(OPTIONS["pools"]["items"]["properties"]["priorities"]["items"]["enum"])
-#: A stack has at most 500 resources. A further release queue is ten of them with its deliverer and alarms, a priority
-#: of a pool is six, and a pool has four more.
+#: A stack has at most 500 resources. With all alarms a further release queue is five of them, with a deliverer of its
+#: own ten; a priority of a pool is four, and a pool has four more.
 MOST_RESOURCES_OF_QUEUES = 270
-#: The environment of a Lambda has 4 KB, of which Clockwork's other settings leave so many characters at the least.
-MOST_CHARACTERS_OF_LISTS = 620
 STAGES = ("account", "local", "smoke")
 #: The only name of a stack whose tables and queues go with it, although it is in an account.
 SMOKE = "Clockwork-Smoke"
@@ -43,6 +41,8 @@ class Options:
     settings: Settings
     #: The name of the stack.
     name: str = "Clockwork"
+    #: The ARNs of the principals that may act for every client. Empty: nobody may.
+    admin_principals: tuple[str, ...] = ()
     #: Patterns of the ARNs of the SQS queues that jobs may target. Empty: jobs may target none.
     target_queue_arns: tuple[str, ...] = ()
     #: Patterns of the ARNs of the Lambda functions, event buses and SNS topics that jobs may target, and of the roles
@@ -115,7 +115,6 @@ def _options(given: Mapping[str, Any], settings: Settings) -> Options:
     return Options(
         settings=settings.with_(
             stack_name=_value(given, "name"),
-            admin_principals=tuple(_value(given, "adminPrincipals")),
             shards=given.get("shards", settings.shards),
             release_queues=given.get("releaseQueues", settings.release_queues),
             deliverer_concurrency=given.get("delivererConcurrency", settings.deliverer_concurrency),
@@ -126,6 +125,7 @@ def _options(given: Mapping[str, Any], settings: Settings) -> Options:
             send_grid_ms=_grid_ms(given, settings),
         ),
         name=_value(given, "name"),
+        admin_principals=tuple(_value(given, "adminPrincipals")),
         target_queue_arns=tuple(_value(given, "targetQueueArns")),
         target_arns=tuple(_value(given, "targetArns")),
         target_key_arns=tuple(_value(given, "targetKeyArns")),
@@ -182,12 +182,10 @@ def _faults_of_pools(given: Mapping[str, Any]) -> Iterator[str]:
     names = [plain_name(one["name"]) for one in _value(given, "pools")]
     if alike := sorted({name for name in names if names.count(name) > 1}):
         yield f"pools: two have the name {alike[0]}, but for hyphens"
-    further, pools = 10 * _value(given, "releaseQueues"), sum(4 + 6 * len(one) for one in _pools(given).values())
+    of_queue = 10 if _value(given, "delivererForEachQueue") else 5
+    further, pools = of_queue * _value(given, "releaseQueues"), sum(4 + 4 * len(one) for one in _pools(given).values())
     if further + pools > MOST_RESOURCES_OF_QUEUES:
         yield "pools: with so many releaseQueues they do not fit into one stack: give fewer of either"
-    texts = [*_value(given, "adminPrincipals"), *(pool_setting(*one) for one in _pools(given).items())]
-    if _pools(given) and sum(len(text) + 4 for text in texts) > MOST_CHARACTERS_OF_LISTS:
-        yield "pools: with so many adminPrincipals they do not fit into a Lambda's environment: let admins share a role"
 
 
 def plain_name(pool: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import aws_cdk as cdk
+from aws_cdk import aws_ssm as ssm
 
 from infra.api import Api
 from infra.functions import Functions, construct_name
@@ -15,7 +16,10 @@ from infra.storage import Storage
 def declare_outputs(
     stack: cdk.Stack, *, storage: Storage, queues: Queues, functions: Functions, api: Api, ingestion: Ingestion | None
 ) -> None:
-    """Declare the outputs: ApiUrl, ApiId, the queues' URLs, `<Name>Table` and `<Name>Function` per table and Lambda."""
+    """Declare the outputs: ApiUrl, ApiId, the queues' URLs, `<Name>Table` and `<Name>Function` per table and Lambda.
+
+    The SSM parameters `/<name of the stack>/...` tell stacks of services the API and the deliverer's role.
+    """
     values = {
         "ApiUrl": api.url,
         "ApiId": api.http_api.api_id,
@@ -43,3 +47,10 @@ def declare_outputs(
         values["InboundQueueUrl"] = ingestion.inbound.queue_url
     for name, value in values.items():
         cdk.CfnOutput(stack, name, value=value)
+    role_arn = values["DelivererRoleArn"]
+    parameters = {"api-url": api.url, "api-id": api.http_api.api_id, "deliverer-role-arn": role_arn}
+    for name, value in parameters.items():
+        # Stacks of services read them (`clockwork_client.cdk`), and need no address of their own.
+        ssm.StringParameter(
+            stack, f"Parameter-{name}", parameter_name=f"/{stack.stack_name}/{name}", string_value=value
+        )

@@ -9,6 +9,7 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 
+from clockwork.domain.clients import ADMINS
 from clockwork.queue_names import pool_queue_name, release_queue_name
 from clockwork.settings import LIVE
 from clockwork.targets.registry import LISTED, SERVICE_TARGETS
@@ -39,6 +40,10 @@ INVOKES_POLLER = ("api", "ingester", "ticker", "sweeper")
 _OF_BATCHES = frozenset({"sqs:SendMessageBatch", "sqs:DeleteMessageBatch", "sqs:ChangeMessageVisibilityBatch"})
 #: The key in the context of a stack's constructs that says whether the emulator takes the stack.
 EMULATED = "clockwork:emulated"
+#: The actions that change items of a table.
+WRITES_OF_ITEMS = frozenset(
+    {f"dynamodb:{action}" for action in ("BatchWriteItem", "DeleteItem", "PutItem", "UpdateItem")}
+)
 SEND = ("sqs:SendMessage", "sqs:SendMessageBatch")
 _DELETE = ("sqs:DeleteMessage", "sqs:DeleteMessageBatch")
 #: https://docs.aws.amazon.com/kms/latest/developerguide/services-dynamodb.html
@@ -67,8 +72,7 @@ def grant(
     """Write the policy of every function's own role."""
     further = _further_queues(queues)
     for moment, function in functions.items():
-        for name, actions in TABLE_ACTIONS[kind_of(moment)].items():
-            allow(function, [f"dynamodb:{action}" for action in actions.split()], tables[name].table_arn)
+        _allow_tables(function, TABLE_ACTIONS[kind_of(moment)], tables)
         if kind_of(moment) in RELEASES:
             allow(function, SEND, *(pair.release.queue_arn for pair in queues.every), further)
             if queues.pools:
@@ -100,19 +104,24 @@ def grant(
 def _allow_keys_of(moment: str, function: lambda_.Function, targets: tuple[str, ...], own: str) -> None:
     if targets and kind_of(moment) in TELLS:
         services = _USE_KEYS if kind_of(moment) == "deliverer" else ("sqs",)
-        _allow_keys(function, ("kms:GenerateDataKey", "kms:Decrypt"), targets, services)
+        uses = ("kms:GenerateDataKey", "kms:Decrypt")
+        function.add_to_role_policy(_of_keys(cdk.Stack.of(function), uses, targets, services))
     if own:
-        _allow_keys(function, _OWN_KEY, (own,), ("dynamodb", "sqs"))
+        function.add_to_role_policy(key_statement(cdk.Stack.of(function), own))
 
 
-def _allow_keys(
-    function: lambda_.Function, actions: tuple[str, ...], keys: tuple[str, ...], services: tuple[str, ...]
-) -> None:
-    """Let a Lambda have keys used by services that work for it, and by nobody else."""
-    stack = cdk.Stack.of(function)
+def key_statement(stack: cdk.Stack, own: str) -> iam.PolicyStatement:
+    """Lets DynamoDB and SQS use the key of Clockwork's own tables and queues for a Lambda."""
+    return _of_keys(stack, _OWN_KEY, (own,), ("dynamodb", "sqs"))
+
+
+def _of_keys(
+    stack: cdk.Stack, actions: tuple[str, ...], keys: tuple[str, ...], services: tuple[str, ...]
+) -> iam.PolicyStatement:
+    """Lets keys be used by services that work for a Lambda, and by nobody else."""
     via = [f"{service}.{stack.region}.{stack.url_suffix}" for service in services]
     conditions = {"StringEquals": {"kms:ViaService": via}}
-    function.add_to_role_policy(iam.PolicyStatement(actions=list(actions), resources=list(keys), conditions=conditions))
+    return iam.PolicyStatement(actions=list(actions), resources=list(keys), conditions=conditions)
 
 
 def _further_queues(queues: Queues) -> str:
@@ -201,6 +210,21 @@ def _allow_parameters(deliverer: lambda_.Function, parameters: str) -> None:
         },
     )
     deliverer.add_to_role_policy(statement)
+
+
+def _allow_tables(
+    function: lambda_.Function, actions_of: Mapping[str, str], tables: Mapping[str, dynamodb.ITableV2]
+) -> None:
+    """Allow a Lambda its actions on each table, but no write to the row of the admins: the deployment names them."""
+    row = {"ForAnyValue:StringEquals": {"dynamodb:LeadingKeys": [ADMINS]}}
+    for name, listed in actions_of.items():
+        actions = {f"dynamodb:{action}" for action in listed.split()}
+        allow(function, sorted(actions), tables[name].table_arn)
+        writes = sorted(actions & WRITES_OF_ITEMS)
+        if name == "clients" and writes:
+            deny = iam.PolicyStatement(effect=iam.Effect.DENY, actions=writes, conditions=row)
+            deny.add_resources(tables[name].table_arn)
+            function.add_to_role_policy(deny)
 
 
 def allow(function: lambda_.Function, actions: list[str] | tuple[str, ...], *resources: str) -> None:

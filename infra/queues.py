@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IConstruct
 
@@ -110,11 +111,36 @@ class Queues(Construct):
     def _pool(self, pool: str, settings: Settings) -> PoolQueues:
         """The queues of a pool, whose names are derived."""
         stack = cdk.Stack.of(self).stack_name
-        dead_letters = self._queue(f"PoolDead-{pool}", queue_name=pool_queue_name(stack, pool))
+        dead_letters = self._queue(f"PoolDead-{pool}", queue_name=pool_queue_name(stack, pool), policed=False)
         redrive = sqs.DeadLetterQueue(queue=dead_letters, max_receive_count=settings.max_receive_count)
         names = {one: pool_queue_name(stack, pool, one) for one in settings.pool_queue_urls[pool]}
-        made = {one: self._queue(f"Pool-{pool}-{one}", POOL_VISIBILITY, redrive, name) for one, name in names.items()}
+        made = {
+            one: self._queue(f"Pool-{pool}-{one}", POOL_VISIBILITY, redrive, name, policed=False)
+            for one, name in names.items()
+        }
+        self._refuse_plain_http(f"Pool-{pool}", [dead_letters, *made.values()])
         return PoolQueues(made, dead_letters)
+
+    def _refuse_plain_http(self, name: str, queues: Sequence[sqs.IQueue]) -> None:
+        """One policy for queues that come and go together, in place of one for each: they may be many.
+
+        A queue that was adopted keeps its own.
+        """
+        made = [queue.queue_url for queue in queues if isinstance(queue, sqs.Queue)]
+        if not made:
+            return
+        denied = iam.PolicyStatement(
+            effect=iam.Effect.DENY,
+            principals=[iam.AnyPrincipal()],
+            actions=["sqs:*"],
+            # A queue's policy is about that queue alone.
+            resources=["*"],
+            conditions={"Bool": {"aws:SecureTransport": "false"}},
+        )
+        document = iam.PolicyDocument(statements=[denied])
+        policy = sqs.CfnQueuePolicy(self, f"{name}Policy", queues=made, policy_document=document)
+        if not self._is_disposable:
+            leave_behind(policy)
 
     def _queue(
         self,
@@ -124,7 +150,9 @@ class Queues(Construct):
         queue_name: str | None = None,
         *,
         fifo: bool = False,
+        policed: bool = True,
     ) -> sqs.IQueue:
+        """A queue. `policed`: it has a policy of its own that refuses plain HTTP."""
         if name in self._adopted:
             return adopted(self, name, self._adopted[name])
         queue = sqs.Queue(
@@ -134,7 +162,7 @@ class Queues(Construct):
             visibility_timeout=cdk.Duration.seconds(visibility_seconds),
             retention_period=RETENTION,
             encryption=sqs.QueueEncryption.SQS_MANAGED,
-            enforce_ssl=True,
+            enforce_ssl=policed,
             dead_letter_queue=dead_letter_queue,
             fifo=True if fifo else None,
             # AWS calls both together high throughput: its limits then count by message group.

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from infra.admins import Admins
 from infra.api import Api
 from infra.functions import Functions
 from infra.ingestion import Ingestion
@@ -27,14 +29,20 @@ class ClockworkStack(cdk.Stack):
     """The whole scheduler as one stack. Its template names no account and no region."""
 
     def __init__(self, scope: Construct, construct_id: str, *, options: Options) -> None:
+        qualifier = options.value("bootstrapQualifier")
         super().__init__(
             scope,
             construct_id,
+            # Without an option the CDK goes by its own context, `@aws-cdk/core:bootstrapQualifier`.
+            synthesizer=cdk.DefaultStackSynthesizer(qualifier=qualifier) if qualifier else None,
             stack_name=options.name,
+            termination_protection=options.value("terminationProtection"),
             description="Clockwork: a durable, distributed job scheduler",
             tags=dict(options.tags),
         )
         self.node.set_context(EMULATED, options.settings.stage == "local")
+        if boundary := options.value("permissionsBoundary"):
+            iam.PermissionsBoundary.of(self).apply(_boundary(self, boundary))
         self.template_options.metadata = {"Clockwork": {"options": dict(options.given)}}
         if options.kafka:
             options = replace(options, kafka=completed(self, options.kafka))
@@ -51,6 +59,9 @@ class ClockworkStack(cdk.Stack):
             layers=layers,
             ingestion=ingestion,
         )
+        takes = [functions.api, *filter(None, [functions.by_moment.get("workers")])]
+        admins = Admins(self, "Admins", options=options, clients=storage.tables["clients"], layers=layers)
+        admins.precede(functions.live(one) for one in takes)
         Triggers(self, "Triggers", options=options, functions=functions, queues=queues)
         workers = functions.by_moment.get("workers")
         api = Api(
@@ -77,3 +88,10 @@ class ClockworkStack(cdk.Stack):
         Dashboard(self, "Dashboard", options=options, storage=storage, queues=queues, functions=functions)
         declare_outputs(self, storage=storage, queues=queues, functions=functions, api=api, ingestion=ingestion)
         declare_policies(self, policies)
+
+
+def _boundary(stack: cdk.Stack, named: str) -> iam.IManagedPolicy:
+    """The managed policy of an ARN, or of a name in the account."""
+    if named.startswith("arn:"):
+        return iam.ManagedPolicy.from_managed_policy_arn(stack, "Boundary", named)
+    return iam.ManagedPolicy.from_managed_policy_name(stack, "Boundary", named)

@@ -19,6 +19,9 @@ from infra.options import Options
 #: ones, and redriven ones that nobody has claimed yet.
 ATTENTION_INDEX = "attention"
 
+#: The tables whose load grows with the number of jobs.
+BUSIEST = ("timeline", "executions")
+
 
 @dataclass(frozen=True)
 class _Key:
@@ -46,6 +49,7 @@ class Storage(Construct):
         super().__init__(scope, construct_id)
         self.tables: Mapping[str, dynamodb.ITableV2]
         self._key_arn = options.key_arn
+        self._warm = options.value("warmThroughput") or {}
         if options.adopted_tables:
             self.tables = {name: self._adopted(name, options.adopted_tables[name]) for name in _KEYS}
         else:
@@ -68,6 +72,11 @@ class Storage(Construct):
         optional: dict[str, Any] = {}
         if key.sort:
             optional["sort_key"] = _string(key.sort)
+        if name in BUSIEST and self._warm:
+            optional["warm_throughput"] = dynamodb.WarmThroughput(
+                read_units_per_second=self._warm.get("readUnitsPerSecond"),
+                write_units_per_second=self._warm.get("writeUnitsPerSecond"),
+            )
         if key.expires:
             optional["time_to_live_attribute"] = "expiresAt"
         table = dynamodb.TableV2(
@@ -75,7 +84,8 @@ class Storage(Construct):
             name.capitalize(),
             partition_key=_string(key.partition),
             billing=dynamodb.Billing.on_demand(),
-            encryption=dynamodb.TableEncryptionV2.aws_managed_key(),
+            # A key of AWS's own: one in the account is billed by the request.
+            encryption=dynamodb.TableEncryptionV2.dynamo_owned_key(),
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
                 point_in_time_recovery_enabled=True
             ),
@@ -95,6 +105,7 @@ def _encrypt(table: dynamodb.TableV2, key_arn: str) -> None:
     """
     resource = table.node.default_child
     assert isinstance(resource, dynamodb.CfnGlobalTable)
+    resource.add_property_override("SSESpecification", {"SSEEnabled": True, "SSEType": "KMS"})
     resource.add_property_override("Replicas.0.SSESpecification.KMSMasterKeyId", key_arn)
 
 

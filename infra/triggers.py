@@ -55,15 +55,15 @@ class Triggers(Construct):
             _start_live(function, functions.live(function))
 
     def _feed_further(self, number: int, options: Options, functions: Functions, queues: Queues) -> None:
-        """Hand a further queue's messages to its deliverer, even after both have left the template."""
+        """Hand a further queue's messages to its deliverer, even after the queue has left the template."""
         mapping = lambda_.EventSourceMapping(
             self,
             f"Deliverer{number}",
-            target=functions.further[number],
+            target=functions.deliverer_of(number),
             event_source_arn=queues.further[number].queue_arn,
             **_how(options.shares.plain, pollers=options.value("queuePollers")),
         )
-        _start_live(mapping, functions.live(functions.further[number]))
+        _start_live(mapping, functions.live(functions.deliverer_of(number)))
         leave_behind(mapping)
 
     def _every(self, name: str, seconds: int, function: lambda_.IFunction) -> None:

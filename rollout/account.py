@@ -14,10 +14,14 @@ from botocore.session import Session
 from rollout.checks import Facts, Unknown
 from rollout.template import Template
 
-#: The CDK's own qualifier of its bootstrap stack.
-_BOOTSTRAP = "/cdk-bootstrap/hnb659fds/version"
 _ABSENT = frozenset(
-    {"ParameterNotFound", "ValidationError", "AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"}
+    {
+        "NoSuchEntity",
+        "ParameterNotFound",
+        "ValidationError",
+        "AWS.SimpleQueueService.NonExistentQueue",
+        "QueueDoesNotExist",
+    }
 )
 #: States of a stack that has no resources: it went, or somebody left it at the review of its first changes.
 _NO_STACK = frozenset({"DELETE_COMPLETE", "REVIEW_IN_PROGRESS"})
@@ -54,7 +58,8 @@ class Account:
         return Facts(
             account=self.number(),
             region=str(self.client("cloudformation").meta.region_name),
-            bootstrap=self._asked(self._bootstrap, 0),
+            bootstrap=self._asked(partial(self._version, wanted.bootstrap), 0),
+            boundary=self._asked(partial(self._boundary, wanted.options.get("permissionsBoundary", "")), ""),
             concurrency=_part(settings, "ConcurrentExecutions"),
             unreserved=_part(settings, "UnreservedConcurrentExecutions"),
             status=status,
@@ -104,8 +109,16 @@ class Account:
         found = self._asked(partial(self.queue_url, name))
         return found != "" and not isinstance(found, Unknown)
 
-    def _bootstrap(self) -> int:
-        return int(self.client("ssm").get_parameter(Name=_BOOTSTRAP)["Parameter"]["Value"])
+    def _version(self, parameter: str) -> int:
+        return int(self.client("ssm").get_parameter(Name=parameter)["Parameter"]["Value"])
+
+    def _boundary(self, named: str) -> str:
+        """The ARN of the managed policy of a name or ARN; empty for an empty name."""
+        if not named:
+            return ""
+        partition, account = self.client("sts").get_caller_identity()["Arn"].split(":")[1], self.number()
+        arn = named if named.startswith("arn:") else f"arn:{partition}:iam::{account}:policy/{named}"
+        return str(self.client("iam").get_policy(PolicyArn=arn)["Policy"]["Arn"])
 
     @staticmethod
     def _asked(ask: Callable[[], Found], absent: Found | None = None) -> Any:

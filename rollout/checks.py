@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rollout.removals import refused, removals
-from rollout.template import Template
+from rollout.template import CDK_BOOTSTRAP, Template
 
 #: https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
 KEPT_UNRESERVED = 100
@@ -56,6 +56,8 @@ class Facts:
     region: str
     #: The version of the bootstrap stack; 0: there is none.
     bootstrap: int | Unknown
+    #: The ARN of the managed policy that is to bound the roles; empty: none is asked for, or there is none.
+    boundary: str | Unknown = ""
     #: The account's quota of concurrent executions, and its unreserved part.
     concurrency: int | Unknown
     unreserved: int | Unknown
@@ -84,7 +86,8 @@ def judge(facts: Facts, wanted: Template, allowed: Iterable[str] = ()) -> list[R
     return [
         _place("account", facts.account, options),
         _place("region", facts.region, options),
-        _bootstrap(facts),
+        _bootstrap(facts, wanted),
+        *_boundary(facts, options),
         _stack(facts),
         _admins(options),
         _alarms(options),
@@ -106,14 +109,28 @@ def _place(name: str, found: str, options: Mapping[str, Any]) -> Row:
     return Row(name, REFUSED, found, wanted, f"use credentials for {wanted}, or change `{name}` in deployment.json")
 
 
-def _bootstrap(facts: Facts) -> Row:
+def _bootstrap(facts: Facts, wanted: Template) -> Row:
     if isinstance(facts.bootstrap, Unknown):
         return Row("bootstrap stack", UNKNOWN, facts.bootstrap, str(BOOTSTRAP))
     if facts.bootstrap >= BOOTSTRAP:
         return Row("bootstrap stack", OK, f"version {facts.bootstrap}", f"version {BOOTSTRAP}")
     found = f"version {facts.bootstrap}" if facts.bootstrap else "none"
-    command = f"node_modules/.bin/cdk bootstrap aws://{facts.account}/{facts.region}"
+    qualifier = wanted.bootstrap.split("/")[2]
+    own = "" if wanted.bootstrap == CDK_BOOTSTRAP else f"--qualifier {qualifier} --toolkit-stack-name CDK-{qualifier} "
+    command = f"node_modules/.bin/cdk bootstrap {own}aws://{facts.account}/{facts.region}"
     return Row("bootstrap stack", REFUSED, found, f"version {BOOTSTRAP}", command)
+
+
+def _boundary(facts: Facts, options: Mapping[str, Any]) -> Iterator[Row]:
+    """The managed policy that bounds the roles. CloudFormation makes the first role, and fails without it."""
+    if named := options.get("permissionsBoundary"):
+        what, needed = "permissions boundary", str(named)
+        if isinstance(facts.boundary, Unknown):
+            yield Row(what, UNKNOWN, facts.boundary, needed)
+        elif facts.boundary:
+            yield Row(what, OK, facts.boundary, needed)
+        else:
+            yield Row(what, REFUSED, "none of this name", needed, "make the policy, or change `permissionsBoundary`")
 
 
 def _stack(facts: Facts) -> Row:

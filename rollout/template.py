@@ -15,6 +15,8 @@ STATEFUL: Mapping[str, tuple[str, ...]] = {
     "AWS::SQS::Queue": ("QueueName", "FifoQueue"),
     "AWS::MSK::ServerlessCluster": ("ClusterName", "VpcConfigs", "ClientAuthentication"),
 }
+#: The parameter with the version of the bootstrap stack under the CDK's own qualifier.
+CDK_BOOTSTRAP = "/cdk-bootstrap/hnb659fds/version"
 #: The suffix that the CDK puts behind a logical id.
 _HASH = re.compile(r"[0-9A-F]{8}$")
 
@@ -40,9 +42,17 @@ class Template:
         return found
 
     @property
+    def bootstrap(self) -> str:
+        """The parameter of SSM that has the version of the bootstrap stack; its qualifier is a part of the name."""
+        found: str = self.body.get("Parameters", {}).get("BootstrapVersion", {}).get("Default", CDK_BOOTSTRAP)
+        return found
+
+    @property
     def admins(self) -> frozenset[str]:
-        """The principals that are admins."""
-        return frozenset(json.loads(self.settings.get("ADMIN_PRINCIPALS", "[]")))
+        """The principals that are admins. Stacks of 0.2.0 have them among the settings of the api."""
+        before = json.loads(self.settings.get("ADMIN_PRINCIPALS", "[]"))
+        rows = [one["Properties"]["AdminPrincipals"] for _, one in self.resources("Custom::ClockworkAdmins")]
+        return frozenset(before).union(*rows)
 
     @property
     def settings(self) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ import json
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import repeat
@@ -232,9 +232,7 @@ def scheduler(
     # not depend on the time of day; jobs that are due within one minute then take the fewest rows.
     clock = MemoryClock(int(time.time()) // 60 * 60_000)
     settings = created_resources(running, account, shards, ordered_shards)
-    if admin:
-        settings = settings.with_(admin_principals=(PRINCIPAL,))
-    _prepare(running, account, settings, client)
+    _prepare(running, account, settings, client, [PRINCIPAL] if admin else [])
     session = forgetful_session(account)
     meter = Meter(session)
     aws = Aws(session, endpoint_url=running.endpoint_url, meter=meter.capacity)
@@ -260,8 +258,10 @@ def created_resources(running: Emulator, account: Credentials, shards: int, orde
     return Settings.for_account().with_(shards=shards, ordered_shards=ordered_shards, pools=pools, **queues, **tables)
 
 
-def _prepare(running: Emulator, account: Credentials, settings: Settings, client: Mapping[str, Any]) -> None:
-    """Write the rows that a deployment writes once in its life: those of its shards and of the client."""
+def _prepare(
+    running: Emulator, account: Credentials, settings: Settings, client: Mapping[str, Any], admins: Sequence[str]
+) -> None:
+    """Write the rows that a deployment writes once in its life: those of its shards, its admins and the client."""
     aws = Aws(_session(account), endpoint_url=running.endpoint_url)
     try:
         world = aws_world(settings, aws)
@@ -269,6 +269,7 @@ def _prepare(running: Emulator, account: Credentials, settings: Settings, client
         queues = (QUEUE_ARN,)
         allowed: dict[str, Any] = {"allowed_queue_arns": queues, "allowed_pools": (POOL.name,)}
         world.clients.put(Client(client_id=CLIENT, principals=(PRINCIPAL,), **allowed, **client))
+        world.clients.name_admins(admins)
         world.ticket_keys.make("k" * 22)
         world.pools.put(POOL, replaces=0)
     finally:

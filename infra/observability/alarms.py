@@ -78,9 +78,7 @@ class Alarms(Construct):
                 self._watch_workers(options.settings)
         for moment, pair in queues.pairs.items():
             self._watch_queues(pair, construct_name(moment).removesuffix("Deliverer"))
-        for number, queue in queues.further.items():
-            self._watch_releases(queue, f"Further{number}")
-            self._watch_function(f"Further{number}Deliverer", functions.further[number])
+        self._watch_further(queues, functions)
         for moment, pair in queues.ordered.items():
             self._watch_ordered(pair, construct_name(moment).removesuffix("Deliverer"))
         for pool, of_pool in queues.pools.items():
@@ -91,7 +89,9 @@ class Alarms(Construct):
             self._watch_function(construct_name(moment), function, wakes=moment == "deliverer")
         for name, table in storage.tables.items():
             throttled = table.metric("WriteThrottleEvents", statistic="Sum", period=_MINUTE)
-            means, wakes = "DynamoDB refuses writes", name in ("timeline", "executions")
+            # `TablesThrottled` tells of all tables, their indexes and their reads, if there are own metrics.
+            wakes = options.settings.own_metrics == "none" and name in ("timeline", "executions")
+            means = "DynamoDB refuses writes"
             self._alarm(f"{name.capitalize()}Throttled", throttled, above=0, of=5, means=means, wakes=wakes)
         faults = api.http_api.metric_server_error(statistic="Sum", period=_MINUTE)
         means = "The API answers 5xx: see the api Lambda's log"
@@ -120,6 +120,10 @@ class Alarms(Construct):
         self._alarm("ShardStands", metric(settings, lag), above=SHARD_STANDS_MS, of=3, means=standing, wakes=True)
         passed = "Rows are in quarantine: no table or queue answered for them, or a newer version wrote them"
         self._alarm("Quarantined", metric(settings, "Quarantined"), above=0, of=5, means=passed, wakes=True)
+        throttled = (
+            "DynamoDB refuses reads or writes of a table or an index: CloudWatch's ThrottledRequests says of which"
+        )
+        self._alarm("TablesThrottled", metric(settings, "TablesThrottled"), above=0, of=5, means=throttled, wakes=True)
         aside = "A queue refuses releases: they wait, and the poller's log says for which shards"
         self._alarm("SetAside", metric(settings, "SetAside"), above=0, of=5, means=aside)
         near = "Jobs were parked for 13 days: they end DEAD after 14. Resume their client, or mend its target"
@@ -162,6 +166,12 @@ class Alarms(Construct):
         left = "Releases failed again and again; the sweeper takes them up"
         self._alarm("DeadLetters", dead, above=0, means=left, kind=kind)
 
+    def _watch_further(self, queues: Queues, functions: Functions) -> None:
+        for number, queue in queues.further.items():
+            self._watch_releases(queue, f"Further{number}")
+        for number, function in functions.further.items():
+            self._watch_function(f"Further{number}Deliverer", function)
+
     def _watch_releases(self, queue: sqs.IQueue, kind: str) -> None:
         age = queue.metric_approximate_age_of_oldest_message(statistic="Maximum", period=_MINUTE)
         flying = queue.metric_approximate_number_of_messages_not_visible(statistic="Maximum", period=_MINUTE)
@@ -199,13 +209,19 @@ class Alarms(Construct):
         self._alarm("DeadLetters", dead, above=0, means=means, kind=kind)
 
     def _watch_ingestion(self, ingestion: Ingestion) -> None:
-        for name, queue, means in (
-            ("Rejected", ingestion.rejected, "Messages asked for what cannot be: each lies there with its reason"),
-            ("InboundDeadLetters", ingestion.dead_letters, "Messages could not be handled: see the ingester's log"),
+        """Nobody gets up for a message that asks for what cannot be: its sender does."""
+        for name, queue, means, wakes in (
+            ("Rejected", ingestion.rejected, "Messages ask for what cannot be: each lies there with its reason", False),
+            (
+                "InboundDeadLetters",
+                ingestion.dead_letters,
+                "Messages could not be handled: see the ingester's log",
+                True,
+            ),
         ):
             if queue:
                 found = queue.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
-                self._alarm(name, found, above=0, means=means, wakes=True)
+                self._alarm(name, found, above=0, means=means, wakes=wakes)
 
     def _watch_function(self, name: str, function: lambda_.Function, *, wakes: bool = False) -> None:
         errors = function.metric_errors(statistic="Sum", period=_MINUTE)

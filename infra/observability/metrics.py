@@ -37,6 +37,7 @@ STATISTICS = {
     "SetAside": "Sum",
     "Quarantined": "Maximum",
     "FaultsContained": "Sum",
+    "TablesThrottled": "Sum",
     "Ticks": "Sum",
     "PollersStarted": "Sum",
     "PollersNotStarted": "Sum",

@@ -15,6 +15,7 @@ from local.demo.screen import Screen
 from local.dev import files
 from local.dev.address import INBOX_OFFSET, PORT
 from local.dev.announce import announcement
+from local.dev.console import CONSOLE_OFFSET, console
 from local.dev.faults import FAULTS, Ended, explain, raise_on_signals
 from local.dev.inbox import Inbox
 from local.dev.running import Server
@@ -34,9 +35,10 @@ def main() -> int:
             server(screen, port=options.port, state=options.state) as ready,
             _inbox(ready, screen) as inbox,
             files.written(options.folder, ready, inbox, options.state),
+            console(files.environment_of(ready), ready.port + CONSOLE_OFFSET, screen.say) as pages,
         ):
             took = time.monotonic() - began
-            screen.say(announcement(ready.url, inbox, options.folder, seconds=took, state=options.state))
+            screen.say(announcement(ready.url, inbox, pages, options.folder, seconds=took, state=options.state))
             if options.tour:
                 play_tour(screen, ready)
             screen.say("\nWhat arrives in the inbox shows here:")

@@ -44,11 +44,20 @@ def reload(clients: Clients, state: Path | None) -> int:
             renewed = [_renewed(functions, arn, content, published) if _CORE in arn else arn for arn in layers]
             name = function["FunctionName"]
             functions.update_function_configuration(FunctionName=name, Layers=renewed)
-            # Whoever starts a Lambda names the alias, which a deployment moves to the version that it has published.
-            version = functions.publish_version(FunctionName=name)["Version"]
-            functions.update_alias(FunctionName=name, Name=LIVE, FunctionVersion=version)
+            _make_live(functions, name)
             changed += 1
     return changed
+
+
+def _make_live(functions: Any, name: str) -> None:
+    """Start the changed function from now on.
+
+    Most are started by an alias, which a deployment moves to the version that it publishes. CloudFormation starts the
+    writer of the admins, which has none.
+    """
+    if LIVE in {one["Name"] for one in functions.list_aliases(FunctionName=name)["Aliases"]}:
+        version = functions.publish_version(FunctionName=name)["Version"]
+        functions.update_alias(FunctionName=name, Name=LIVE, FunctionVersion=version)
 
 
 def make_current(clients: Clients, state: Path) -> None:

@@ -62,6 +62,7 @@ RULES = {
     "lambdas": {"clockwork.handlers"},
     "infra": {
         *("clockwork.settings", "clockwork.queue_names", "clockwork.routes", "clockwork.targets"),
+        "clockwork.domain.clients",
         *("aws_cdk", "constructs", "jsonschema_rs"),
     },
     "app.py": {"infra", "aws_cdk"},

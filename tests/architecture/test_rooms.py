@@ -21,6 +21,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("pools",),
         ("sweep", "requests"),
         ("deliver", "poll", "named"),
+        ("workflows",),
         ("graces",),
         ("timeline", "deaths", "skipped", "access", "idempotency"),
         ("records", "overlaps"),
@@ -30,7 +31,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("containment", "sealing"),
     ),
     "domain": (
-        ("limits", "named"),
+        ("limits", "named", "runs"),
         ("lifecycle",),
         ("fires", "storage"),
         ("requests", "messages"),
@@ -40,7 +41,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("closings", "ids"),
         ("clients", "executions", "pools"),
         ("jobs", "recurrence", "timeline"),
-        ("cron",),
+        ("cron", "workflows"),
         ("errors", "instants", "keys", "policies", "waits"),
     ),
     "targets": (

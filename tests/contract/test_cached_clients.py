@@ -8,6 +8,7 @@ import pytest
 
 from clockwork.aws.stores.clients import CachedClients
 from clockwork.domain.clients import Client
+from clockwork.domain.errors import Unavailable
 from clockwork.memory.clients import MemoryClients
 from clockwork.memory.clock import MemoryClock
 
@@ -115,3 +116,42 @@ def reads_again(cached: CachedClients, inner: CountedClients, client_id: str) ->
 
 def principals(cached: CachedClients) -> Sequence[str]:
     return cached.of_principal("arn")
+
+
+class CountedAdmins(MemoryClients):
+    """Counts its reads, of which those fail that are told to."""
+
+    reads = 0
+    is_out = False
+
+    def admins(self) -> frozenset[str]:
+        self.reads += 1
+        if self.is_out:
+            raise Unavailable("no answer")
+        return super().admins()
+
+
+def test_admins_are_read_once_a_minute_and_an_empty_answer_is_kept_as_long(clock: MemoryClock) -> None:
+    inner = CountedAdmins()
+    cached = CachedClients(inner, clock, seconds=10)
+    assert [cached.admins() for _ in range(3)] == [frozenset()] * 3
+    inner.name_admins(["alice"])
+    clock.advance(59_999)
+    assert (cached.admins(), inner.reads) == (frozenset(), 1)
+    clock.advance(1)
+    assert (cached.admins(), inner.reads) == (frozenset({"alice"}), 2)
+    inner.name_admins([])
+    clock.advance(60_000)
+    assert cached.admins() == frozenset()
+
+
+def test_without_an_answer_nobody_is_taken_for_an_admin_of_a_minute_ago(clock: MemoryClock) -> None:
+    inner = CountedAdmins(["alice"])
+    cached = CachedClients(inner, clock, seconds=10)
+    cached.admins()
+    clock.advance(60_000)
+    inner.is_out = True
+    with pytest.raises(Unavailable):
+        cached.admins()
+    inner.is_out = False
+    assert cached.admins() == {"alice"}

@@ -7,10 +7,10 @@ from functools import partial
 import msgspec
 import pytest
 
-from clockwork.domain.clients import Client
+from clockwork.domain.clients import ADMINS, Client
 from clockwork.ports import Clients
 from tests.contract.races import at_once
-from tests.contract.worlds import World
+from tests.contract.worlds import AwsWorld, World
 
 ALICE, BOB, CAROL = (f"arn:aws:iam::123456789012:user/{name}" for name in ("alice", "bob", "carol"))
 ACME = Client(
@@ -122,3 +122,36 @@ def test_all_clients_are_listed_once_whatever_the_page(world: World, limit: int)
             break
         behind = page[-1][0]
     assert sorted(seen) == sorted(client_ids)
+
+
+def test_nobody_is_an_admin_until_the_deployment_names_some(world: World) -> None:
+    assert world.clients.admins() == frozenset()
+    world.clients.name_admins([ALICE, BOB])
+    assert world.clients.admins() == {ALICE, BOB}
+    world.clients.name_admins([BOB])
+    assert world.clients.admins() == {BOB}
+    world.clients.name_admins([])
+    assert world.clients.admins() == frozenset()
+
+
+def test_admins_are_no_clients(world: World) -> None:
+    world.clients.name_admins([ALICE])
+    assert world.clients.list(10, None) == []
+    assert world.clients.of_principal(ALICE) == []
+
+
+def test_a_thousand_admins_are_kept(world: World) -> None:
+    many = [f"arn:aws:iam::123456789012:role/Admin{number}" for number in range(1_000)]
+    world.clients.name_admins(many)
+    assert world.clients.admins() == set(many)
+
+
+def test_a_row_of_admins_that_nobody_can_read_names_nobody_and_is_told(aws_world: AwsWorld) -> None:
+    told: list[Exception] = []
+    aws_world.aws.on_unreadable = told.append
+    aws_world.clients.name_admins([ALICE])
+    key = {"clientId": {"S": ADMINS}, "item": {"S": "admins"}}
+    damaged = {**key, "principals": {"N": "7"}}
+    aws_world.aws.client("dynamodb").put_item(TableName=aws_world.table("clients"), Item=damaged)
+    assert aws_world.clients.admins() == frozenset()
+    assert len(told) == 1

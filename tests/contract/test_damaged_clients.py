@@ -90,7 +90,8 @@ def test_of_a_client_of_which_nothing_is_left_a_put_makes_a_new_one(
 
 @pytest.fixture
 def clockwork(on_moto: Services) -> MotoClockwork:
-    clockwork = MotoClockwork(Settings.for_local().with_(admin_principals=(ADMIN,)))
+    clockwork = MotoClockwork(Settings.for_local())
+    clockwork.clients.name_admins([ADMIN])
     clockwork.clients.put(ACME)
     ensure_shards(clockwork.world)
     return clockwork

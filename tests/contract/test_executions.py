@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 
 import msgspec
@@ -322,3 +323,40 @@ def test_the_dead_are_listed_oldest_first_too(executions: Executions) -> None:
     first = executions.dead("acme", 2, None, oldest_first=True)
     assert first == DeadPage(dead[:2], dead[1].attention_key)
     assert executions.dead("acme", 2, first.next_before, oldest_first=True) == DeadPage(dead[2:], None)
+
+
+def test_the_dead_of_one_client_are_spread_over_eight_partitions_of_the_index(aws_world: AwsWorld) -> None:
+    """One partition takes a thousand writes a second, and refuses those of every client's records beyond."""
+    aws_world.executions.save([(None, dead_one(DUE + number)) for number in range(160)])
+    listed = Counter(item["attentionClientId"]["S"] for item in aws_world.raw("executions"))
+    assert len(listed) == 8
+    assert max(listed.values()) < 2 * 160 / 8
+
+
+@pytest.mark.parametrize("oldest_first", [False, True])
+def test_pages_of_the_dead_come_in_one_order_and_have_each_once(executions: Executions, *, oldest_first: bool) -> None:
+    dead = [dead_one(DUE + number) for number in range(40)]
+    executions.save([(None, one) for one in dead])
+    executions.save([(None, like(dead_one(DUE + 99), client_id="acme-two"))])
+    found, behind = list[Execution](), None
+    while not found or behind is not None:
+        page = executions.dead("acme", 7, behind, oldest_first=oldest_first)
+        found, behind = [*found, *page.executions], page.next_before
+    keys = [one.attention_key for one in dead]
+    assert [one.attention_key for one in found] == sorted(keys, reverse=not oldest_first)
+
+
+def test_a_record_that_was_listed_before_the_index_was_spread_is_still_listed(aws_world: AwsWorld) -> None:
+    dead = [dead_one(DUE + number) for number in range(20)]
+    aws_world.executions.save([(None, one) for one in dead])
+    for one in dead:
+        aws_world.aws.client("dynamodb").update_item(
+            TableName=aws_world.table("executions"),
+            Key={"jobId": {"S": one.job_id}, "executionId": {"S": one.execution_id}},
+            UpdateExpression="SET #a = :c",
+            ExpressionAttributeNames={"#a": "attentionClientId"},
+            ExpressionAttributeValues={":c": {"S": "acme"}},
+        )
+    assert aws_world.executions.dead("acme", 30, None).executions == dead[::-1]
+    aws_world.executions.save([(one, changed(one, kept=NOTHING_KEPT)) for one in dead])
+    assert aws_world.executions.dead("acme", 30, None).executions == []

@@ -17,26 +17,32 @@ from clockwork.aws.queues.pool_queues import AwsPoolQueues
 from clockwork.aws.queues.release_queue import AwsReleaseQueue
 from clockwork.aws.repeats import Backoff
 from clockwork.aws.session import Aws
-from clockwork.aws.stores.checkpoints import AwsCheckpoints
 from clockwork.aws.stores.clients import AwsClients
 from clockwork.aws.stores.executions import AwsExecutions, AwsTurnstiles
 from clockwork.aws.stores.jobs import AwsJobs
 from clockwork.aws.stores.key_rows import AwsKeyRows
 from clockwork.aws.stores.pools import AwsPools
 from clockwork.aws.stores.regulation import AwsRegulation
+from clockwork.aws.stores.runs import AwsRuns
 from clockwork.aws.stores.shards import AwsShards
 from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
 from clockwork.aws.stores.ticket_keys import AwsTicketKeys
 from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.aws.stores.trail import AwsTrail
-from clockwork.aws.stores.workers import AwsWorkers
+from clockwork.aws.stores.workers import AwsCheckpoints, AwsWorkers
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.pools.pool import PRIORITIES, pool_queues
 from clockwork.domain.storage.codec import decode
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows, MemoryPools, MemoryTicketKeys
 from clockwork.memory.clock import MemoryClock
-from clockwork.memory.executions import MemoryCheckpoints, MemoryExecutions, MemoryTurnstiles, MemoryWorkers
+from clockwork.memory.executions import (
+    MemoryCheckpoints,
+    MemoryExecutions,
+    MemoryRuns,
+    MemoryTurnstiles,
+    MemoryWorkers,
+)
 from clockwork.memory.jobs import MemoryJobs
 from clockwork.memory.regulation import MemoryRegulation
 from clockwork.memory.release_queue import MemoryPoolQueues, MemoryReleaseQueue
@@ -55,6 +61,7 @@ from clockwork.ports import (
     Pools,
     Regulation,
     ReleaseQueue,
+    Runs,
     Shards,
     SigningSecrets,
     TicketKeys,
@@ -98,6 +105,9 @@ class World(Protocol):
 
     @property
     def turnstiles(self) -> Turnstiles: ...
+
+    @property
+    def runs(self) -> Runs: ...
 
     @property
     def workers(self) -> Workers: ...
@@ -158,6 +168,7 @@ class MemoryWorld:
         self.pools = MemoryPools()
         self.checkpoints = MemoryCheckpoints()
         self.turnstiles = MemoryTurnstiles()
+        self.runs = MemoryRuns()
         self.workers = MemoryWorkers()
         self.key_rows = MemoryKeyRows()
         self.regulation = MemoryRegulation(self.clock)
@@ -256,6 +267,10 @@ class AwsWorld:
     @cached_property
     def turnstiles(self) -> Turnstiles:
         return AwsTurnstiles(self.aws, self.table("executions"))
+
+    @cached_property
+    def runs(self) -> Runs:
+        return AwsRuns(self.aws, self.table("executions"))
 
     @cached_property
     def workers(self) -> Workers:

@@ -10,21 +10,19 @@ from clockwork.aws.queues.dead_letters import AwsDeadLetters
 from clockwork.aws.queues.ordered_queue import AwsInHand, AwsOrderedQueue
 from clockwork.aws.queues.pool_queues import AwsPoolQueues
 from clockwork.aws.queues.release_queue import AwsReleaseQueue
-from clockwork.aws.stores.checkpoints import PREFIX as CHECKPOINTS
-from clockwork.aws.stores.checkpoints import AwsCheckpoints
 from clockwork.aws.stores.clients import AwsClients, CachedClients
 from clockwork.aws.stores.executions import AwsExecutions, AwsTurnstiles
 from clockwork.aws.stores.jobs import AwsJobs
 from clockwork.aws.stores.key_rows import PREFIX, AwsKeyRows
 from clockwork.aws.stores.pools import AwsPools, CachedPools
 from clockwork.aws.stores.regulation import AwsRegulation
+from clockwork.aws.stores.runs import RUNS, AwsRuns
 from clockwork.aws.stores.shards import AwsShards, _from_item
 from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
 from clockwork.aws.stores.ticket_keys import AwsTicketKeys
 from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.aws.stores.trail import AwsTrail
-from clockwork.aws.stores.workers import PREFIX as SEEN
-from clockwork.aws.stores.workers import AwsWorkers
+from clockwork.aws.stores.workers import CHECKPOINTS, SEEN, AwsCheckpoints, AwsWorkers
 from clockwork.aws.targets.notices import AwsNotices
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unreadable
@@ -87,6 +85,7 @@ class AwsStores(Stores):
             "clients": lambda: CachedClients(AwsClients(aws, "clients"), clock, settings.client_cache_seconds),
             "checkpoints": lambda: AwsCheckpoints(aws, "executions"),
             "turnstiles": lambda: AwsTurnstiles(aws, "executions"),
+            "runs": lambda: AwsRuns(aws, "executions"),
             "workers": lambda: AwsWorkers(aws, "executions"),
             "pools": lambda: CachedPools(AwsPools(aws, "clients"), clock, settings.client_cache_seconds),
             "key_rows": lambda: AwsKeyRows(aws, "jobs"),
@@ -159,8 +158,9 @@ class AwsStores(Stores):
         self.timeline.cancel(asked["Key"]["partitionId"]["S"], asked["Key"]["scheduleTime"]["S"], int(element))
 
     def _mirror_execution(self, asked: Mapping[str, Any], _: object) -> None:
-        if asked["Item"]["jobId"]["S"].startswith((CHECKPOINTS, SEEN)):
-            return  # The workers judge checkpoints, and what is told of them, by the answers.
+        if asked["Item"]["jobId"]["S"].startswith((CHECKPOINTS, SEEN, RUNS)):
+            # The workers judge checkpoints, and what is told of them, by the answers. Runs are judged at the end.
+            return
         after = decode(asked["Item"]["record"]["B"], Execution)
         (saved,) = self.executions.save([(self.executions.find(after.job_id, after.execution_id), after)])
         assert saved.ok, f"{after.execution_id} is {saved.actual} where memory is asked"

@@ -15,10 +15,13 @@ from tests.dev.pages import await_shown, pattern, run_page, shown, trimmed
 CAMPAIGN = ROOT / "examples/campaign/README.md"
 #: Pages that tests/sdk/test_howto.py and tests/sdk/test_local_tests_page.py run in memory.
 IN_MEMORY = {ROOT / "docs/howto" / page for page in ("outbox.md", "herds.md", "local-tests.md", "workers.md")}
+#: Pages about an AWS account, and about a program that goes on until it is ended: `tests/unit/test_docs_ci.py`, and
+#: `tests/unit/local/dev/test_console.py` with `tests/console`, have their tests.
+ELSEWHERE = {ROOT / "docs/howto/ci.md", ROOT / "docs/howto/console.md"}
 #: Pages of examples with tests of their own, which tests/sdk/test_examples.py runs.
 EXAMPLES_ALONE = sorted({path.with_name("README.md") for path in (ROOT / "examples").glob("*/test_*.py")})
 _EXAMPLES = {*(ROOT / "examples").glob("*/README.md")} - {CAMPAIGN, *EXAMPLES_ALONE}
-_HOWTO = {*(ROOT / "docs/howto").glob("*.md")} - IN_MEMORY
+_HOWTO = {*(ROOT / "docs/howto").glob("*.md")} - IN_MEMORY - ELSEWHERE
 PAGES = [ROOT / "docs/quickstart.md", *sorted(_HOWTO), *sorted(_EXAMPLES)]
 
 

@@ -94,7 +94,7 @@ STATUS |= dict.fromkeys(
 )
 #: Of the form of a token, and under no key.
 NO_TOKEN = f"{'x' * 40}.1.{'x' * 22}.{'x' * 11}"
-NAMED_ONLY = {"put_job", "patch_job", "pause_job", "resume_job", "run_job", "backfill_job"}
+NAMED_ONLY = {"put_job", "patch_job", "pause_job", "resume_job", "run_job", "backfill_job", "list_fires"}
 #: Well-formed ids that were never created, for the `{parameter}`s of paths.
 UNKNOWN_JOB = AnonymousJob("p000", row_key(NOW + 30_000, "x" * 22), 0).job_id
 UNKNOWN_NAMED = NamedJobId("acme", "no-such-key", 1).job_id

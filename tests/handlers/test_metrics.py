@@ -100,7 +100,9 @@ def test_what_is_written_is_what_the_stack_knows_of(capsys: pytest.CaptureFixtur
     written = {name for _, lines in day(Api(), capsys) for line in lines for name in line}
     waits = {name for name in STATISTICS if name.startswith("Waited")}
     of_workers = {"StaleTokens", "TimeToStartMs"}
-    assert written == set(STATISTICS) - {"FaultsContained"} - waits - of_workers, "nothing waited, and nobody pulled"
+    assert written == set(STATISTICS) - {"FaultsContained", "TablesThrottled"} - waits - of_workers, (
+        "nothing waited, and nobody pulled"
+    )
 
 
 def test_few_metrics_are_those_that_the_stack_shows_without_the_ones_that_are_nought(
@@ -200,3 +202,15 @@ def test_the_stack_is_the_only_dimension(capsys: pytest.CaptureFixture[str]) -> 
         "Staging",
         Settings.for_local().metrics_namespace,
     )
+
+
+def test_a_throttled_call_is_told_once_and_by_no_line_without_one(capsys: pytest.CaptureFixture[str]) -> None:
+    api = Api()
+    world = api.clockwork.world
+    world.environment.throttled.add_one()
+    world.environment.throttled.add_one()
+    for _ in range(2):
+        make_handler("ticker", world)(scheduled_event(), CONTEXT)
+    first, second = metrics_of(capsys.readouterr().out)
+    assert first["TablesThrottled"] == 2
+    assert "TablesThrottled" not in second

@@ -239,6 +239,7 @@ def test_a_client_sees_what_it_uses_and_what_is_left(api: Api) -> None:
         "openCircuits": [],
         "reads": {"unitsPerSecond": 1_250, "owed": 0, "refused": 0},
         "changes": {"unitsPerSecond": 250, "owed": 0, "refused": 0},
+        "asOf": "2023-11-14T22:13:20.000Z",
     }
     api.clockwork.clients.put(msgspec.structs.replace(ACME, jobs_per_day=50, paused=True))
     api.create(schedule={"delaySeconds": 1})
@@ -340,7 +341,7 @@ def test_named_jobs_are_listed_by_when_their_next_fire_is_due(api: Api) -> None:
 
 
 def test_a_page_by_due_instant_reads_a_bounded_number_of_jobs(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clockwork.edge.operations.named_jobs.MOST_COMPUTED", 4)
+    monkeypatch.setattr("clockwork.edge.operations.job_lists.MOST_COMPUTED", 4)
     monkeypatch.setattr("clockwork.flows.requests.read.READ_AT_ONCE", 2)
     now = api.clockwork.clock.at
     for number in range(11):

@@ -61,7 +61,7 @@ def test_an_empty_page_of_what_is_to_come_tells_nothing_of_others(monkeypatch: p
 
 
 def test_the_next_client_learns_no_job_key_of_the_former(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clockwork.edge.operations.named_jobs.MOST_COMPUTED", 4)
+    monkeypatch.setattr("clockwork.edge.operations.job_lists.MOST_COMPUTED", 4)
     api = Api()
     for n in range(6):
         api.create(jobKey=f"secret-merger-{n}", schedule={"every": {"seconds": 86_400}})

@@ -32,7 +32,7 @@ def logging_as_in_lambda() -> Iterator[None]:
     """Logs of every level go to standard output, as lines of JSON."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
-    telemetry.configure_logging(logging.DEBUG)
+    telemetry.configure_logging("Clockwork", logging.DEBUG)
     try:
         yield
     finally:

@@ -15,7 +15,15 @@ from tests.support.examples import ADMIN, ALICE, BOB
 #: Values that the documented parameters take.
 VALUES = {"limit": "5", "clientId": "acme", "prefix": "a", "state": "ACTIVE", "tag": "a=b", "nextToken": "YQ"}
 VALUES |= {"jobKey": "k", "from": "2026-05-01T00:00:00Z", "to": "2026-05-02T00:00:00Z"}
-VALUES |= {"dueFrom": "2026-05-01T00:00:00Z", "dueTo": "2026-05-02T00:00:00Z"}
+VALUES |= {
+    "contains": "a",
+    "include": "runs",
+    "runs": "2",
+    "count": "5",
+    "jobId": "j",
+    "dueFrom": "2026-05-01T00:00:00Z",
+    "dueTo": "2026-05-02T00:00:00Z",
+}
 
 
 def described(route: Route) -> list[str]:

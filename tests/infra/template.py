@@ -18,8 +18,9 @@ class Template:
         self.body = template
 
     def all(self, kind: str) -> dict[str, Resource]:
-        """Every resource of a type, such as `Lambda::Function`, by logical id."""
-        return {key: one for key, one in self.body["Resources"].items() if one["Type"] == f"AWS::{kind}"}
+        """Every resource of a type, such as `Lambda::Function` or `Custom::AWS`, by logical id."""
+        wanted = kind if kind.startswith("Custom::") else f"AWS::{kind}"
+        return {key: one for key, one in self.body["Resources"].items() if one["Type"] == wanted}
 
     def one(self, kind: str, prefix: str) -> Resource:
         """The one resource of a type whose logical id starts with `prefix`. Fails unless there is exactly one."""
@@ -64,7 +65,7 @@ class Template:
     def allowed(self, moment: str, prefix: str) -> dict[str, set[str]]:
         """Resource (as JSON) -> the actions of one service, such as `sqs:`, that a Lambda may take on it."""
         found: dict[str, set[str]] = {}
-        for statement in self.statements(moment):
+        for statement in (one for one in self.statements(moment) if one["Effect"] == "Allow"):
             actions = {action for action in as_list(statement["Action"]) if action.startswith(prefix)}
             for resource in as_list(statement["Resource"]) if actions else []:
                 found.setdefault(json.dumps(resource), set()).update(actions)

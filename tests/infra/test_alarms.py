@@ -41,7 +41,7 @@ def names(template: Template) -> set[str]:
 WAKING = {
     *("NoTicks", "NoSweeps", "ShardStands", "Late", "FaultsContained", "Quarantined", "ParkedNearEnd"),
     *("DeadLettersLeft", "ManyDead", "DelivererErrors", "DelivererThrottles", "ApiFaults"),
-    *("TimelineThrottled", "ExecutionsThrottled"),
+    "TablesThrottled",
 }
 
 
@@ -211,6 +211,13 @@ def test_without_own_metrics_silence_still_rings_and_nothing_looks_at_what_nobod
     assert template.function("Api")["Properties"]["Environment"]["Variables"]["OWN_METRICS"] == "none"
     assert graphed(template) == watched(template) == set()
     assert alarm(template, "NoPolls")["TreatMissingData"] == "missing"
+    assert {"TimelineThrottled", "ExecutionsThrottled"} < names(template)
+
+
+def test_a_throttled_read_and_a_throttled_index_are_alarms_as_a_throttled_write_is(account: Template) -> None:
+    properties = alarm(account, "TablesThrottled")
+    assert (properties["MetricName"], properties["Statistic"], properties["Threshold"]) == ("TablesThrottled", "Sum", 0)
+    assert (properties["DatapointsToAlarm"], properties["EvaluationPeriods"]) == (3, 5)
 
 
 def test_there_is_one_dashboard(account: Template) -> None:

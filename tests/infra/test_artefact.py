@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from clockwork.aws.stores.table import written
 from clockwork.domain import keys
+from clockwork.domain.clients import ADMINS
 from clockwork.settings import Settings
 from infra.packaging.bundle import packages
 from local.emulator import Credentials, Emulator
@@ -55,6 +57,9 @@ class Deployed:
         self.sqs = emulator.client("sqs", account)
         for table, kind in ((self.template.table(kind.capitalize()), kind) for kind in KEYS):
             create_table(emulator.client("dynamodb", account), kind, self._names.name(self.template.logical_id(table)))
+        admins = written(clientId=ADMINS, item="admins", principals=ADMIN)
+        clients = self._names.name(self.template.logical_id(self.template.table("Clients")))
+        emulator.client("dynamodb", account).put_item(TableName=clients, Item=admins)
         self.line = Line(emulator.port)
         keys_of_aws = {"AWS_ACCESS_KEY_ID": account.access_key, "AWS_SECRET_ACCESS_KEY": account.secret_key}
         self._given = {**keys_of_aws, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.line.port}"}

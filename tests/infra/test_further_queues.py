@@ -1,4 +1,4 @@
-"""Several release queues: each like the first, with a deliverer of its own, and kept with its messages when removed."""
+"""Several release queues: each like the first, taken by the same deliverer, and kept with its messages when removed."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ MOST_RELEASE_QUEUES: int = OPTIONS["releaseQueues"]["maximum"]
 def three() -> Template:
     """The template with three release queues."""
     return synthesize(releaseQueues="3", alarms="all")
+
+
+@pytest.fixture(scope="module")
+def own() -> Template:
+    """The same with a deliverer for each of them."""
+    return synthesize(releaseQueues="3", alarms="all", delivererForEachQueue="true")
 
 
 def queue_of(template: Template, number: int) -> Resource:
@@ -53,7 +59,7 @@ def first_of(template: Template, kind: str, output: str) -> Resource:
 def test_one_queue_is_the_default_and_has_no_name_of_its_own(account: Template) -> None:
     assert [one["Properties"].get("QueueName") for one in account.all("SQS::Queue").values()] == [None] * 4
     assert len(account.all("Lambda::EventSourceMapping")) == 2
-    assert len(account.all("Lambda::Function")) == len(MOMENTS)
+    assert len([key for key in account.all("Lambda::Function") if key.startswith("Functions")]) == len(MOMENTS)
 
 
 @pytest.mark.parametrize("number", FURTHER)
@@ -63,11 +69,20 @@ def test_a_further_queue_is_like_the_first_and_shares_its_dead_letters(three: Te
 
 
 @pytest.mark.parametrize("number", FURTHER)
-def test_it_has_a_deliverer_of_its_own_which_is_like_the_first(three: Template, number: int) -> None:
-    first = first_of(three, "Lambda::Function", "DelivererFunction")
-    deliverer = deliverer_of(three, number)
-    assert deliverer is not first
-    assert deliverer["Properties"] == first["Properties"]
+def test_the_first_deliverer_takes_from_it_unless_each_queue_is_to_have_its_own(
+    three: Template, own: Template, number: int
+) -> None:
+    assert deliverer_of(three, number) == first_of(three, "Lambda::Function", "DelivererFunction")
+    first = first_of(own, "Lambda::Function", "DelivererFunction")
+    started = own.started(mapping_of(own, number)["Properties"]["FunctionName"])
+    assert started != own.logical_id(first)
+    assert deliverer_of(own, number)["Properties"] == first["Properties"]
+
+
+def test_a_deliverer_for_each_queue_is_five_resources_more_than_a_shared_one_with_its_alarms(
+    three: Template, own: Template
+) -> None:
+    assert len(own.body["Resources"]) - len(three.body["Resources"]) == 5 * len(FURTHER)
 
 
 @pytest.mark.parametrize("number", FURTHER)
@@ -97,18 +112,22 @@ def test_every_plain_queue_keeps_as_many_pollers_ready_as_the_deployment_asks_fo
     assert not [one for one in unasked if "ProvisionedPollerConfig" in one["Properties"]]
 
 
-def test_what_a_deployment_of_fewer_leaves_out_stays_with_all_that_it_needs_to_run_empty(three: Template) -> None:
-    resources = three.body["Resources"]
+@pytest.mark.parametrize("each", [False, True])
+def test_what_a_deployment_of_fewer_leaves_out_stays_with_all_that_it_needs_to_run_empty(*, each: bool) -> None:
+    template = synthesize(releaseQueues="3", alarms="all", delivererForEachQueue=str(each).lower())
+    resources = template.body["Resources"]
     left = {key for key, one in resources.items() if one.get("DeletionPolicy") == "RetainExceptOnCreate"}
     needed = set()
     for number in FURTHER:
-        queue = three.logical_id(queue_of(three, number))
-        locks = three.all("SQS::QueuePolicy").items()
+        queue = template.logical_id(queue_of(template, number))
+        locks = template.all("SQS::QueuePolicy").items()
         needed |= {queue, *(key for key, one in locks if one["Properties"]["Queues"] == [{"Ref": queue}])}
-        mapping = mapping_of(three, number)
-        alias = mapping["Properties"]["FunctionName"]
-        needed |= {three.logical_id(mapping), three.started(alias), alias["Ref"]}
-    assert len(needed) == 5 * len(FURTHER)
+        mapping = mapping_of(template, number)
+        needed.add(template.logical_id(mapping))
+        if each:
+            alias = mapping["Properties"]["FunctionName"]
+            needed |= {template.started(alias), alias["Ref"]}
+    assert len(needed) == (5 if each else 3) * len(FURTHER)
     assert needed <= left
     # Of the other queues nothing but the queue stays, and who may read it: their deliverer goes with the stack.
     kinds = {resources[key]["Type"] for key in left - needed}
@@ -140,13 +159,20 @@ def test_no_lambda_is_told_of_a_queue_before_it_exists(three: Template, output: 
 
 
 @pytest.mark.parametrize("number", FURTHER)
-def test_every_queue_and_its_deliverer_are_watched(three: Template, number: int) -> None:
-    queue = {"Fn::GetAtt": [three.logical_id(queue_of(three, number)), "QueueName"]}
-    deliverer = {"Ref": three.started(mapping_of(three, number)["Properties"]["FunctionName"])}
-    watched = {"QueueAge": queue, "InFlight": queue, "DelivererErrors": deliverer, "DelivererThrottles": deliverer}
-    for name, value in watched.items():
-        alarm = three.one("CloudWatch::Alarm", f"AlarmsFurther{number}{name}")["Properties"]
-        assert [dimension["Value"] for dimension in alarm["Dimensions"]] == [value]
+def test_every_queue_is_watched_and_so_is_a_deliverer_of_its_own(three: Template, own: Template, number: int) -> None:
+    for template in (three, own):
+        queue = {"Fn::GetAtt": [template.logical_id(queue_of(template, number)), "QueueName"]}
+        for name in ("QueueAge", "InFlight"):
+            assert watched(template, number, name) == queue
+    deliverer = {"Ref": own.started(mapping_of(own, number)["Properties"]["FunctionName"])}
+    for name in ("DelivererErrors", "DelivererThrottles"):
+        assert watched(own, number, name) == deliverer
+
+
+def watched(template: Template, number: int, name: str) -> object:
+    """The resource that an alarm of a further queue watches."""
+    (dimension,) = template.one("CloudWatch::Alarm", f"AlarmsFurther{number}{name}")["Properties"]["Dimensions"]
+    return dimension["Value"]
 
 
 def test_the_largest_deployment_fits_into_a_stack_and_into_an_environment() -> None:

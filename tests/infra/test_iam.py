@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from clockwork.domain.clients import ADMINS
 from tests.infra.option_sets import OPTION_SETS, template_of
 from tests.infra.template import as_list
 from tests.support.iam.by_aws import calls_of_aws, decryptions
@@ -29,7 +30,7 @@ def roles(account: Account) -> set[str]:
 def granted(account: Account) -> Iterator[Call]:
     """One call for each action and resource of each statement; `any` stands where a pattern leaves it open."""
     for role in roles(account):
-        for statement in account.statements(role):
+        for statement in account.allowing(role):
             for action in as_list(statement["Action"]):
                 for resource in as_list(statement["Resource"]):
                     given = "log-stream:any" if action.startswith("logs:") else "any"
@@ -68,6 +69,33 @@ def test_what_no_policy_names_is_refused() -> None:
     }
     assert set(verdicts(account, calls).values()) == {"ImplicitlyDenied"}
     assert verdicts(account, {Call(role["Ticker"], "dynamodb:GetItem", table["Shards"])}).popitem()[1] == ALLOWED
+
+
+@pytest.mark.parametrize("name", OPTION_SETS)
+def test_nobody_but_the_deployment_writes_the_row_of_the_admins(name: str) -> None:
+    """A Lambda that could would let its client act for every other one."""
+    account = account_of(name)
+    functions = account.template.all("Lambda::Function")
+    clients = account.arn(account.template.logical_id(account.template.table("Clients")))
+    writes = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem")
+    of = {
+        partition: verdicts(
+            account,
+            {
+                Call(account.role_of(one), f"dynamodb:{write}", clients, (("dynamodb:LeadingKeys", partition),))
+                for one in functions.values()
+                for write in writes
+            },
+        )
+        for partition in (ADMINS, "acme")
+    }
+    writer = account.role_of(functions[next(key for key in functions if key.startswith("AdminsWriter"))])
+    assert {(call.role, call.action) for call, verdict in of[ADMINS].items() if verdict == ALLOWED} == {
+        (writer, "dynamodb:PutItem")
+    }
+    api = account.role_of(account.template.function("Api"))
+    assert of["acme"][Call(api, "dynamodb:PutItem", clients, (("dynamodb:LeadingKeys", "acme"),))] == ALLOWED
+    assert [call for call, verdict in of["acme"].items() if call.role == writer and verdict == ALLOWED] == []
 
 
 TABLES = ("Timeline", "Jobs", "Shards")

@@ -71,9 +71,13 @@ def test_the_ingester_may_do_what_it_needs_and_delete_nothing(queue: Template) -
     assert queue.allowed("Ingester", "secretsmanager:") == {}
 
 
-def test_bad_messages_and_dead_letters_wake_somebody(queue: Template) -> None:
-    for name in ("Rejected", "InboundDeadLetters"):
-        alarm = queue.one("CloudWatch::Alarm", f"Alarms{name}")["Properties"]
+def test_messages_that_nobody_could_handle_wake_somebody_and_bad_ones_do_where_all_alarms_are_asked_for(
+    queue: Template,
+) -> None:
+    assert not [name for name in queue.all("CloudWatch::Alarm") if name.startswith("AlarmsRejected")]
+    every = synthesize(ingestionQueue="true", alarms="all")
+    for template, name in ((queue, "InboundDeadLetters"), (every, "Rejected")):
+        alarm = template.one("CloudWatch::Alarm", f"Alarms{name}")["Properties"]
         assert (alarm["MetricName"], alarm["Threshold"]) == ("ApproximateNumberOfMessagesVisible", 0)
     assert {"InboundQueueUrl", "RejectedQueueUrl", "IngesterFunction"} <= set(queue.body["Outputs"])
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.infra.option_sets import OPTION_SETS, template_of
-from tests.infra.template import as_list, strings
+from tests.infra.template import Template, as_list, strings
 
 pytestmark = pytest.mark.parametrize("name", OPTION_SETS)
 #: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
@@ -19,15 +19,34 @@ ENVIRONMENT_BYTES, RESOURCE_POLICY_BYTES, MOST_LAYERS = 4_096, 20_480, 5
 ROLE_POLICY_CHARACTERS = 10_240
 #: The longest text that CloudFormation fills in: the ARN of a queue or function, the URL of a queue.
 FILLED_IN = 140
+#: Of Clockwork's own: a stack that is quick to deploy, and environments and alarms that a person can read.
+RESOURCES = {"plain": 90, "largest": 220}
+ENVIRONMENT = {"plain": 1_024, "reserved, with pollers": 1_152}
+LARGEST_ENVIRONMENT = 2_048
+MOST_ALARMS, MOST_ROUTES = 14, 6
+_QUEUE_URL = "https://sqs.ap-southeast-2.amazonaws.com/123456789012/"
+#: CloudFormation puts so many characters behind the logical id, and cuts the whole to what the service takes.
+_SUFFIX = 13
+_LONGEST = {"AWS::SQS::Queue": 80, "AWS::Lambda::Function": 64}
 
 
-def length(value: Any) -> int:
+def length(value: Any, template: Template, stack: str) -> int:
     """The most characters of a value once CloudFormation has filled it in."""
     if isinstance(value, str):
         return len(value)
-    if isinstance(value, dict) and "Fn::Join" in value:
-        return sum(map(length, value["Fn::Join"][1]))
-    return FILLED_IN
+    if "Fn::Join" in value:
+        return sum(length(part, template, stack) for part in value["Fn::Join"][1])
+    one = template.body["Resources"].get(value.get("Ref"))
+    if one is None:
+        return FILLED_IN
+    made = min(len(f"{stack}-{value['Ref']}-") + _SUFFIX, _LONGEST.get(one["Type"], 255))
+    return made + len(_QUEUE_URL) if one["Type"] == "AWS::SQS::Queue" else made
+
+
+def size_of(variables: dict[str, Any], template: Template, stack: str) -> int:
+    """The size of an environment as AWS judges it: that of its JSON."""
+    filled = {name: "x" * length(value, template, stack) for name, value in variables.items()}
+    return len(json.dumps(filled, separators=(",", ":")))
 
 
 def test_the_template_is_one_that_cloudformation_takes(name: str) -> None:
@@ -38,11 +57,31 @@ def test_the_template_is_one_that_cloudformation_takes(name: str) -> None:
 
 
 def test_every_environment_fits(name: str) -> None:
-    for logical_id, one in template_of(name).all("Lambda::Function").items():
+    template, stack = template_of(name), OPTION_SETS[name].get("name", "Clockwork")
+    sizes = {}
+    for logical_id, one in template.all("Lambda::Function").items():
         variables = one["Properties"].get("Environment", {}).get("Variables", {})
-        used = sum(len(key) + length(value) for key, value in variables.items())
-        assert used < ENVIRONMENT_BYTES, logical_id
+        sizes[logical_id] = size_of(variables, template, stack)
         assert len(one["Properties"].get("Layers", [])) <= MOST_LAYERS
+    print(f"{name}: the largest environment has {max(sizes.values())} bytes")
+    bound = ENVIRONMENT.get(name, LARGEST_ENVIRONMENT)
+    assert {one: size for one, size in sizes.items() if size > bound} == {}
+    assert LARGEST_ENVIRONMENT <= ENVIRONMENT_BYTES // 2
+
+
+def test_a_stack_is_small(name: str) -> None:
+    template = template_of(name)
+    kinds = {
+        "resources": template.body["Resources"],
+        "alarms": template.all("CloudWatch::Alarm"),
+        "routes": template.all("ApiGatewayV2::Route"),
+    }
+    counts = {kind: len(found) for kind, found in kinds.items()}
+    print(f"{name}: {counts}")
+    assert counts["resources"] <= RESOURCES.get(name, RESOURCES["largest"])
+    # A queue of messages that nobody could handle has an alarm of its own.
+    assert counts["alarms"] <= MOST_ALARMS + ("pools" in OPTION_SETS[name] and "ingestionQueue" in OPTION_SETS[name])
+    assert counts["routes"] <= MOST_ROUTES
 
 
 def test_the_policies_of_every_role_fit(name: str) -> None:

@@ -13,7 +13,7 @@ from tests.infra.template import Resource, Template, as_list, strings
 EXISTING = "arn:aws:kafka:us-east-1:123456789012:cluster/jobs/abc-1"
 NETWORK = {"subnetIds": ["subnet-1", "subnet-2"], "securityGroupIds": ["sg-1"]}
 #: Types of resources that a stack has only if it makes a cluster or a network, or asks MSK for brokers.
-ON_REQUEST = ("EC2::", "MSK::", "Custom::")
+ON_REQUEST = ("EC2::", "MSK::", "Custom::AWS")
 
 
 def template_of(**kafka: Any) -> Template:
@@ -57,7 +57,7 @@ def network_of_deliverer(template: Template) -> Any:
 def test_without_kafka_there_is_no_network_no_cluster_and_nobody_asks_msk(account: Template, local: Template) -> None:
     assert (on_request(account), on_request(local)) == ([], [])
     assert [key for key in account.all("Lambda::LayerVersion") if "Kafka" in key] == []
-    assert len(account.all("Lambda::Function")) == 5
+    assert len(account.all("Lambda::Function")) == 6
 
 
 def test_whoever_names_the_brokers_has_nothing_made_and_nobody_asked() -> None:

@@ -37,7 +37,7 @@ def written(folder: Path, document: object) -> Path:
 
 def test_without_a_context_the_account_is_meant_and_nobody_is_admin() -> None:
     chosen = options()
-    assert (chosen.settings.stage, chosen.settings.admin_principals, chosen.target_queue_arns) == ("account", (), ())
+    assert (chosen.settings.stage, chosen.admin_principals, chosen.target_queue_arns) == ("account", (), ())
     assert (chosen.name, chosen.settings.stack_name, chosen.settings.secret_prefix) == (
         "Clockwork",
         "Clockwork",
@@ -61,19 +61,12 @@ def test_further_release_queues_are_adopted_by_a_stack_of_their_name() -> None:
     assert options(name="Other", adopt=json.dumps({"queues": queues})).adopted_queues == queues
 
 
-def test_pools_and_release_queues_share_the_room_of_a_stack() -> None:
+@pytest.mark.parametrize(("each", "most"), [("false", 22), ("true", 11)])
+def test_pools_and_release_queues_share_the_room_of_a_stack(each: str, most: int) -> None:
     pools = json.dumps([{"name": f"p{number}"} for number in range(10)])
-    assert len(options(pools=pools, releaseQueues="5").pools) == 10
-    (fault,) = faults_of(pools=pools, releaseQueues="6")
+    assert len(options(pools=pools, delivererForEachQueue=each, releaseQueues=f"{most}").pools) == 10
+    (fault,) = faults_of(pools=pools, delivererForEachQueue=each, releaseQueues=f"{most + 1}")
     assert fault == "pools: with so many releaseQueues they do not fit into one stack: give fewer of either"
-
-
-def test_pools_and_admins_share_the_room_of_an_environment() -> None:
-    pools = json.dumps([{"name": f"p{number}"} for number in range(10)])
-    assert len(options(pools=pools, adminPrincipals=ADMIN).settings.pools) == 10
-    (fault,) = faults_of(pools=pools, adminPrincipals=",".join(f"{ADMIN}-{number:03d}" for number in range(10)))
-    assert fault.endswith("they do not fit into a Lambda's environment: let admins share a role")
-    assert len(options(adminPrincipals=",".join(f"{ADMIN}-{one:03d}" for one in range(30))).settings.pools) == 0
 
 
 def test_a_pool_has_all_priorities_unless_it_names_its_own() -> None:
@@ -93,8 +86,8 @@ def test_queues_of_pools_are_adopted_by_a_stack_of_their_name() -> None:
 
 def test_an_empty_list_of_admins_is_nobody(tmp_path: Path) -> None:
     file = written(tmp_path, {"environments": {"production": {"adminPrincipals": [ADMIN]}}})
-    assert options(file).settings.admin_principals == (ADMIN,)
-    assert options(file, adminPrincipals="").settings.admin_principals == ()
+    assert options(file).admin_principals == (ADMIN,)
+    assert options(file, adminPrincipals="").admin_principals == ()
 
 
 @pytest.mark.parametrize(
@@ -216,7 +209,7 @@ class TestTheFile:
         production, staging = (options(file, environment=name) for name in ("production", "staging"))
         assert (production.name, production.settings.shards) == ("Clockwork", 5)
         assert (staging.name, staging.settings.shards, staging.settings.secret_prefix) == ("Staging", 2, "staging/")
-        assert staging.settings.admin_principals == (ADMIN,)
+        assert staging.admin_principals == (ADMIN,)
 
     def test_a_value_on_the_command_line_takes_the_place_of_the_files(self, tmp_path: Path) -> None:
         file = written(tmp_path, {"environments": {"production": {"shards": 5}}})
@@ -262,7 +255,7 @@ class TestTheFile:
         used = {name for one in (document["common"], *document["environments"].values()) for name in one}
         assert used == set(OPTIONS)
         for environment in document["environments"]:
-            assert options(file, environment=environment).settings.admin_principals
+            assert options(file, environment=environment).admin_principals
 
     def test_the_shipped_file_can_be_deployed(self) -> None:
         assert options_of(ROOT / "deployment.json", "") is not None

@@ -17,6 +17,7 @@ from rollout.template import Template
 from tests.infra.account import account_of
 from tests.infra.conftest import ADMIN, TARGETS, synthesize
 from tests.infra.option_sets import template_of
+from tests.infra.template import Template as Shown
 
 FACTS = Facts(
     account="123456789012",
@@ -89,6 +90,12 @@ class TestRemovals:
         of_before = Template({**live.body, "Metadata": {}})
         for one in (live, of_before):
             assert names(one, Template(synthesize(adminPrincipals=[other]).body)) == {ADMIN}
+
+    def test_an_admin_of_a_stack_that_has_them_in_the_environment_is_missed(self) -> None:
+        body = json.loads(json.dumps(synthesize().body))
+        api = Shown(body).function("Api")
+        api["Properties"]["Environment"]["Variables"]["ADMIN_PRINCIPALS"] = json.dumps([ADMIN])
+        assert Template(body).admins == {ADMIN}
 
     def test_targets_that_close_are_missed(self) -> None:
         (found,) = removals(of("plain"), changed(of("plain"), targetQueueArns=[]))
@@ -199,6 +206,39 @@ class TestTheAccount:
     def test_another_account_or_region_than_the_files_is_refused(self) -> None:
         wanted = Template({**of("plain").body, "Metadata": {"Clockwork": {"options": {"account": "1", "region": "x"}}}})
         assert {self.row(what, FACTS, wanted).state for what in ("account", "region")} == {REFUSED}
+
+    def test_the_bootstrap_stack_of_the_qualifier_is_looked_for(self) -> None:
+        wanted = Template(synthesize(bootstrapQualifier="platform", adminPrincipals=ADMIN).body)
+        by_context = Template(synthesize(**{"@aws-cdk/core:bootstrapQualifier": "platform"}).body)
+        assert wanted.bootstrap == by_context.bootstrap == "/cdk-bootstrap/platform/version"
+        assert of("plain").bootstrap == "/cdk-bootstrap/hnb659fds/version"
+        row = self.row("bootstrap stack", replace(FACTS, bootstrap=0), wanted)
+        assert "--qualifier platform --toolkit-stack-name CDK-platform aws://" in row.then
+        assert "--qualifier" not in self.row("bootstrap stack", replace(FACTS, bootstrap=0)).then
+
+    def test_a_boundary_that_is_missing_is_told_before_the_first_role_fails(self) -> None:
+        wanted = Template(synthesize(permissionsBoundary="Team", adminPrincipals=ADMIN).body)
+        assert self.row("permissions boundary", FACTS, wanted).state == REFUSED
+        found = replace(FACTS, boundary="arn:aws:iam::123456789012:policy/Team")
+        assert self.row("permissions boundary", found, wanted).state == OK
+        denied = replace(FACTS, boundary=Unknown("AccessDenied"))
+        assert self.row("permissions boundary", denied, wanted).state == UNKNOWN
+        assert may_deploy(judge(found, wanted))
+        assert not [row for row in judge(FACTS, of("plain")) if row.what == "permissions boundary"]
+
+    @pytest.mark.parametrize("named", ["Team", "arn:aws-cn:iam::123456789012:policy/Team"])
+    @pytest.mark.parametrize("exists", [True, False])
+    def test_the_account_is_asked_for_the_boundary_by_name_or_arn(self, named: str, *, exists: bool) -> None:
+        arn = "arn:aws-cn:iam::123456789012:policy/Team"
+        account = account_of(
+            get_account_settings={"AccountLimit": {"ConcurrentExecutions": 200, "UnreservedConcurrentExecutions": 100}},
+            get_caller_identity={"Account": "123456789012", "Arn": "arn:aws-cn:iam::123456789012:user/alice"},
+            get_parameter={"Parameter": {"Value": "29"}},
+            describe_stacks="ValidationError",
+            get_policy={"Policy": {"Arn": arn}} if exists else "NoSuchEntity",
+        )
+        facts = account.facts("Clockwork", Template(synthesize(permissionsBoundary=named).body))
+        assert facts.boundary == (arn if exists else "")
 
     def test_a_queue_that_stayed_from_before_is_named(self) -> None:
         left = "Clockwork-Release-1"

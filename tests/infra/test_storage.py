@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.infra.conftest import compose, synthesize
 from tests.infra.template import TABLES, Template
 
 KEYS = {
@@ -35,7 +36,8 @@ def test_a_table_survives_the_stack_mistakes_and_thieves(account: Template, name
     (replica,) = table["Properties"]["Replicas"]
     assert replica["DeletionProtectionEnabled"] is True
     assert replica["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
-    assert table["Properties"]["SSESpecification"] == {"SSEEnabled": True, "SSEType": "KMS"}
+    # A key that AWS owns: nobody is billed for its use.
+    assert table["Properties"]["SSESpecification"] == {"SSEEnabled": False}
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -80,3 +82,17 @@ def test_nothing_has_a_physical_name_but_roles_that_policies_of_others_name(acco
     ]
     roles = {account.function(one)["Properties"]["Role"]["Fn::GetAtt"][0] for one in ("Deliverer", "Poller", "Sweeper")}
     assert set(named) == roles
+
+
+def test_the_busiest_tables_can_be_warm_before_the_first_load(account: Template) -> None:
+    warm = synthesize(warmThroughput='{"writeUnitsPerSecond": 20000}')
+    asked = {name: warm.table(name)["Properties"].get("WarmThroughput") for name in TABLES}
+    busiest = {name: {"WriteUnitsPerSecond": 20_000} for name in ("Timeline", "Executions")}
+    assert asked == {**dict.fromkeys(TABLES), **busiest}
+    assert not [name for name in TABLES if "WarmThroughput" in account.table(name)["Properties"]]
+
+
+def test_a_stack_can_be_protected_from_its_deletion() -> None:
+    for asked, protected in (("true", True), ("false", False)):
+        app = compose(terminationProtection=asked)
+        assert bool(app.synth().get_stack_artifact("Clockwork").termination_protection) is protected

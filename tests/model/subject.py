@@ -129,6 +129,7 @@ class Subject:
                 pools=rest.pools,
                 checkpoints=rest.checkpoints,
                 turnstiles=rest.turnstiles,
+                runs=rest.runs,
                 workers=rest.workers,
                 key_rows=stores.key_rows,
                 regulation=stores.regulation,

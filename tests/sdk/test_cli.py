@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from clockwork.domain.limits.circuits import Circuit
 from clockwork_client.cli import show
 from clockwork_client.cli.app import COMMANDS, GROUPS, clockwork, in_front
+from clockwork_client.inert import inert
 from clockwork_client.transport import NoAnswer, Request, Response
 from tests.handlers.handlers import Api
 from tests.sdk.terminal import HOOK, Cli, with_dead
@@ -81,6 +82,16 @@ def test_options_become_fields(cli: Cli, arguments: list[str], sent: dict[str, A
     cli("job", "create", *arguments)
     body = cli.body()
     assert {name: body[name] for name in sent} == sent
+
+
+def test_fires_of_a_job_tell_where_the_clock_shifts(cli: Cli) -> None:
+    cli("job", "create", "--cron", "30 2 * * *", "--timezone", "Europe/Berlin", "--key", "nightly", HOOK)
+    ran = cli("job", "fires", "--key", "nightly", "--count", "366")
+    assert ran.exit_code == 0, ran.output
+    assert ran.stdout.count("the clock skips its time that day") == 1
+    assert ran.stdout.count("its time comes twice: this is the first") == 1
+    listed = json.loads(cli("job", "fires", "--key", "nightly", "--output", "json").stdout)
+    assert (len(listed["items"]), listed["more"]) == (10, True)
 
 
 def test_an_instant_without_a_zone_is_in_the_users(cli: Cli) -> None:
@@ -426,9 +437,9 @@ def test_hostile_texts_are_shown_inert(cli: Cli, output: str) -> None:
 
 
 def test_a_text_that_is_only_foreign_is_shown_as_it_is() -> None:
-    assert show.inert("Überprüfung 日本 שלום é") == "Überprüfung 日本 שלום é"
-    assert show.inert("\x7f\x85\u2028\ud800\ue000\U000e0041") == r"\x7f\x85\u2028\ud800\ue000\U000e0041"
-    assert len(show.inert("x" * 10_000)) < 500
+    assert inert("Überprüfung 日本 שלום é") == "Überprüfung 日本 שלום é"
+    assert inert("\x7f\x85\u2028\ud800\ue000\U000e0041") == r"\x7f\x85\u2028\ud800\ue000\U000e0041"
+    assert len(inert("x" * 10_000)) < 500
 
 
 @pytest.mark.parametrize(

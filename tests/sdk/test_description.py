@@ -21,6 +21,7 @@ import pytest
 
 from clockwork_client import (
     Clockwork,
+    clients,
     errors,
     handled,
     overview,
@@ -149,10 +150,21 @@ CALLS: dict[str, Call] = {
     "createBatch": lambda cw: list(cw.schedule_many([requests.job(HTTP, 1, **JOB)], key="k")),
     "listJobs": lambda cw: next(
         cw.jobs.list(
-            prefix="p", state="s", tag="t", key="k", due_from=AT, due_to=AT, client_id="c", page_size=1, next_token="n"
+            prefix="p",
+            state="s",
+            tag="t",
+            key="k",
+            contains="x",
+            runs=2,
+            due_from=AT,
+            due_to=AT,
+            client_id="c",
+            page_size=1,
+            next_token="n",
         ),
         None,
     ),
+    "countJobs": lambda cw: cw.jobs.counts(prefix="p", tag="t", contains="x", client_id="c"),
     "getJob": lambda cw: cw.jobs.get("j"),
     "putJob": lambda cw: cw.jobs.replace("j", HTTP, 1, if_revision=3, **DEFINITION),
     "patchJob": lambda cw: cw.jobs.patch("j", {"tags": None}, if_revision=3),
@@ -166,6 +178,7 @@ CALLS: dict[str, Call] = {
     "cancelJobs": lambda cw: cw.jobs.cancel_many(client_id="c", next_token="n", **FILTER),
     "runJob": lambda cw: cw.jobs.run("j", idempotency_key="k"),
     "backfillJob": lambda cw: cw.jobs.backfill("j", AT, AT, max_per_second=1, idempotency_key="k"),
+    "listFires": lambda cw: cw.jobs.fires("j", from_=AT, count=3),
     "previewSchedule": lambda cw: cw.jobs.preview(count=3, **SCHEDULE),
     "listExecutions": lambda cw: next(cw.executions.list("j", page_size=1, next_token="n"), None),
     "getExecution": lambda cw: cw.executions.get("e"),
@@ -188,7 +201,7 @@ CALLS: dict[str, Call] = {
     "releaseParked": lambda cw: cw.clients.release_parked("c", max_per_second=1),
     "discardParked": lambda cw: cw.clients.discard_parked("c"),
     "listUpcoming": lambda cw: next(cw.upcoming(from_=AT, to=AT, client_id="c", page_size=1, next_token="n"), None),
-    "listAudit": lambda cw: next(cw.audit(client_id="c", page_size=1, next_token="n"), None),
+    "listAudit": lambda cw: next(cw.audit(job_id="j", client_id="c", page_size=1, next_token="n"), None),
     "whoAmI": lambda cw: cw.whoami(),
     "listShards": lambda cw: cw.shards(),
     "listClients": lambda cw: next(cw.clients.list(page_size=1, next_token="n"), None),
@@ -215,6 +228,12 @@ ANSWERS: dict[type[Answer], set[str]] = {
     reports.AtWork: {"AtWork"},
     reports.Report: {"Report"},
     results.NextFire: {"NextFire"},
+    results.JobFire: {"JobFire"},
+    results.Ran: {"Ran"},
+    handled.Tagged: {"Tagged"},
+    handled.InState: {"InState"},
+    handled.JobCounts: {"JobCounts"},
+    results.JobFires: {"JobFires"},
     results.ReleasedFire: {"ReleasedFire"},
     results.Outcomes: {"Outcomes"},
     results.RetryPolicy: {"ShownRetryPolicy", "RetryPolicyBody"},
@@ -361,7 +380,7 @@ def _is_literal(hint: Any) -> bool:
 
 def test_no_method_is_left_out_here() -> None:
     asked: set[str] = set()
-    for kind in (resources.Jobs, resources.Executions, resources.Dead, resources.Clients, pools.Pools):
+    for kind in (resources.Jobs, resources.Executions, resources.Dead, clients.Clients, pools.Pools):
         asked |= {f"{kind.__name__.lower()}.{name}" for name, _ in inspect.getmembers(kind, inspect.isfunction)}
     told = {f"{match[1]}.{match[2]}" for call in CALLS.values() for match in _called(call)}
     assert {name for name in asked if "._" not in name} - told == {"jobs.find"}  # a list, read to its first item

@@ -208,3 +208,15 @@ def test_a_client_that_creates_too_fast_is_told_when(api: Api, cw: Clockwork) ->
         cw.schedule(HOOK, in_=60)
     assert caught.value.retry_after is not None
     assert caught.value.retry_after > 30
+
+
+def test_a_page_of_a_list_is_one_call_and_its_token_leads_on(api: Api, cw: Clockwork) -> None:
+    for number in range(5):
+        cw.schedule(HOOK, 1, key=f"job-{number}", every=60)
+    pages = cw.jobs.list(page_size=2)
+    assert [one.job_key for one in pages.page()] == ["job-0", "job-1"]
+    assert pages.next_token is not None
+    assert next(pages).job_key == "job-2"
+    assert [one.job_key for one in pages.page()] == ["job-3"]
+    assert [one.job_key for one in pages.page()] == ["job-4"]
+    assert pages.page() == []

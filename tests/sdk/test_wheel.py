@@ -69,9 +69,10 @@ def test_it_holds_the_package_its_types_and_its_licence_and_nothing_else(wheel: 
         names = set(archive.namelist())
         metadata = archive.read(f"clockwork_client-{__version__}.dist-info/METADATA").decode()
         licence = archive.read(f"clockwork_client-{__version__}.dist-info/licenses/LICENSE")
-    sources = {path.relative_to(SDK).as_posix() for path in (SDK / "clockwork_client").rglob("*.py")}
+    files = [path for path in (SDK / "clockwork_client").rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    sources = {path.relative_to(SDK).as_posix() for path in files}
     package = {name for name in names if name.startswith("clockwork_client/")}
-    assert package == sources | {"clockwork_client/py.typed"}
+    assert package == sources
     assert {name.partition("/")[0] for name in names - package} == {f"clockwork_client-{__version__}.dist-info"}
     assert licence == (ROOT / "LICENSE").read_bytes()
     required = re.findall(r"^Requires-Dist: ([\w-]+)(?!.*extra)", metadata, re.MULTILINE)

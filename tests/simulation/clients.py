@@ -18,6 +18,7 @@ from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.requests.create import CreateRequest, occurrence_of
 from clockwork.domain.requests.quotas import Admit
+from clockwork.domain.workflows.definition import WorkflowTarget
 from clockwork.flows import access
 from clockwork.flows.requests import cancel, create, read
 from clockwork.flows.requests.quotas import Intake
@@ -339,10 +340,14 @@ def cancel_one(visit: Visit) -> None:
 
 def note_cancel(visit: Visit, promise: Promise, answer: cancel.CancelAnswer) -> None:
     """Notes the answer that a client got to its cancel."""
+    if answer.verdict is not Verdict.TOO_LATE:
+        promise.listed = frozenset((one.execution_id, one.attempt) for one in answer.executions)
     if answer.verdict is Verdict.CANCELLED:
         visit.watcher.cancelled(promise.job_id)
     elif answer.verdict is Verdict.RUNNING:
-        visit.watcher.require(len(answer.executions) == 1, "I5", "running is answered and not listed", promise.job_id)
+        is_run = isinstance(promise.occurrence.target, WorkflowTarget)
+        has_all = bool(answer.executions) if is_run else len(answer.executions) == 1
+        visit.watcher.require(has_all, "I5", "running is answered and not listed", promise.job_id)
         attempt = answer.executions[0].attempt
         promise.running_attempt = min(attempt, promise.running_attempt or attempt)
     visit.desk.outcomes["cancel", str(answer.verdict)] += 1

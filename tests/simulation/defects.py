@@ -8,7 +8,7 @@ from enum import Enum
 
 import msgspec
 
-from clockwork.domain.ids import AnonymousJob, InvalidId, NamedJobId, decode_job
+from clockwork.domain.ids import AnonymousJob, InvalidId, NamedJobId, NodeJob, decode_job
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.releases import Release
@@ -78,6 +78,8 @@ class Defects:
         try:
             job = decode_job(text.split(".")[0])
         except InvalidId:
+            return False
+        if isinstance(job, NodeJob):
             return False
         if isinstance(job, NamedJobId):
             return job.client_id == self.client_id

@@ -93,12 +93,16 @@ def delete_under(key: str) -> Callable[[Visit], None]:
 
 
 def list_named(visit: Visit) -> None:
-    """Pages through a client's jobs: each job that exists throughout is listed once, and no other client's job is."""
+    """Pages through a client's jobs: each job that exists throughout is listed once, and no other client's job is.
+
+    A job that cannot be read just now is told by its key.
+    """
     visit.client = visit.rng.choice((visit.client, visit.client, HOARDER))
     client_id, prefix = visit.client.client_id, visit.rng.choice((None, "job-", "other"))
     lives = visit.watcher.named.lives
     before = {key for (owner, key), life in lives.items() if owner == client_id and life.truths[-1].is_alive}
     changes = {key: len(lives[client_id, key].truths) for key in before}
+    damaged = _unreadable(visit)
     listed: list[NamedJob] = []
     told: list[str] = []
     after: str | None = None
@@ -112,13 +116,20 @@ def list_named(visit: Visit) -> None:
     keys = [job.job_key for job in listed]
     visit.watcher.require(all(job.client_id == client_id for job in listed), "I9", "another client's job is listed")
     visit.watcher.require(keys == sorted(set(keys)), "I1", f"a list is out of order: {keys}")
-    unreadable = [key for owner, key in visit.desk.cloud.stores.jobs.unreadable if owner == client_id]
+    unreadable = _unreadable(visit)
+    is_true = {*told} <= {*damaged, *unreadable} and not {*told} & {*keys}
+    visit.watcher.require(is_true, "I1", f"a list tells of {told}, has {keys}, and {unreadable} cannot be read")
     if client_id == HOARDER.client_id:  # its jobs cannot be read for good
         is_told = told == sorted(key for key in unreadable if key.startswith(prefix or ""))
         visit.watcher.require(is_told, "I1", f"a list tells of {told}, and {unreadable} cannot be read")
-    for key in before - set(keys):
+    for key in before - {*keys, *told}:
         is_meant = key.startswith(prefix or "") and changes[key] == len(lives[client_id, key].truths)
         visit.watcher.require(not is_meant, "I1", f"a list lacks {key}")
+
+
+def _unreadable(visit: Visit) -> list[str]:
+    """The keys of the visitor's client whose rows cannot be read now."""
+    return [key for owner, key in visit.desk.cloud.stores.jobs.unreadable if owner == visit.client.client_id]
 
 
 def _page(visit: Visit, prefix: str | None, after: str | None) -> Flow[JobPage]:

@@ -6,10 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from clockwork.domain.jobs import Occurrence
+from clockwork.domain.jobs import JobTarget, Occurrence
 from clockwork.domain.ordering import IN_TIME_MS
 from clockwork.targets.kafka.target import KafkaTarget
-from clockwork.targets.registry import Target
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Order:
         self._placed: defaultdict[tuple[str, str, bool], dict[str, Placed]] = defaultdict(dict)
         self._lost: set[str] = set()
 
-    def accepted(self, client_id: str, ordering_key: str | None, target: Target, placed: Placed, at: int) -> None:
+    def accepted(self, client_id: str, ordering_key: str | None, target: JobTarget, placed: Placed, at: int) -> None:
         """Notes a job with one fire that was acknowledged at `at` (ms)."""
         if ordering_key is not None and at <= placed.due_at - self._in_time_ms:
             order = client_id, ordering_key, isinstance(target, KafkaTarget)

@@ -30,10 +30,10 @@ POINTS: Mapping[str, Sequence[Fault]] = {
 }
 
 
-def violations_of(scene: str, faults: Sequence[Fault], *, in_turn: bool = False) -> Iterator[str]:
+def violations_of(scene: str, faults: Sequence[Fault], *, sampled: bool = False) -> Iterator[str]:
     """The violations of a scene without a fault, and with each fault at each call that it may strike.
 
-    With `in_turn` each call meets one of the faults that may strike it, and they take turns.
+    With `sampled` every second call meets one of the faults that may strike it, and they take turns.
     """
     calm = OnePoint()
     watcher = play(calm, scene).watcher
@@ -44,10 +44,16 @@ def violations_of(scene: str, faults: Sequence[Fault], *, in_turn: bool = False)
         yield f"{scene}: L1: it makes {len(calm.calls)} calls, where {MOST_CALLS} are many: something goes in circles"
         return
     for number, (call, kinds) in enumerate(zip(calm.calls, calm.kinds, strict=True)):
-        possible = [fault for fault in faults if fault in kinds]
-        for fault in possible[number % len(possible) :][:1] if in_turn and possible else possible:
+        for fault in _chosen([fault for fault in faults if fault in kinds], number, sampled=sampled):
             stage = play(OnePoint(number, fault), scene)
             yield from (f"{fault} at call {number} of {scene}, {call}: {v}" for v in stage.watcher.violations)
+
+
+def _chosen(possible: Sequence[Fault], number: int, *, sampled: bool) -> Sequence[Fault]:
+    """The faults that strike the call with this number, of those that may."""
+    if not sampled:
+        return possible
+    return [] if number % 2 or not possible else [possible[number // 2 % len(possible)]]
 
 
 def go_through(scene: str) -> tuple[list[str], Arcs]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from clockwork.domain.clients import Client
+from clockwork.domain.jobs import JobTarget
 from clockwork.domain.policies import Completion, RecordLevel, RetryPolicy
 from clockwork.domain.requests.create import CreateRequest, NewJob
 from clockwork.settings import Settings
@@ -187,12 +188,12 @@ def pool_target(number: int) -> PoolTarget:
     return PoolTarget(POOL, handler, timeout_seconds=(45, 130, 900)[number % 3], priority=priorities[number % 11 % 3])
 
 
-def is_pulled(target: Target) -> bool:
+def is_pulled(target: JobTarget) -> bool:
     """Whether workers pull what has this target."""
     return isinstance(target, PoolTarget)
 
 
-def ordered_target(target: Target) -> Target:
+def ordered_target(target: JobTarget) -> JobTarget:
     """The target of a job that becomes an ordered one: no pool keeps an order."""
     return HttpTarget("https://good.example.com/", timeout_seconds=5) if is_pulled(target) else target
 

@@ -13,18 +13,18 @@ import msgspec
 
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import Execution, State
+from clockwork.domain.jobs import JobTarget
 from clockwork.domain.releases import Delivery
 from clockwork.targets.http import HttpTarget
 from clockwork.targets.kafka.target import KafkaTarget
 from clockwork.targets.pool import PoolTarget
-from clockwork.targets.registry import Target
 from clockwork.targets.sqs import SqsTarget
 
 #: How the reason of a refused execution ends.
 REFUSED = "allowed"
 
 
-def is_granted(target: Target, client: Client) -> bool:
+def is_granted(target: JobTarget, client: Client) -> bool:
     """Whether the client lists the target. No host in the simulation has a port, a wildcard or an alias."""
     match target:
         case HttpTarget():

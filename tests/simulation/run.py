@@ -30,7 +30,7 @@ from tests.simulation.history import History
 from tests.simulation.named_further import hoard
 from tests.simulation.operations import ASKED_BY_MESSAGE, OPERATIONS, RARE_OPERATIONS, RARE_WEIGHTS, WEIGHTS
 from tests.simulation.outages import BESIDE_DEFECTS, LIMITS, OUTAGES, PLACED_AT, LongOutage, Outage, place_of_seed
-from tests.simulation.requests import ADMIN, CLIENTS, DEPARTING, METERED, RETRY_POLICIES
+from tests.simulation.requests import CLIENTS, DEPARTING, METERED, RETRY_POLICIES
 from tests.simulation.retention import LONG_PAUSE_MS, SHORT, SLOW_RETRIES
 from tests.simulation.rows import UNDAMAGED, elements_of, every_row
 from tests.simulation.small import small_bounds
@@ -370,7 +370,6 @@ def _settings(rng: random.Random, profile: Profile, seed: int) -> Settings:
         pools=(SPEC,),
         takes_unsigned=seed % COMPLETES_EVERY == COMPLETES_AT and seed // COMPLETES_EVERY % 2 == 1,
         kafka_release_queue_url="of Kafka's deliverer",
-        admin_principals=(ADMIN,),
         shards=rng.randint(1, 4),
         poller_timeout_seconds=rng.choice((300, 300, 40)),
         sweeper_timeout_seconds=25 if profile in SWEEPING else rng.choice((300, 25)),

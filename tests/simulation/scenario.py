@@ -13,7 +13,7 @@ from tests.simulation.corners import CORNERS
 from tests.simulation.faults import CALM, Adversary, Fault
 from tests.simulation.fleet import POOL
 from tests.simulation.pulling import PULLING
-from tests.simulation.requests import ADMIN, CLIENTS
+from tests.simulation.requests import CLIENTS
 from tests.simulation.scenes import FURTHER_SCENES, SCENES
 from tests.simulation.stage import BEGAN_AT, Stage
 
@@ -21,7 +21,6 @@ from tests.simulation.stage import BEGAN_AT, Stage
 SETTINGS = Settings.for_account().with_(
     shards=1,
     ordered_shards=1,
-    admin_principals=(ADMIN,),
     tick_seconds=400,
     sweep_seconds=300,
     lookahead_seconds=840,

@@ -15,6 +15,7 @@ from clockwork.domain.named_jobs import Definition
 from clockwork.domain.policies import Completion, RecordLevel, RetryPolicy
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.domain.requests.create import CreateRequest, NewJob
+from clockwork.domain.workflows.definition import Node, WorkflowTarget
 from clockwork.flows import access
 from clockwork.flows.access import get_named
 from clockwork.flows.named import write
@@ -105,6 +106,47 @@ def pulled() -> Steps:
         for number, ask in enumerate(asks)
     ]
     return [(1_000, _ask("pulled", jobs))]
+
+
+def flowing() -> Steps:
+    """A workflow: a chain whose first node fails once, a branch that is refused and undone, and a join of all."""
+
+    refused = HttpTarget(REJECTING_HOST, timeout_seconds=5)
+    nodes = {
+        "first": _node(FAILS_ONCE + b"first"),
+        "second": _node(b"second of a run", "first"),
+        "refused": _node(b"refused of a run", "first", target=refused),
+        "undo": _node(b"undo of a run", "refused", when="failed"),
+        "last": _node(b"last of a run", "second", "undo", when="ended", delay_seconds=10),
+    }
+    job = msgspec.structs.replace(job_of(b'"input"', 1_000), target=WorkflowTarget(nodes, 900))
+    return [(1_000, _ask("flowing", [job]))]
+
+
+def reported() -> Steps:
+    """A workflow whose nodes end by callback, after heartbeats, a failure and at once; the last receiver is silent."""
+    brief = Completion(heartbeat_seconds=10, timeout_seconds=60)
+    manners = (Manner.STEADY, Manner.FAILS, Manner.PROMPT, Manner.SILENT)
+    names = [one.name.lower() for one in manners]
+    nodes = {
+        name: _node(SAYS + one.name.encode(), *names[:place][-1:], completion=brief, optional=one is Manner.SILENT)
+        for place, (name, one) in enumerate(zip(names, manners, strict=True))
+    }
+    job = msgspec.structs.replace(job_of(b'"reported"', 1_000), target=WorkflowTarget(nodes, 900))
+    return [(1_000, _ask("reported", [job]))]
+
+
+def stopped_run() -> Steps:
+    """A workflow is cancelled while one node is at work and another one waits for its delay."""
+    patient = Completion(heartbeat_seconds=250, timeout_seconds=300)
+    nodes = {
+        "first": _node(b"first of a stopped run"),
+        "silent": _node(SAYS + Manner.SILENT.name.encode(), "first", completion=patient),
+        "late": _node(b"late of a stopped run", "first", delay_seconds=200),
+        "last": _node(b"last of a stopped run", "silent", "late"),
+    }
+    job = msgspec.structs.replace(job_of(b'"stopped"', 1_000), target=WorkflowTarget(nodes, 900))
+    return [(1_000, _ask("stopped run", [job])), (20_000, _if_any(cancel_one))]
 
 
 def stopped() -> Steps:
@@ -251,13 +293,14 @@ def skipping() -> Steps:
 SCENES: dict[str, Callable[[], Steps]] = {
     scene.__name__: scene
     for scene in (
-        *(created, far, retried, poisoned, called_back, completed, pulled, cancelled),
+        *(created, far, retried, poisoned, called_back, completed, pulled, flowing, cancelled),
         *(changed, recurring, packed, ordered, parked, deleted),
     )
 }
 #: Scenes that make no call to AWS which the others do not make; they are played in memory alone.
 FURTHER_SCENES: dict[str, Callable[[], Steps]] = {
-    scene.__name__: scene for scene in (stopped, unsendable, retimed, missed, held_back, skipping)
+    scene.__name__: scene
+    for scene in (stopped, reported, stopped_run, unsendable, retimed, missed, held_back, skipping)
 }
 
 
@@ -288,6 +331,12 @@ def _request(key: str | None, jobs: list[NewJob]) -> CreateRequest:
     numbered = tuple(msgspec.structs.replace(job, index=index) for index, job in enumerate(jobs))
     outlines = tuple(map(outline, numbered)) if len(jobs) > 1 else ()
     return CreateRequest(client=CLIENTS[0], jobs=numbered, outlines=outlines, idempotency_key=key, digest=str(key))
+
+
+def _node(says: bytes, *after: str, **fields: Any) -> Node:
+    """A node of a workflow whose payload is this text."""
+    payload = msgspec.json.encode(says.decode())
+    return Node(**{"target": TARGET, "after": after, "payload": payload, "retry_policy": NEAR, **fields})
 
 
 def job_of(payload: bytes, delay_ms: int, policy: RetryPolicy = NEAR, record: RecordLevel = "full") -> NewJob:

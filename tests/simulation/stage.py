@@ -19,7 +19,7 @@ from tests.simulation.clients import Desk
 from tests.simulation.cloud import ApiEnvironment, Cloud
 from tests.simulation.faults import Adversary
 from tests.simulation.history import History
-from tests.simulation.requests import CAPPED, DEPARTING, EVERYBODY, HALTED, PACED, PACES, REGULATED, REVOCABLE
+from tests.simulation.requests import ADMIN, CAPPED, DEPARTING, EVERYBODY, HALTED, PACED, PACES, REGULATED, REVOCABLE
 from tests.simulation.scheduler import Actor, Livelock, Scheduler
 from tests.simulation.stores import LARGEST_PAGE, Stores
 from tests.simulation.verdict import ALL_DUE_AT, check_end, is_drained
@@ -62,6 +62,7 @@ class Stage:
         self.stores = self.make_stores(settings)
         for client in EVERYBODY:
             self.stores.clients.put(client)
+        self.stores.clients.name_admins([ADMIN])
         self.cloud = Cloud(self.scheduler, adversary, self.watcher, self.stores, settings, self.history)
         self.cloud.on_acknowledged = partial(check_acknowledged, self.stores, self.watcher)
         self.stores.pool_queues.on_deleted = self.cloud.on_acknowledged

@@ -6,6 +6,8 @@ from collections import Counter
 
 from clockwork.domain.executions import State
 from clockwork.domain.releases import Delivery
+from clockwork.domain.workflows.definition import WorkflowTarget
+from tests.simulation import flowing
 from tests.simulation.callbacks import uncalled
 from tests.simulation.cloud import Cloud
 from tests.simulation.requests import CAPPED, DEPARTING, HALTED, PACED
@@ -68,6 +70,8 @@ def check_end(cloud: Cloud, watcher: Watcher, garbage: set[str]) -> None:
         watcher.violated("I1", objection, objection.split(".")[0])
     for promise in watcher.promises.values():
         _check_promise(watcher, promise)
+    for rule, told, job_id in flowing.objections(cloud.stores, watcher):
+        watcher.violated(rule, told, job_id)
     for job_id in uncalled(watcher, watcher.apart):
         watcher.violated("I1", "it is dead, and its callback was neither delivered nor ended", job_id)
     stands = Counter(where_it_stands(watcher, promise) for promise in watcher.promises.values())
@@ -82,7 +86,7 @@ def _check_promise(watcher: Watcher, promise: Promise) -> None:
     if stands == "pending":
         record = watcher.executions.find(job_id, promise.execution_id)
         watcher.violated("I1", f"acknowledged, and neither delivered nor ended: {record and record.state}", job_id)
-    if stands == "succeeded":
+    if stands == "succeeded" and not isinstance(promise.occurrence.target, WorkflowTarget):
         watcher.require(accepted > 0, "I1", "it succeeded, and its target never accepted it", job_id)
     if stands == "cancelled":
         asked = promise.cancel_asked or promise.occurrence.client_id in watcher.discarded

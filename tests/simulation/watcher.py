@@ -18,6 +18,7 @@ from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.retries import FORGIVEN_LOST_WORKERS
 from clockwork.domain.limits.slots import Reserved
 from clockwork.domain.releases import Deliver, Delivery, Release
+from clockwork.domain.runs.beginning import is_run
 from clockwork.domain.storage.codec import decode_row
 from clockwork.domain.timeline import Row, Shard
 from clockwork.memory.executions import MemoryExecutions
@@ -78,6 +79,8 @@ class Promise:
     cancel_asked: bool = False
     cancelled_at: int | None = None
     running_attempt: int | None = None
+    #: The attempts, by execution and number, that the answer to its cancel listed: of a workflow also those of nodes.
+    listed: frozenset[tuple[str, int]] | None = None
 
     @cached_property
     def execution_id(self) -> str:
@@ -344,7 +347,7 @@ class Watcher:
             self.require(after.waits.next_attempt_at is not None, "L1", "a waiting record says not what for", about)
             self._not_before[after.execution_id] = after.waits.next_attempt_at or 0
         if after.state is State.SUCCEEDED:
-            is_true = (after.execution_id, after.attempt) in self._successes
+            is_true = is_run(before) or (after.execution_id, after.attempt) in self._successes
             self.require(is_true, "I1", "it is recorded as succeeded, and no attempt of it was", about)
         if before is None or after.attempts != before.attempts:
             objection = self.grants.refusal_objection(after)
@@ -400,8 +403,8 @@ class Watcher:
         ours = actor is not None and before.claimant in actor.tokens
         claimant = self._claimants.get(before.claimant)
         ended = claimant is not None and claimant.is_over(self._scheduler.now)
-        if before.end.report is not None:
-            ended = True
+        if before.end.report is not None or is_run(before):
+            ended = True  # Of a run the end of the last node decides, whoever records it.
         elif before.is_accepted:
             over_at = claim_of(before).until or 0
             if before.cancel_noted_at is not None:
@@ -436,6 +439,8 @@ class Watcher:
         promise = self.promises.get(job_id)
         if promise is not None:
             self._check_not_cancelled(promise, delivery.attempt)
+        if delivery.node is not None:
+            self._check_listed(delivery, delivery.node.run)
         if occurrence.record == "full" or delivery.attempt > 1:
             self._check_claimed(actor, delivery, clock_now)
 
@@ -471,6 +476,13 @@ class Watcher:
         self.require(promise.cancelled_at is None, "I5", "an attempt begins after the answer cancelled", job_id)
         listed = promise.running_attempt
         self.require(listed is None or attempt <= listed, "I5", "an attempt begins after running was answered", job_id)
+
+    def _check_listed(self, delivery: Delivery, run: str) -> None:
+        """Requires that behind the answer to a cancel of its run a node starts only if that listed it."""
+        for promise in self.promises.values():
+            if promise.execution_id == run and promise.listed is not None:
+                is_listed = (delivery.execution_id, delivery.attempt) in promise.listed
+                self.require(is_listed, "W5", "a node starts behind the answer to a cancel", delivery.job_id)
 
     def _check_order(self, delivery: Delivery) -> None:
         """Requires that the jobs ahead in the order of its key, accepted in time, have ended."""

@@ -31,6 +31,7 @@ OF_OTHERS = frozenset(
         "UPDATE_ROLLBACK_FAILED",
         "specified ReservedConcurrentExecutions for function decreases account's UnreservedConcurrentExecution",
         "already exists",
+        "Received response status [FAILED]",
         "Clockwork-Release-N",
         "DelivererThrottles",
     }

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from clockwork_client import objects, requests, resources
 from clockwork_client.answers import Target
 from clockwork_client.calls import Caller, Machine, Unanswered, made
+from clockwork_client.clients import Clients
 from clockwork_client.errors import NotConfigured
 from clockwork_client.overview import AuditEntry, Shard, UpcomingItem, WhoAmI
 from clockwork_client.pages import Pages
@@ -60,7 +61,7 @@ class Clockwork:
         self.jobs = resources.Jobs(self._caller, self.client_id)
         self.executions = resources.Executions(self._caller, self.client_id)
         self.dead = resources.Dead(self._caller, self.client_id)
-        self.clients = resources.Clients(self._caller, self.client_id)
+        self.clients = Clients(self._caller, self.client_id)
         self.pools = Pools(self._caller, self.client_id)
 
     @property
@@ -147,10 +148,15 @@ class Clockwork:
         )
 
     def audit(
-        self, *, client_id: str | None = None, page_size: int | None = None, next_token: str | None = None
+        self,
+        *,
+        job_id: str | None = None,
+        client_id: str | None = None,
+        page_size: int | None = None,
+        next_token: str | None = None,
     ) -> Pages[AuditEntry]:
-        """The changes of a client with author, time and reason, the newest first. Creates are not listed."""
-        query = {"clientId": client_id or self.client_id, "limit": page_size}
+        """The changes of a client, or of one job, with author, time and reason. The newest first, without creates."""
+        query = {"clientId": client_id or self.client_id, "jobId": job_id, "limit": page_size}
         return Pages(
             lambda after: self._caller.call("GET", "/v1/audit", query={**query, "nextToken": after}),
             AuditEntry,

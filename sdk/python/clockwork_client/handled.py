@@ -26,6 +26,30 @@ class HandledJobs(Answer):
     next_token: str | None
 
 
+class InState(Answer):
+    """How many jobs are in a state."""
+
+    state: str
+    count: int
+
+
+class Tagged(Answer):
+    """How many jobs have a tag, which is `name=value`."""
+
+    tag: str
+    count: int
+
+
+class JobCounts(Answer):
+    """How many named jobs a client has, by state and by tag. With `more`, there are others that were not read."""
+
+    client_id: str
+    count: int
+    states: tuple[InState, ...]
+    tags: tuple[Tagged, ...]
+    more: bool
+
+
 class HandledDead(Answer):
     """The number of dead executions that the call selected, and the number that it changed.
 

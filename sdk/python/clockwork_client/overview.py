@@ -49,6 +49,8 @@ class Usage(Answer):
     open_circuits: tuple[OpenCircuit, ...]
     reads: Reads
     changes: Reads
+    released_until: datetime | None
+    as_of: datetime | None
     max_rate_per_second: float | None
     max_concurrency: int | None
     creates_per_second: float | None

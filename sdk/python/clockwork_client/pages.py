@@ -36,6 +36,17 @@ class Pages(Generic[Item]):
                 raise StopIteration
             self._turn()
 
+    def page(self) -> list[Item]:
+        """The rest of the present page, or else the next one whole, by one call at most. Empty behind the last one.
+
+        A page may be empty while `next_token` leads on: where few items pass a filter.
+        """
+        left = list(self._page)
+        if not left and not self._is_last:
+            self._turn()
+            left = list(self._page)
+        return left
+
     def _turn(self) -> None:
         answer = self._fetch(self.next_token)
         items = answer.get("items") if isinstance(answer, dict) else None

@@ -1,14 +1,14 @@
-"""`cw.jobs`, `cw.executions`, `cw.dead`, `cw.clients`: the API's routes, one method each."""
+"""`cw.jobs`, `cw.executions`, `cw.dead`: the API's routes, one method each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from clockwork_client import objects, overview, requests, results
+from clockwork_client import objects, requests, results
 from clockwork_client.answers import Target
 from clockwork_client.calls import made, segment
-from clockwork_client.handled import HandledDead, HandledJobs
+from clockwork_client.handled import HandledDead, HandledJobs, JobCounts
 from clockwork_client.pages import Pages, Resource
 from clockwork_client.reporting import Reporting
 
@@ -32,6 +32,8 @@ class Jobs(Resource):
         state: str | None = None,
         tag: str | None = None,
         key: str | None = None,
+        contains: str | None = None,
+        runs: int | None = None,
         due_from: objects.Instant | None = None,
         due_to: objects.Instant | None = None,
         client_id: str | None = None,
@@ -40,17 +42,31 @@ class Jobs(Resource):
     ) -> Pages[results.Job]:
         """Named jobs in the order of their keys. `tag` is `name=value`, or a name; `key` is the jobKey of one job.
 
-        `due_from` and `due_to`: jobs whose next fire is due within these instants.
+        `contains` is looked for in keys and targets, in any case. With `runs`, each job has so many of its newest runs,
+        and a page has 50 jobs at most. `due_from` and `due_to`: jobs whose next fire is due within these instants.
         """
         client = client_id or self._client_id
         due = objects.fields(due_from=due_from, due_to=due_to)
-        which = {"jobKey": key, "prefix": prefix, "state": state, "tag": tag, **due}
+        which = {"jobKey": key, "prefix": prefix, "contains": contains, "state": state, "tag": tag, **due}
+        which |= {} if runs is None else {"include": "runs", "runs": runs}
         query = {"clientId": client, **which, "limit": page_size}
         return self._pages("/v1/jobs", results.Job, query, next_token)
 
     def find(self, key: str, *, client_id: str | None = None) -> results.Job | None:
         """The named job with this key, as a list shows it; None if there is none."""
         return next(self.list(key=key, client_id=client_id), None)
+
+    def counts(
+        self,
+        *,
+        prefix: str | None = None,
+        tag: str | None = None,
+        contains: str | None = None,
+        client_id: str | None = None,
+    ) -> JobCounts:
+        """How many named jobs there are, by state and by tag: 10,000 are read at most."""
+        path = f"/v1/clients/{self._client(client_id)}/jobs/counts"
+        return JobCounts(self._call("GET", path, query={"prefix": prefix, "tag": tag, "contains": contains}))
 
     def get(self, job_id: str) -> results.Job:
         """A job whole: where it stands, its next ten fires, its last execution."""
@@ -147,6 +163,11 @@ class Jobs(Resource):
         key = idempotency_key or self._machine.new_key()
         return made(results.StartedBackfill, self._call("POST", _job(job_id, "/backfill"), body, key=key), key)
 
+    def fires(self, job_id: str, *, from_: objects.Instant | None = None, count: int | None = None) -> results.JobFires:
+        """The next fires of a named job after `from_` (now at the earliest): 100, or up to 1,000 by `count`."""
+        query = objects.fields(from_=from_, count=count)
+        return results.JobFires(self._call("GET", _job(job_id, "/fires"), query=query))
+
     def preview(self, *, count: int | None = None, **options: Unpack[requests.ScheduleOptions]) -> results.Preview:
         """When a schedule would fire; nothing is saved."""
         body = objects.fields(count=count) | {"schedule": requests.schedule_body(options)}
@@ -219,76 +240,9 @@ class Dead(Resource):
         return HandledDead(self._call("POST", path, requests.dead_body(which, next_token)))
 
 
-class Clients(Resource):
-    """Clients. All but `get` and `usage` is for admins. `if_revision` works as for a job."""
-
-    def get(self, client_id: str | None = None) -> results.Client:
-        """Read a client."""
-        return results.Client(self._call("GET", self._path(client_id)))
-
-    def __iter__(self) -> Iterator[results.Client]:
-        return self.list()
-
-    def list(self, *, page_size: int | None = None, next_token: str | None = None) -> Pages[results.Client]:
-        """All clients, in no particular order. Those that the API's version cannot read are left out."""
-        return self._pages("/v1/clients", results.Client, {"limit": page_size}, next_token)
-
-    def usage(self, client_id: str | None = None) -> overview.Usage:
-        """A client's waiting work, and the rest of its caps."""
-        return overview.Usage(self._call("GET", self._path(client_id, "/usage")))
-
-    def put(
-        self,
-        client_id: str | None = None,
-        *,
-        if_revision: int | None = None,
-        **options: Unpack[requests.ClientOptions],
-    ) -> results.Client:
-        """Create a client, or replace it whole: an option that is left out gets its default."""
-        body = requests.client_body(options)
-        return results.Client(self._call("PUT", self._path(client_id), body, if_match=if_revision))
-
-    def pause(
-        self, client_id: str | None = None, *, reason: str | None = None, if_revision: int | None = None
-    ) -> results.Client:
-        """Park the occurrences that come due for a client."""
-        path = self._path(client_id, "/pause")
-        return results.Client(self._call("POST", path, _reason(reason), if_match=if_revision))
-
-    def resume(
-        self, client_id: str | None = None, *, reason: str | None = None, if_revision: int | None = None
-    ) -> results.Client:
-        """End a pause: parked executions are unparked on a ramp."""
-        path = self._path(client_id, "/resume")
-        return results.Client(self._call("POST", path, _reason(reason), if_match=if_revision))
-
-    def delete(self, client_id: str | None = None, *, if_revision: int | None = None) -> results.Client:
-        """Begin to delete a client: its jobs start no more.
-
-        Sweeps end the waiting work; then the client is NotFound.
-        """
-        return results.Client(self._call("DELETE", self._path(client_id), if_match=if_revision))
-
-    def release_parked(self, client_id: str | None = None, *, max_per_second: float | None = None) -> results.Unparking:
-        """Unpark a client's parked occurrences, 10 a second unless said otherwise."""
-        body = objects.fields(max_per_second=max_per_second)
-        return results.Unparking(self._call("POST", self._path(client_id, "/parked/release"), body))
-
-    def discard_parked(self, client_id: str | None = None) -> results.Discarding:
-        """End a client's parked occurrences undelivered."""
-        return results.Discarding(self._call("POST", self._path(client_id, "/parked/discard")))
-
-    def _path(self, client_id: str | None, rest: str = "") -> str:
-        return f"/v1/clients/{self._client(client_id)}{rest}"
-
-
 def _job(job_id: str, rest: str = "") -> str:
     return f"/v1/jobs/{segment(job_id)}{rest}"
 
 
 def _execution(execution_id: str, rest: str = "") -> str:
     return f"/v1/executions/{segment(execution_id)}{rest}"
-
-
-def _reason(reason: str | None) -> dict[str, str] | None:
-    return None if reason is None else {"reason": reason}

@@ -94,6 +94,7 @@ class Execution(Answer):
     due_at: datetime
     state: str
     attempts: tuple[Attempt, ...]
+    job_key: str | None
     next_attempt_at: datetime | None
     reason: str | None
     skipped: SkippedStretch | None
@@ -105,11 +106,39 @@ class Execution(Answer):
     result: str | None
 
 
+class Ran(Answer):
+    """One of the newest executions of a job, in short: `attempts` is their number."""
+
+    execution_id: str
+    due_at: datetime
+    state: str
+    attempts: int
+    lateness_ms: int | None
+    took_ms: int | None
+    reason: str | None
+
+
 class NextFire(Answer):
     """A fire to come, in UTC and in the local time of the schedule's zone."""
 
     at: datetime
     local: str
+    dst: str | None
+
+
+class JobFire(NextFire):
+    """A fire to come of one job. `dst` tells of a shift of the clock: gap, overlapFirst or overlapSecond."""
+
+    jittered: bool
+    ordinal: int | None
+
+
+class JobFires(Answer):
+    """The next fires of a job. With `more`, there may be others: ask again from the last of these."""
+
+    job_id: str
+    items: tuple[JobFire, ...]
+    more: bool
 
 
 class ReleasedFire(Answer):
@@ -156,8 +185,10 @@ class Job(Answer):
     on_failure: Target | None
     completion: Completion | None
     reason: str | None
+    paused_at: datetime | None
     description: str | None
     next_fires: tuple[NextFire, ...] | None
+    runs: tuple[Ran, ...] | None
     last_execution: Execution | None
     outcomes: Outcomes | None
     changed: bool | None

@@ -31,7 +31,7 @@ def unused(account: Account, calls: Collection[Call]) -> Iterator[tuple[str, str
     functions = account.template.all("Lambda::Function").items()
     for role in sorted({account.role_of(one) for key, one in functions if key.startswith("Functions")}):
         own = [call for call in calls if call.role == role]
-        for statement in account.statements(role):
+        for statement in account.allowing(role):
             for action in as_list(statement["Action"]):
                 for pattern in as_list(statement["Resource"]):
                     if not any(call.action == action and fnmatchcase(call.resource, pattern) for call in own):

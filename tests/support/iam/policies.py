@@ -47,6 +47,10 @@ class Account:
         ]
         return [self.resolved(statement) for document in documents for statement in as_list(document["Statement"])]
 
+    def allowing(self, role: str) -> list[Statement]:
+        """The statements of a role that allow something."""
+        return [one for one in self.statements(role) if one["Effect"] == "Allow"]
+
     def arn(self, logical: str) -> str:
         """The ARN of a resource. Raises KeyError for a type that has none here."""
         return f"arn:aws:{self._pattern(logical)[1]}".format(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clockwork.domain import ids, instants, keys
-from clockwork.domain.ids import AnonymousJob, InvalidId
+from clockwork.domain.ids import AnonymousJob, InvalidId, NodeJob
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,23 @@ def test_a_job_id_names_its_row_and_element() -> None:
     assert ids.decode_job(job.job_id) == job
     assert job.job_id[0] == "a"
     assert "." not in job.job_id
+
+
+def test_the_id_of_a_node_names_its_shard_run_generation_and_index() -> None:
+    node = NodeJob("p003", ids.run_of("job.1.0"), 255, 99)
+    assert ids.decode_job(node.job_id) == node
+    assert ids.is_node(node.job_id)
+    assert "." not in node.job_id
+    assert (ids.client_in(node.job_id), ids.key_of(node.job_id)) == (None, None)
+    assert ids.run_of("job.1.0") != ids.run_of("job.2.0")
+
+
+@pytest.mark.parametrize(
+    "parts", ["p003/{run}/0/1", "p003/{run}/1/-1", "p003/{run}/01/1", "p3/{run}/1/1", "p003/short/1/1", "p003/{run}/1"]
+)
+def test_an_id_of_a_node_that_encoding_never_makes_is_refused(parts: str) -> None:
+    with pytest.raises(InvalidId):
+        ids.decode_job("w" + ids.encode_part(parts.format(run=ids.run_of("x")).encode()))
 
 
 @given(st.text(max_size=100))

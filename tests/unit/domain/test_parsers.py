@@ -241,7 +241,7 @@ DEPLOYED = deployed(Settings())
 
 
 def test_settings_survive_the_environment_which_holds_no_default() -> None:
-    chosen = DEPLOYED.with_(stage="local", shards=5, admin_principals=("a", "b,c"), fair_queue=True)
+    chosen = DEPLOYED.with_(stage="local", shards=5, pools=("a", "b,c"), fair_queue=True)
     environment = chosen.to_environment()
     assert Settings.from_environment(environment) == chosen
     assert len(environment) == len(DEPLOYED.to_environment()) + 4 == 10
@@ -257,19 +257,19 @@ def test_each_setting_without_which_no_lambda_works_is_named() -> None:
     st.sampled_from(sorted(one.name.upper() for one in fields(Settings) if not one.metadata)),
     st.text(max_size=20) | st.text('[]"0123456789,TrueFals', max_size=12),
 )
-@example("ADMIN_PRINCIPALS", "5")
-@example("ADMIN_PRINCIPALS", '["a", 5]')
-@example("ADMIN_PRINCIPALS", '"ab"')
+@example("POOLS", "5")
+@example("POOLS", '["a", 5]')
+@example("POOLS", '"ab"')
 @example("SHARDS", "9" * 5_000)
 def test_any_text_is_a_setting_or_refused(name: str, text: str) -> None:
     environment = DEPLOYED.to_environment() | {name: text}
     read = reads_or_refuses(lambda: Settings.from_environment(environment), InvalidSettings)
     if read is not None:
-        assert all(isinstance(principal, str) for principal in read.admin_principals)
+        assert all(isinstance(pool, str) for pool in read.pools)
         assert Settings.from_environment(read.to_environment()) == read
 
 
 def test_what_a_refusal_of_settings_says_names_the_setting() -> None:
-    environment = DEPLOYED.to_environment() | {"ADMIN_PRINCIPALS": "5"}
-    with pytest.raises(InvalidSettings, match="ADMIN_PRINCIPALS"):
+    environment = DEPLOYED.to_environment() | {"POOLS": "5"}
+    with pytest.raises(InvalidSettings, match="POOLS"):
         Settings.from_environment(environment)

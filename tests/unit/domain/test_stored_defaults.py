@@ -21,7 +21,7 @@ from clockwork.targets.registry import TARGETS
 #: type of target need not be listed if it has no other defaults.
 LEFT_OUT: dict[str, dict[str, Any]] = {
     "Attempt": {"lateness_ms": 0},
-    "Awaited": {"watched_again": False},
+    "Awaited": {"watched_again": False, "is_run": False},
     "Budget": {"start": 0, "handbacks": 0, "lost_workers": 0, "unclaimed": False},
     "Check": {"attempt": 1, "sweeps": 0},
     "Checkpoint": {"revision": 1, "fence": 1, "expires_at": 0},
@@ -49,6 +49,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "overlap": "allow",
         "precision": "millisecond",
     },
+    "Condition": {},
     "Deliver": {"attempt": 1, "sweeps": 0, "checked": False, "spilled": False},
     "End": {},
     "Entry": {},
@@ -66,6 +67,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "skips_until": 0,
         "expires_at": 0,
     },
+    "Node": {"when": "succeeded", "optional": False, "delay_seconds": 0},
     "Occurrence": {"record": "full", "sequence": 0, "is_hint": False, "precision": "millisecond"},
     "Of": {"run": "0", "source": "job"},
     "Parked": {"rate": 5.0, "by_hand": False, "noted_at": 0, "swept_until": 0},
@@ -92,6 +94,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
     "Waiting": {"paced": False},
     "Waits": {"paced": False, "permits": 0, "meets": 0},
     "Watch": {"attempt": 1, "sweeps": 0},
+    "WorkflowTarget": {"timeout_seconds": 86_400},
 }
 
 

@@ -9,7 +9,6 @@ from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.keys import row_key
-from clockwork.domain.lifecycle.callbacks import is_called_back
 from clockwork.domain.lifecycle.expiry import is_expired
 from clockwork.domain.releases import Delivery, Release
 from clockwork.flows.access import Caller
@@ -19,6 +18,7 @@ from clockwork.flows.deliver.items import Item
 from clockwork.flows.deliver.outcome import record
 from clockwork.flows.deliver.waiting import Resent
 from clockwork.flows.requests.cancel import cancel_job
+from clockwork.flows.workflows.follow import is_followed
 from tests.support.examples import ALICE, NOW, failure, occurrence, release, success
 from tests.support.regulated import Regulated
 
@@ -109,7 +109,7 @@ def test_an_outcome_that_another_copy_recorded_first_fails_alone_if_what_it_owes
     def asked(about: Release, stored: Execution) -> bool:
         if about.job_id == odd.job_id:
             raise ValueError("no callback")
-        return is_called_back(about, stored)
+        return is_followed(about, stored)
 
     def recorded(error: str) -> Batch:
         batch = Batch(clockwork.world, clockwork.clock.at + 60_000, Resent(clockwork.world))
@@ -118,7 +118,7 @@ def test_an_outcome_that_another_copy_recorded_first_fails_alone_if_what_it_owes
         return batch
 
     assert recorded("HTTP 410").report.dead == 2
-    monkeypatch.setattr("clockwork.flows.deliver.batch.is_called_back", asked)
+    monkeypatch.setattr("clockwork.flows.deliver.batch.is_followed", asked)
     second = recorded("HTTP 404")
     assert (second.report.absorbed, second.report.failed_messages) == (2, [odd.job_id])
     assert [one.state for one in clockwork.executions.all()] == [State.DEAD, State.DEAD]

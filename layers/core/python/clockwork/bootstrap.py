@@ -12,12 +12,15 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from clockwork import ports, telemetry
 from clockwork.flows.hardening import hardened
 from clockwork.flows.world import Environment, World
 from clockwork.settings import LIVE, OWN_METRICS, Settings
+
+if TYPE_CHECKING:
+    import ssl
 
 Handler = Callable[[dict[str, Any], Any], Any]
 #: For how long an environment may go by the keys of tickets that it has read (s).
@@ -49,11 +52,11 @@ class App:
     def emit(self, metrics: Mapping[str, telemetry.Value], **properties: object) -> None:
         """Write one line of those metrics that the deployment has, if any, with `properties` that can be searched.
 
-        The line also counts the defects that were contained since the last one.
+        The line also counts the defects that were contained since the last one, and the calls that were throttled.
         """
-        settings = self.world.settings
-        if contained := self.world.environment.faults.take():
-            metrics = {**metrics, "FaultsContained": contained}
+        settings, environment = self.world.settings, self.world.environment
+        met = {"FaultsContained": environment.faults.take(), "TablesThrottled": environment.throttled.take()}
+        metrics = {**metrics, **{name: count for name, count in met.items() if count}}
         if metrics := telemetry.chosen(metrics, OWN_METRICS[settings.own_metrics]):
             at = self.world.clock.now()
             self.write(telemetry.metrics_line(settings.metrics_namespace, settings.stack_name, at, metrics, properties))
@@ -73,7 +76,7 @@ class App:
 def entry_point(make_handler: Callable[[App], Handler], *, delivers: bool = False) -> Handler:
     """The function that Lambda calls. `delivers`: it needs targets, whose imports the others are spared."""
     if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
-        return make_handler(_wire(delivers))
+        return _telling(make_handler(_wire(delivers)))
     made: list[Handler] = []
 
     def handle(event: dict[str, Any], context: Any) -> Any:
@@ -84,12 +87,23 @@ def entry_point(make_handler: Callable[[App], Handler], *, delivers: bool = Fals
     return handle
 
 
+def _telling(handler: Handler) -> Handler:
+    """The handler, whose log lines name the invocation."""
+
+    def handle(event: dict[str, Any], context: Any) -> Any:
+        telemetry.begin_invocation(context.aws_request_id)
+        return handler(event, context)
+
+    return handle
+
+
 def _wire(delivers: bool) -> App:
     # Nearly all that is made here lives as long as the environment. Looking for garbage in it, now and with every full
     # collection to come, would be in vain: a tenth of a cold start's CPU.
     gc.disable()
     try:
-        telemetry.configure_logging()
+        level = telemetry.level_asked(os.environ)
+        telemetry.configure_logging(os.environ.get("STACK_NAME", Settings.stack_name), level)
         runtime_api = os.environ.get("AWS_LAMBDA_RUNTIME_API", "")
         settings = Settings.from_environment(os.environ).with_(runtime_api=runtime_api)
         world = aws_world(settings, delivers=delivers)
@@ -105,24 +119,25 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     from clockwork.aws.clock import OsRandom, SystemClock
     from clockwork.aws.queues.pool_queues import AwsPoolQueues
     from clockwork.aws.session import Aws
-    from clockwork.aws.stores.checkpoints import AwsCheckpoints
     from clockwork.aws.stores.clients import AwsClients, CachedClients
     from clockwork.aws.stores.executions import AwsExecutions, AwsTurnstiles
     from clockwork.aws.stores.jobs import AwsJobs
     from clockwork.aws.stores.key_rows import AwsKeyRows
     from clockwork.aws.stores.pools import AwsPools, CachedPools
     from clockwork.aws.stores.regulation import AwsRegulation
+    from clockwork.aws.stores.runs import AwsRuns
     from clockwork.aws.stores.shards import AwsShards
     from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
     from clockwork.aws.stores.ticket_keys import AwsTicketKeys, CachedTicketKeys
     from clockwork.aws.stores.timeline import AwsTimeline
     from clockwork.aws.stores.trail import AwsTrail
-    from clockwork.aws.stores.workers import AwsWorkers
+    from clockwork.aws.stores.workers import AwsCheckpoints, AwsWorkers
     from clockwork.aws.targets.notices import AwsNotices
 
     aws = aws or Aws()
     environment = Environment(name=OsRandom().token())
     aws.on_unreadable = environment.faults.add
+    aws.on_throttled = environment.throttled.add_one
     aws.meter_of_requests = environment.meter
     clock = SystemClock()
     return hardened(
@@ -145,6 +160,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
             pools=CachedPools(AwsPools(aws, settings.clients_table), clock, settings.client_cache_seconds),
             checkpoints=AwsCheckpoints(aws, settings.executions_table),
             turnstiles=AwsTurnstiles(aws, settings.executions_table),
+            runs=AwsRuns(aws, settings.executions_table),
             workers=AwsWorkers(aws, settings.executions_table),
             key_rows=AwsKeyRows(aws, settings.jobs_table),
             regulation=AwsRegulation(aws, settings.clients_table, clock),
@@ -155,6 +171,21 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
             environment=environment,
         )
     )
+
+
+def clients_in(table: str) -> ports.Clients:
+    """The clients of a table, for the Lambda that a deployment runs, which has no settings."""
+    from clockwork.aws.session import Aws
+    from clockwork.aws.stores.clients import AwsClients
+
+    return AwsClients(Aws(), table)
+
+
+def trust() -> ssl.SSLContext:
+    """The certificates by which this process knows whom it calls."""
+    from clockwork.aws.trust import trusting
+
+    return trusting(os.environ.get("AWS_CA_BUNDLE"))
 
 
 def _rejects(settings: Settings) -> Any:
@@ -201,7 +232,8 @@ def _dead_letters(aws: Any, settings: Settings) -> ports.DeadLetters:
     urls = [settings.release_dead_letter_queue_url, settings.ordered_release_dead_letter_queue_url]
     if settings.has_kafka:
         urls += [settings.kafka_release_dead_letter_queue_url, settings.kafka_ordered_release_dead_letter_queue_url]
-    return AwsDeadLetters(aws, [*urls, *settings.pool_dead_letter_queue_urls.values()])
+    # The sweeper alone has their addresses, and takes letters from them.
+    return AwsDeadLetters(aws, [*filter(None, urls), *settings.pool_dead_letter_queue_urls.values()])
 
 
 def _in_hand(aws: Any, settings: Settings) -> ports.InHand:

@@ -19,7 +19,15 @@ USUAL_METRICS = ("Polls", "CursorLagMs", "LatenessMs", "OwnLatenessMs", "Release
 FAULT_METRICS = (
     *("Early", "FaultsContained", "Stuck", "SetAside", "Quarantined", "SettingsRefused", "PollersNotStarted"),
     *("MessagesFailed", "MessagesRejected", "DeadLettersReleased", "DeadLettersLeft", "ChainsRepaired", "ChainsLeft"),
-    *("WorkersLost", "ForcedCancels", "StaleTokens", "LookaheadNarrowed", "ParkedNearEnd", "ParkedTooLong"),
+    *(
+        "TablesThrottled",
+        "WorkersLost",
+        "ForcedCancels",
+        "StaleTokens",
+        "LookaheadNarrowed",
+        "ParkedNearEnd",
+        "ParkedTooLong",
+    ),
 )
 #: The own metrics that are written unless the deployment asks for others: alarms and dashboard look at each.
 FEW_METRICS = (*USUAL_METRICS, *FAULT_METRICS)
@@ -106,14 +114,13 @@ class Settings:
     fair_queue: bool = False
     #: Whether receivers may report unsigned, by the token of their attempt alone (`POST /v1/completions/{token}`).
     takes_unsigned: bool = False
-    admin_principals: tuple[str, ...] = ()
     timeline_table: str = ""
     jobs_table: str = ""
     executions_table: str = ""
     shards_table: str = ""
     clients_table: str = ""
-    #: The number of plain release queues over which the shards are spread, each with a deliverer of its own. May change
-    #: at any time: a queue that is given up is left to its deliverer.
+    #: The number of plain release queues over which the shards are spread. May change at any time: a queue that is
+    #: given up is left to its deliverer.
     release_queues: int = 1
     #: The first of them. The names of the others derive from the stack's name, see `release_queue_name`.
     release_queue_url: str = ""

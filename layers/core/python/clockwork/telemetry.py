@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 #: The most values that one metric of a line may have, by the specification.
@@ -19,22 +21,57 @@ _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 Value = float | Sequence[float]
 
 
+#: The fields of the invocation under way, in each line: an environment has one at a time.
+_invocation: dict[str, object] = {}
+
+
+def begin_invocation(request_id: str) -> None:
+    """Let the lines from now on tell this invocation, and whether it is the first of its environment."""
+    trace = os.environ.get("_X_AMZN_TRACE_ID", "").partition(";")[0].removeprefix("Root=")
+    is_first = "cold_start" not in _invocation
+    _invocation.update(
+        cold_start=is_first, function_request_id=request_id, **({"xray_trace_id": trace} if trace else {})
+    )
+
+
+def level_asked(environment: Mapping[str, str]) -> int:
+    """The level of `POWERTOOLS_LOG_LEVEL`, such as `DEBUG`; INFO without it, or for a name that is no level."""
+    level = logging.getLevelName(environment.get("POWERTOOLS_LOG_LEVEL", "INFO").strip().upper())
+    return level if isinstance(level, int) else logging.INFO
+
+
 class JsonLines(logging.Formatter):
-    """Formats a log record as one line of JSON with its stable `action` and its other extra fields."""
+    """Formats a log record as one line of JSON with its stable `action` and its other extra fields.
+
+    The other keys are those of Powertools for AWS Lambda, whose import costs more than a cold start may take:
+    https://docs.aws.amazon.com/powertools/python/latest/core/logger/
+    """
+
+    def __init__(self, service: str) -> None:
+        super().__init__()
+        self._service = service
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as one line of JSON; a value that JSON does not know becomes its text."""
-        line = {"level": record.levelname, "logger": record.name, "message": record.getMessage()}
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line: dict[str, object] = {
+            "level": record.levelname,
+            "message": record.getMessage(),
+            "timestamp": at.replace("+00:00", "Z"),
+            "service": self._service,
+            "logger": record.name,
+            **_invocation,
+        }
         line |= {name: value for name, value in vars(record).items() if name not in _PLAIN}
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return json.dumps(line, default=str)
 
 
-def configure_logging(level: int = logging.INFO) -> None:
+def configure_logging(service: str, level: int = logging.INFO) -> None:
     """Send all logs to standard output as lines of JSON, in place of the handlers that the Lambda runtime set up."""
     handler = logging.StreamHandler(sys.stdout)
-    handler.setFormatter(JsonLines())
+    handler.setFormatter(JsonLines(service))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)

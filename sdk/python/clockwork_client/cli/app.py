@@ -93,9 +93,15 @@ def _worker() -> click.Command:
     return worker
 
 
+def _console() -> click.Command:
+    from clockwork_client.cli.console import console
+
+    return console
+
+
 #: Groups of commands: the function that imports a group at its first use, and its line in the help.
 GROUPS = {
-    "job": (_job, "Jobs: create, list, get, update, pause, resume, run, backfill, cancel."),
+    "job": (_job, "Jobs: create, list, count, get, fires, update, pause, resume, run, backfill, cancel."),
     "exec": (_exec, "Executions of jobs: list, get, cancel, redrive, complete, fail."),
     "dead": (_dead, "DEAD executions of a client: list, redrive, discard."),
     "client": (_client, "Clients, their principals and their bounds: list, get, usage, put, pause, resume, delete."),
@@ -107,6 +113,7 @@ COMMANDS = {
     "upcoming": (_upcoming, "List the client's jobs that are about to start, anonymous ones included."),
     "audit": (_audit, "List the changes of the client, with author, time and reason."),
     "shards": (_shards, "Show the state of each shard of the timeline (admins)."),
+    "console": (_console, "Show jobs and their executions in a browser, until Ctrl-C."),
     "worker": (_worker, "Run the handlers of a pool until SIGTERM."),
     "whoami": (_whoami, "Show the caller's principal, and the clients that it may act for."),
 }

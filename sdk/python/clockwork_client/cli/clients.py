@@ -10,6 +10,7 @@ from clockwork_client import results
 from clockwork_client.answers import camel
 from clockwork_client.cli import show, values
 from clockwork_client.cli.options import options
+from clockwork_client.inert import inert
 from clockwork_client.overview import Counted
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def usage(state: State, client_id: str | None) -> None:
             ("parked", _counted(found.parked)),
             ("dead", _counted(found.dead)),
             ("open circuits", ", ".join(f"{one.host} {show.when(one.opened_at, now)}" for one in found.open_circuits)),
+            ("released until", show.when(found.released_until, now)),
             ("reads refused", found.reads.refused or None),
             ("deliveries a second", found.max_rate_per_second),
             ("deliveries at once", found.max_concurrency),
@@ -159,7 +161,7 @@ def delete(state: State, client_id: str, yes: bool, if_revision: int | None) -> 
     if not yes:
         if not show.can_ask():
             raise click.UsageError("nobody is there to ask: --yes does it without a question")
-        if not click.confirm(f"Delete {show.inert(client_id)} with all its jobs?", err=True):
+        if not click.confirm(f"Delete {inert(client_id)} with all its jobs?", err=True):
             return
     _show(state, state.cw.clients.delete(client_id, if_revision=if_revision))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clockwork_client.cli import show
+from clockwork_client.inert import inert
 from clockwork_client.requests import ScheduleOptions
 
 if TYPE_CHECKING:
@@ -46,5 +47,5 @@ def _preview(state: State, expression: str, timezone: str | None, count: int, *,
         show.as_json(found.raw)
         return
     if is_told:
-        click.echo(show.inert(found.description))
+        click.echo(inert(found.description))
     show.table(("there", "here"), [[one.local, show.when(one.at, state.now)] for one in found.next_fires])

@@ -1,4 +1,4 @@
-"""`clockwork job`: create, list, get, update, pause, resume, run, backfill, cancel."""
+"""`clockwork job`: create, list, count, get, fires, update, pause, resume, run, backfill, cancel."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def job() -> None:
-    """Jobs: create, list, get, update, pause, resume, run, backfill, cancel."""
+    """Jobs: create, list, count, get, fires, update, pause, resume, run, backfill, cancel."""
 
 
 @job.command()
@@ -73,6 +73,7 @@ def create(
 @click.option("--prefix", help="Of the keys.")
 @click.option("--state", "job_state", help="ACTIVE, PAUSED, COMPLETED or CANCELLED.")
 @click.option("--tag", help="name=value, or a name.")
+@click.option("--contains", help="In the key or the target, in any case.")
 @click.option("--due-from", type=values.INSTANT, help="Its next fire is due then or later.")
 @click.option("--due-to", type=values.INSTANT, help="Its next fire is due then or earlier.")
 @click.option("--limit", type=click.IntRange(1), default=100, help="At most so many (100).")
@@ -95,11 +96,58 @@ def list_(state: State, /, job_state: str | None, limit: int, **which: Any) -> N
 
 
 @job.command()
+@click.option("--prefix", help="Of the keys.")
+@click.option("--tag", help="name=value, or a name.")
+@click.option("--contains", help="In the key or the target, in any case.")
+@click.pass_obj
+def count(state: State, /, **which: str | None) -> None:
+    """Count named jobs, by state and by tag."""
+    found = state.cw.jobs.counts(**which)
+    if state.is_json:
+        show.as_json(found.raw)
+        return
+    more = " or more" if found.more else ""
+    show.facts([("jobs", f"{found.count}{more}"), *((one.state.lower(), one.count) for one in found.states)])
+    show.table(("tag", "jobs"), [[one.tag, str(one.count)] for one in found.tags])
+
+
+@job.command()
 @named
 @click.pass_obj
 def get(state: State, job_id: str | None, key: str | None) -> None:
     """Show a whole job."""
     show_job(state, state.cw.jobs.get(id_of(state, job_id, key)))
+
+
+#: How a shift of the clock touches a fire, in words.
+_SHIFTS = {
+    "gap": "the clock skips its time that day",
+    "overlapFirst": "its time comes twice: this is the first",
+    "overlapSecond": "its time comes twice: this is the second",
+}
+
+
+@job.command()
+@named
+@click.option("--from", "from_", type=values.INSTANT, help="Now unless given.")
+@click.option("--count", type=click.IntRange(1, 1_000), default=10, help="So many fires (10).")
+@click.pass_obj
+def fires(state: State, job_id: str | None, key: str | None, from_: Any, count: int) -> None:
+    """List the next fires of a named job, with the shifts of the clock among them."""
+    found = state.cw.jobs.fires(id_of(state, job_id, key), from_=from_, count=count)
+    if state.is_json:
+        show.as_json(found.raw)
+        return
+    rows = [
+        [
+            "" if one.ordinal is None else str(one.ordinal),
+            one.local,
+            show.when(one.at, state.now),
+            _SHIFTS.get(one.dst or "", one.dst or ""),
+        ]
+        for one in found.items
+    ]
+    show.table(("fire", "there", "here", "shift of the clock"), rows)
 
 
 @job.command()

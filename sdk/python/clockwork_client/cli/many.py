@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 from clockwork_client.cli import show
+from clockwork_client.inert import inert
 
 if TYPE_CHECKING:
     from clockwork_client.answers import Answer
@@ -75,4 +76,4 @@ def is_meant(state: State, verb: str, what: str, found: Iterable[object]) -> boo
         show.said(f"No {what} is meant.")
         return False
     many = f"more than {count:,}" if count == MOST_COUNTED else f"{count:,}"
-    return click.confirm(f"{verb} {many} {what}s of {show.inert(state.cw.client_id)}?", err=True)
+    return click.confirm(f"{verb} {many} {what}s of {inert(state.cw.client_id)}?", err=True)

@@ -57,14 +57,15 @@ def _what(recurs: bool | None, attempt: int | None, waits_for: str | None) -> st
 
 
 @click.command()
+@click.option("--job-id", help="Of this job alone.")
 @click.option("--limit", type=click.IntRange(1), default=100, help="At most so many (100).")
 @click.pass_obj
-def audit(state: State, limit: int) -> None:
+def audit(state: State, job_id: str | None, limit: int) -> None:
     """List the changes of the client, with author, time and reason.
 
     The newest first. Creates are not listed.
     """
-    pages = state.cw.audit(page_size=min(limit, 1_000))
+    pages = state.cw.audit(job_id=job_id, page_size=min(limit, 1_000))
     if state.is_json:
         show.each_as_json(islice(pages, limit))
         return

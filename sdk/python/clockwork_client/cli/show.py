@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -13,29 +12,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clockwork_client.answers import Answer, Target
+from clockwork_client.inert import WIDEST, inert
 
 if TYPE_CHECKING:
     from clockwork_client.results import Execution, Schedule
 
-#: Categories of characters that no terminal shows as themselves: controls, directions and joiners, half surrogates,
-#: private and unassigned ones, and line ends.
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-_WIDEST = 400
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 #: In a pipe, each row is one line.
 _PIPED_WIDTH = 10_000
-
-
-def inert(text: object, widest: int = _WIDEST) -> str:
-    r"""A text on one line, of bounded length, with invisible characters spelled out: `\x1b`, `\u202e`."""
-    found = str(text)
-    shown = found[:widest] + ("..." if len(found) > widest else "")
-    return "".join(_spelled(one) if unicodedata.category(one) in _UNSEEN else one for one in shown)
-
-
-def _spelled(character: str) -> str:
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 128 else character.encode("ascii", "backslashreplace").decode()
 
 
 def when(moment: datetime | None, now: datetime) -> str:
@@ -137,7 +121,7 @@ def said(*lines: str, whole: bool = False) -> None:
     `whole`: cut no line, so that the user can copy it.
     """
     for line in lines:
-        click.echo(inert(line, len(line) if whole else _WIDEST), err=True)
+        click.echo(inert(line, len(line) if whole else WIDEST), err=True)
 
 
 def _ascii(text: str) -> str:

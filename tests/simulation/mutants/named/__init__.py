@@ -5,6 +5,7 @@ from tests.simulation.mutants.named.calling_back import CALLING_BACK
 from tests.simulation.mutants.named.completing import COMPLETING
 from tests.simulation.mutants.named.containing import CONTAINING
 from tests.simulation.mutants.named.delivering import DELIVERING
+from tests.simulation.mutants.named.flowing import FLOWING
 from tests.simulation.mutants.named.lasting import LASTING
 from tests.simulation.mutants.named.leaving import LEAVING
 from tests.simulation.mutants.named.living import LIVING
@@ -18,4 +19,5 @@ from tests.simulation.mutants.named.skipping import SKIPPING
 NAMED = (
     *(*RELEASING, *ASKING, *NAMING, *DELIVERING, *CALLING_BACK, *COMPLETING, *PULLING),
     *(*REGULATING, *ORDERING, *LASTING, *LEAVING, *SKIPPING, *LIVING, *CONTAINING),
+    *FLOWING,
 )

@@ -17,7 +17,7 @@ CALLING_BACK = (
         "flows/deliver/batch.py",
         (
             (
-                "        self.report.absorbed += 1\n        self.owe_callback(item, stored)",
+                "        self.report.absorbed += 1\n        self.owe(item, stored)",
                 "        self.report.absorbed += 1",
             ),
         ),
@@ -26,7 +26,12 @@ CALLING_BACK = (
     Mutant(
         "a message is let go though its callback is not certain",
         "flows/deliver/deliver.py",
-        (('batch.fail(batch.called_back[one.index][0], f"its callback is not certain: {one.reason}")', "pass"),),
+        (
+            (
+                'batch.fail(batch.ended[one.index][0], f"what follows from its end is not certain: {one.reason}")',
+                "pass",
+            ),
+        ),
         "I1",
     ),
     Mutant(

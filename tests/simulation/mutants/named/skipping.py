@@ -187,4 +187,11 @@ SKIPPING = (
         "I7",
         tests=_LOOKS,
     ),
+    Mutant(
+        "a claim of another that has ended is no beginning",
+        "domain/named/overlaps.py",
+        (("(_was_tried(stored) if is_claimed else has_begun(stored))", "_was_tried(stored)"),),
+        "I1",
+        tests="tests/unit/flows/named/test_changed_overlap.py",
+    ),
 )

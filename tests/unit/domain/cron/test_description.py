@@ -14,7 +14,12 @@ from tests.unit.domain.cron.expressions import FIVE_FIELDS, SIX_FIELDS
 SENTENCES = [
     ("30 2 * * *", "At 02:30, every day."),
     ("@hourly", "At minute 0 past every hour, every day."),
-    ("* * * * *", "At every minute past every hour, every day."),
+    ("* * * * *", "Every minute."),
+    ("*/2 * * * *", "Every 2 minutes."),
+    ("*/15 * * * MON", "Every 15 minutes, on Monday."),
+    ("0/30 * * * * *", "Every 30 seconds."),
+    ("*/7 * * * *", "At every 7th minute from 0 through 56 past every hour, every day."),
+    ("1-59/2 * * * *", "At every 2nd minute from 1 through 59 past every hour, every day."),
     (
         "*/7 9-17 * * MON-FRI",
         "At every 7th minute from 0 through 56 past every hour from 9 through 17, on Monday through Friday.",
@@ -37,8 +42,7 @@ SENTENCES = [
     ),
     (
         "* * * LW * *",
-        "At every second of every minute past every hour, "
-        "on the last working day (Monday through Friday) of the month.",
+        "Every second, on the last working day (Monday through Friday) of the month.",
     ),
 ]
 
@@ -67,9 +71,10 @@ def test_a_description_read_back_is_the_schedule(expression: str) -> None:
 
 
 def split(sentence: str) -> tuple[str, str, str]:
-    match = re.fullmatch(r"At (.*?), (every day|on .*?)(?:, in (.*))?\.", sentence)
+    match = re.fullmatch(r"(At .*?|Every .*?)(?:, (every day|on .*?))?(?:, in (.*))?\.", sentence)
     assert match, sentence
-    return match[1], match[2], match[3] or ""
+    assert match[2] or sentence.startswith("Every"), sentence
+    return match[1].removeprefix("At "), match[2] or "every day", match[3] or ""
 
 
 def bits(mask: int) -> set[int]:
@@ -77,6 +82,12 @@ def bits(mask: int) -> set[int]:
 
 
 def times_in(text: str) -> set[tuple[int, int, int]]:
+    if even := re.fullmatch(r"Every (?:(\d+) )?(minute|second)s?", text):
+        step, is_minute = int(even[1] or 1), even[2] == "minute"
+        units = [(one, 0) for one in range(0, 60, step)]
+        if not is_minute:
+            units = [(minute, one) for minute in range(60) for one in range(0, 60, step)]
+        return {(hour, *unit) for hour in range(24) for unit in units}
     if ":" in text:
         clocks = [tuple(map(int, clock.split(":"))) for clock in re.findall(r"[\d:]+", text)]
         return {(clock[0], clock[1], clock[2] if len(clock) == 3 else 0) for clock in clocks}

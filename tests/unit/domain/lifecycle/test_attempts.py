@@ -17,7 +17,7 @@ from clockwork.domain.lifecycle.attempts import (
 )
 from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS
 from clockwork.domain.policies import RetryPolicy
-from clockwork.domain.releases import Deliver
+from clockwork.domain.releases import Deliver, delay_seconds
 from clockwork.domain.storage.codec import encode
 from clockwork.domain.waits import Waited
 from clockwork.targets.message import Payload
@@ -54,8 +54,17 @@ def test_a_live_claim_defers_the_message_and_until_it_has_ended_at_most() -> Non
 def test_who_meets_a_claim_that_ends_soon_comes_back_for_its_slot_and_not_before() -> None:
     """The end of the claim may be sooner than the slot that the attempt took under a rate cap."""
     running = execution(State.RUNNING, attempt=1, claimant="c", started_at=NOW, claim_until=NOW - CLAIM_GRACE_MS + 100)
-    met = plan_claim(release(run_at=NOW + 900, paced=True), running, CLAIM)
-    assert (met.action, met.release and met.release.run_at) == (Action.DEFER, NOW + 900)
+    met = plan_claim(release(run_at=NOW + 1_900, paced=True), running, CLAIM)
+    assert (met.action, met.release and met.release.run_at) == (Action.DEFER, NOW + 1_900)
+
+
+@pytest.mark.parametrize("resends", [True, False])
+def test_who_meets_a_claim_that_ends_within_a_second_does_not_come_back_at_once(resends: bool) -> None:
+    """A queue would delay the rest of that second by nothing, and the copy would go round until the claim has ended."""
+    running = execution(State.RUNNING, attempt=1, claimant="c", started_at=NOW, claim_until=NOW - CLAIM_GRACE_MS + 100)
+    met = plan_claim(release(), running, msgspec.structs.replace(CLAIM, resends=resends))
+    assert met.release is not None
+    assert delay_seconds(met.release.run_at, NOW) == 1
 
 
 def test_a_live_claim_defers_what_keeps_its_place_until_it_has_ended() -> None:

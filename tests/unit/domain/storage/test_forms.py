@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import msgspec
@@ -11,14 +12,19 @@ from clockwork.domain.clients import Client, Pause
 from clockwork.domain.cron.exclude_parser import parse_exclude
 from clockwork.domain.cron.parser import compile_cron
 from clockwork.domain.errors import Undecodable
-from clockwork.domain.executions import LONGEST_ERROR, Awaited, Execution, State
+from clockwork.domain.executions import LONGEST_ERROR, Awaited, Execution, Kept, State
+from clockwork.domain.fires.hints import hint_of
+from clockwork.domain.ids import NodeJob
+from clockwork.domain.jobs import NodeOf
 from clockwork.domain.named_jobs import Definition, JobState, NamedJob
 from clockwork.domain.policies import Completion
 from clockwork.domain.recurrence import Every, Recurrence
+from clockwork.domain.releases import Of
 from clockwork.domain.storage import codec
 from clockwork.domain.storage.packed import PackedJob, pack, unpack
 from clockwork.domain.storage.rows import LARGEST_RAW, row_of, row_of_retry, undecodable_execution
 from clockwork.domain.waits import Held, Line
+from clockwork.domain.workflows.definition import Node, WorkflowTarget
 from clockwork.targets.message import Payload
 from tests.support.examples import ACME, NOW, TARGET, execution, occurrence, release, watch_like
 
@@ -80,15 +86,39 @@ def test_a_compiled_expression_says_its_version_and_another_one_is_refused() -> 
         msgspec.convert({**fields, "version": 2}, type(cron))
 
 
-def test_every_kind_is_written_in_one_format_and_a_row_says_whether_it_is_packed() -> None:
+def test_every_kind_is_written_in_the_first_format_and_a_row_says_whether_it_is_packed() -> None:
     job = named_job(Recurrence(every=Every(10_000, NOW)))
     packed, pressed = codec.encode_packed({0: occurrence(), 3: occurrence()}), codec.encode_pressed([release()])
     row = codec.encode_row([occurrence(), release()])
-    assert {blob[0] for blob in (codec.encode(ACME), codec.encode(job), row, packed, pressed)} == {codec.FORMAT}
+    assert {blob[0] for blob in (codec.encode(ACME), codec.encode(job), row, packed, pressed)} == {1}
     assert [codec.is_packed(blob) for blob in (packed, pressed, row, codec.encode_row([]), b"")] == [True, *[False] * 4]
     assert codec.decode_row(packed) == {0: occurrence(), 3: occurrence()}
     assert codec.decode_row(pressed) == {0: release()}
     assert codec.decode_row(row) == {0: occurrence(), 1: release()}
+
+
+def test_workflows_have_a_format_that_an_older_version_refuses() -> None:
+    workflow = WorkflowTarget({"a": Node(target=TARGET), "b": Node(target=TARGET, after=("a",))})
+    run = occurrence(target=workflow)
+    of = NodeOf("job.1.0", "a")
+    node = release(of=Of(NodeJob("p000", "r" * 22, 1, 0).job_id, node=of))
+    job = named_job(Recurrence(every=Every(10_000, NOW)))
+    job = msgspec.structs.replace(job, definition=msgspec.structs.replace(job.definition, target=workflow))
+    records = [
+        execution(State.RUNNING, occurrence=run),
+        msgspec.structs.replace(execution(State.RUNNING), kept=Kept(node=of)),
+    ]
+    rows = [codec.encode_row([occurrence(), run]), codec.encode_packed({0: run}), codec.encode_pressed([node])]
+    hint = release(occurrence=hint_of(run))
+    messages = [codec.encode_message([release(), node]), codec.encode_release(hint)]
+    blobs = [*rows, *map(base64.b64decode, messages), codec.encode(job), *map(codec.encode, records)]
+    assert {blob[0] for blob in blobs} == {2}
+    assert codec.decode_row(rows[0]) == {0: occurrence(), 1: run}
+    assert codec.decode_row(rows[1]) == {0: run}
+    assert codec.decode_row(rows[2]) == {0: node}
+    assert codec.decode_message(messages[0]) == [release(), node]
+    assert [codec.decode(codec.encode(record), Execution) for record in records] == records
+    assert codec.decode(codec.encode(job), NamedJob) == job
 
 
 def test_messages_of_one_of_several_and_of_hinted_releases_are_read_back() -> None:

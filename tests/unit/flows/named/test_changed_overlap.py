@@ -121,6 +121,29 @@ def test_nothing_begins_while_a_backfilled_fire_that_began_before_is_put_off() -
     assert {case.at(80).state, case.at(90).state} == {State.SKIPPED}
 
 
+def test_of_backfilled_fires_that_began_before_all_go_on_though_the_deliverer_of_one_was_lost() -> None:
+    """The one whose deliverer was lost has a claim that ended, and no attempt is noted yet."""
+    case = Becoming(30, 10, 20, retried_s=30)
+    case.run(35)
+    trigger.backfill(
+        case.clockwork.world, case.stored, case.start + 5_000, case.start + 25_000, 100, "key", admit=lambda _: None
+    )
+    case.run(4)
+    at_work = case.is_at_work(30)
+    began = sorted(e.execution_id for e in case.executions() if e.state is State.FAILED)
+    assert len(began) == 2
+    case.becomes("skip")
+    case.run(35)
+    (before,) = [e for e in case.executions() if e.execution_id == began[0]]
+    now = case.clockwork.clock.now()
+    lost = changed(before, state=State.RUNNING, claim_until=now, attempts=(), reason=None, next_attempt_at=None)
+    assert case.clockwork.executions.save([(before, lost)])[0].ok
+    assert case.clockwork.executions.save([(at_work, at_work.changed(state=State.SUCCEEDED))])[0].ok
+    case.run(120)
+    ended = {e.execution_id: e.state for e in case.executions()}
+    assert [ended[one] for one in began] == [State.SUCCEEDED] * 2
+
+
 def test_a_backfilled_fire_waits_for_a_later_one_that_had_begun_before() -> None:
     case = Becoming(30)
     case.run(35)

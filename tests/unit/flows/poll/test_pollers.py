@@ -76,7 +76,7 @@ def test_a_tick_starts_one_poller_for_sixteen_quiet_shards() -> None:
     clockwork = ready(32)
     assert tick(clockwork.world).started == 32
     expected = keys.plain_partitions(32)
-    assert clockwork.invoker.together == [expected[:16], expected[16:]]
+    assert sorted(map(tuple, clockwork.invoker.together)) == [expected[:16], expected[16:]]
 
 
 def test_a_shard_in_which_little_happens_is_done_within_its_share() -> None:
@@ -198,7 +198,7 @@ def test_after_minutes_without_a_tick_every_shard_has_a_poller_of_its_own_and_no
     clockwork.clock.advance(600_000)
     clockwork.invoker.together.clear()
     assert tick(clockwork.world).started == 8
-    assert (clockwork.invoker.together, clockwork.invoker.asked) == ([], list(EIGHT))
+    assert (clockwork.invoker.together, sorted(clockwork.invoker.asked)) == ([], list(EIGHT))
     polled(clockwork)
     assert waiting(clockwork) == 400
 

@@ -192,7 +192,7 @@ def test_a_tick_starts_a_poller_for_every_shard() -> None:
     clockwork = MemoryClockwork()
     clockwork.shards.register("o001")
     assert tick(clockwork.world).started == 5
-    assert clockwork.invoker.asked == ["o001", *keys.plain_partitions(4)]
+    assert sorted(clockwork.invoker.asked) == ["o001", *keys.plain_partitions(4)]
 
 
 def test_a_visit_that_fails_commits_how_far_it_got_and_sends_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> None:

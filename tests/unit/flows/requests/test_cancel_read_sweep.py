@@ -18,7 +18,6 @@ from clockwork.flows.requests.read import get_execution, list_executions, view_j
 from clockwork.flows.sweep.dead_letters import MOST_SWEEPS, STOP_MARGIN_MS, SweepReport, sweep_dead_letters
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
-from clockwork.settings import Settings
 from tests.support.examples import ACME, ADMIN, ALICE, BOB, NOW, new_job, occurrence, release, request
 
 MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
@@ -109,7 +108,7 @@ def test_what_is_no_id_is_not_found(job_id: str) -> None:
 
 
 def test_callers_act_for_the_clients_that_list_them() -> None:
-    clockwork = MemoryClockwork(settings=Settings.for_local().with_(admin_principals=(ADMIN,)))
+    clockwork = MemoryClockwork(admins=[ADMIN])
     world = clockwork.world
     clockwork.clients.put(ACME)
     alice, bob = identify(world, ALICE), identify(world, BOB)

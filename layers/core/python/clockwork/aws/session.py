@@ -12,7 +12,7 @@ from clockwork.aws import late
 from clockwork.aws.clock import SystemClock
 from clockwork.aws.deadlines import refuse_late
 from clockwork.aws.plane.making import make_plane
-from clockwork.aws.plane.plane import Plane
+from clockwork.aws.plane.plane import Counting, Plane
 from clockwork.aws.repeats import Backoff, Parallel
 from clockwork.domain.requests.reading import Meter
 from clockwork.ports import Clock
@@ -67,6 +67,8 @@ class Aws:
         self.announced = (session is not None or meter is not None) if announced is None else announced
         #: Told of each stored item that no version wrote.
         self.on_unreadable: Callable[[Exception], object] = lambda _: None
+        #: Told of each call that DynamoDB throttled; set before the first plane is made.
+        self.on_throttled: Callable[[], object] | None = None
         #: Told what is read and written, if it counts.
         self.meter_of_requests = Meter()
         self.parallel = Parallel(THREADS)
@@ -88,7 +90,9 @@ class Aws:
         wanted = (service, attempts, read_timeout_seconds)
         with self._lock:
             if wanted not in self._planes:
-                self._planes[wanted] = make_plane(self, *wanted, CONNECT_TIMEOUT_SECONDS)
+                plane = make_plane(self, *wanted, CONNECT_TIMEOUT_SECONDS)
+                counts = self.on_throttled if service == "dynamodb" else None
+                self._planes[wanted] = Counting(plane, counts) if counts else plane
             return self._planes[wanted]
 
     def client(self, service: str, attempts: int = ATTEMPTS, read_timeout_seconds: float = READ_TIMEOUT_SECONDS) -> Any:

@@ -11,6 +11,8 @@ from clockwork.domain.policies import Precision, RecordLevel, RetryPolicy
 
 #: The form of a clientId. No client ever had another.
 CLIENT_ID = re.compile(r"[a-z][a-z0-9-]{0,63}")
+#: The partition of the clients table that has the admins. Policies name it, and no clientId is like it.
+ADMINS = "!"
 _ASSUMED_ROLE = re.compile(r"arn:(?P<partition>[a-z-]+):sts::(?P<account>\d{12}):assumed-role/(?P<role>[^/]+)/[^/]+")
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from clockwork.domain.jobs import Occurrence
+from clockwork.domain.jobs import NodeOf, Occurrence
 from clockwork.domain.policies import NO_BUDGET, Budget
 from clockwork.domain.waits import NO_PARKING, NO_WAITING, Parking, Waiting
 
@@ -53,8 +53,7 @@ WAITING = frozenset({State.PENDING, State.PARKED, State.FAILED, State.TIMED_OUT,
 class Attempt(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One attempt that has ended. Instants are in ms.
 
-    Only a first attempt has a lateness: its start minus the due instant, or minus the instant of the create or the
-    redrive if that came later.
+    Only a first attempt has a lateness: since its due instant, or since the create or the redrive if that came later.
     """
 
     number: int
@@ -95,6 +94,8 @@ class Awaited(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     permit: int | None = None
     #: A repeat of a cancel has sent the watch for the end of its grace once more: other repeats need not.
     watched_again: bool = False
+    #: It is the run of a workflow that has begun: its nodes are at work, and no report ends it.
+    is_run: bool = False
 
 
 class Claimed(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -112,9 +113,8 @@ class Claimed(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 class Report(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The receiver's report on an attempt at `at` (ms): SUCCEEDED with a `result` (JSON), FAILED, or CANCELLED.
 
-    A worker may also report HANDED_BACK. `claimant` is the claimant of the attempt's claim, so that a repeat is
-    recognised after its end. A failure that is not `retryable` is permanent; `retry_after_seconds` is the least wait
-    for the next attempt.
+    A worker may also report HANDED_BACK. `claimant` is that of the attempt's claim, by which a repeat is recognised. A
+    failure that is not `retryable` is permanent. `retry_after_seconds` is the least wait for the next attempt.
     """
 
     claimant: str
@@ -152,10 +152,9 @@ class End(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Kept(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The values of which a release is made again.
+    """The values of which a release is made again, where a record is DEAD, redriven, awaited or handed back.
 
-    The record of what is DEAD, redriven and not claimed yet, awaited or handed back has them. Each claim has `source`.
-    `partition_id`, `revision` and `source` are those of the release (`Of`). `raw` holds bytes that could not be read.
+    `raw` holds bytes that could not be read. The fields behind it are those of the release (`Of`).
     """
 
     occurrence: Occurrence | None = None
@@ -163,6 +162,7 @@ class Kept(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     partition_id: str | None = None
     revision: int | None = None
     source: Source = "job"
+    node: NodeOf | None = None
 
 
 NO_END, NOTHING_KEPT = End(), Kept()
@@ -264,7 +264,8 @@ class Outcome(msgspec.Struct, frozen=True):
     """The result of one attempt at a target. A `permanent` failure is not tried again.
 
     With the state PENDING no attempt was made: nothing was free for it, and it does not count.
-    `retry_after_seconds` is the wait that the target asked for. `error` and `excerpt` never hold a secret.
+    `retry_after_seconds` is the wait that the target asked for. `answer`: the JSON of a success that a workflow's node
+    keeps. `error` and `excerpt` never hold a secret.
     """
 
     state: State
@@ -275,6 +276,7 @@ class Outcome(msgspec.Struct, frozen=True):
     error: str | None = None
     excerpt: str | None = None
     retry_after_seconds: float | None = None
+    answer: bytes | None = None
 
     def as_attempt(self, number: int, lateness_ms: int = 0) -> Attempt:
         """The attempt of this number, as its record keeps it."""

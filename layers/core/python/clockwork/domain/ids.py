@@ -25,6 +25,7 @@ _IGNORABLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
 )
 _PARTITION = re.compile(r"[a-z][0-9]{3}")
+_RUN = re.compile(r"[A-Za-z0-9_-]{22}")
 _ROW_KEY = re.compile(r"[0-9]{13}#[A-Za-z0-9_-]{1,64}")
 _EXECUTION = re.compile(r"(?P<job>[A-Za-z0-9_-]{2,700})\.(?P<due>[0-9]{13})\.(?P<run>[A-Za-z0-9_-]{1,64})")
 
@@ -97,13 +98,32 @@ class NamedJobId(msgspec.Struct, frozen=True):
         return "n" + encode_part(f"{self.incarnation}/{self.client_id}/{self.job_key}".encode())
 
 
-JobId = AnonymousJob | NamedJobId
+class NodeJob(msgspec.Struct, frozen=True):
+    """The identity of a node of a workflow's run: the shard of the run, the run (`run_of`), generation and index.
+
+    A repeated release of the node has the same id, so its claim absorbs the repeat.
+    """
+
+    partition_id: str
+    run_id: str
+    generation: int
+    index: int
+
+    @property
+    def job_id(self) -> str:
+        """The jobId. `decode_job` reads it back."""
+        return "w" + encode_part(f"{self.partition_id}/{self.run_id}/{self.generation}/{self.index}".encode())
+
+
+JobId = AnonymousJob | NamedJobId | NodeJob
 
 
 def decode_job(job_id: str) -> JobId:
     """The parts of a jobId. Raises InvalidId."""
     if job_id.startswith("n"):
         return _decode_named(job_id)
+    if job_id.startswith("w"):
+        return decode_node(job_id)
     if not job_id.startswith("a"):
         raise InvalidId("unknown version")
     try:
@@ -119,6 +139,29 @@ def decode_job(job_id: str) -> JobId:
 def is_named(job_id: str) -> bool:
     """Whether a jobId is that of a named job. Does not check that the id is valid."""
     return job_id.startswith("n")
+
+
+def is_node(job_id: str) -> bool:
+    """Whether a jobId is that of a node of a workflow's run. Does not check that the id is valid."""
+    return job_id.startswith("w")
+
+
+def decode_node(job_id: str) -> NodeJob:
+    """The parts of the jobId of a node. Raises InvalidId."""
+    try:
+        partition_id, run_id, generation, index = decode_part(job_id[1:]).decode("ascii").split("/")
+        decoded = NodeJob(partition_id, run_id, int(generation), int(index))
+    except ValueError:
+        raise InvalidId("not a jobId") from None
+    is_valid = _PARTITION.fullmatch(partition_id) and _RUN.fullmatch(run_id)
+    if decoded.job_id != job_id or not is_valid or decoded.generation < 1 or decoded.index < 0:
+        raise InvalidId("not a jobId")
+    return decoded
+
+
+def run_of(execution_id: str) -> str:
+    """The name of a workflow's run, which derives from its executionId: its sets and its nodes lie under that."""
+    return derive("run", execution_id)
 
 
 def _decode_named(job_id: str) -> NamedJobId:

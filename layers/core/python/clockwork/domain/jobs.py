@@ -5,8 +5,12 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain.policies import Completion, Precision, RecordLevel, RetryPolicy
+from clockwork.domain.workflows.definition import WorkflowTarget
 from clockwork.targets.message import Payload
 from clockwork.targets.registry import Target
+
+#: The target of a job: one of its own, or the nodes of a workflow, each with a target of its own.
+JobTarget = Target | WorkflowTarget
 
 #: A job of the precision of a second is late by that precision for so long at the most (ms).
 SECOND_LATE_MS = 1_000
@@ -14,9 +18,18 @@ SECOND_LATE_MS = 1_000
 LEAST_WINDOW_SECONDS = 3
 
 
-def is_signed(target: Target, on_failure: Target | None) -> bool:
+def is_signed(target: JobTarget, on_failure: Target | None) -> bool:
     """Whether a job's deliveries or its callback are signed."""
-    return target.is_signed or (on_failure is not None and on_failure.is_signed)
+    nodes = target.nodes.values() if isinstance(target, WorkflowTarget) else ()
+    is_any_signed = target.is_signed or any(node.target.is_signed for node in nodes)
+    return is_any_signed or (on_failure is not None and on_failure.is_signed)
+
+
+class NodeOf(msgspec.Struct, frozen=True, array_like=True):
+    """The node of a workflow's run that an execution is: the executionId of the run, and the node's name."""
+
+    run: str
+    name: str
 
 
 class Occurrence(msgspec.Struct, frozen=True, tag="once", rename="camel", omit_defaults=True):
@@ -25,7 +38,7 @@ class Occurrence(msgspec.Struct, frozen=True, tag="once", rename="camel", omit_d
     client_id: str
     due_at: int
     created_at: int
-    target: Target
+    target: JobTarget
     payload: Payload
     record: RecordLevel = "full"
     retry_policy: RetryPolicy = RetryPolicy()

@@ -9,7 +9,7 @@ import msgspec
 
 from clockwork.domain import ids, keys
 from clockwork.domain.closings import Closing
-from clockwork.domain.jobs import Occurrence
+from clockwork.domain.jobs import JobTarget, Occurrence
 from clockwork.domain.ordering import row_id_of
 from clockwork.domain.policies import Completion, Precision, RetryPolicy
 from clockwork.domain.recurrence import Fire, Recurrence
@@ -32,7 +32,7 @@ class JobState(StrEnum):
 class Definition(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """The definition of a named job, with all its instants resolved: either `at` (ms, once) or `recurrence`."""
 
-    target: Target
+    target: JobTarget
     payload: Payload
     at: int | None = None
     recurrence: Recurrence | None = None

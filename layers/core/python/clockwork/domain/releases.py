@@ -11,8 +11,8 @@ from typing import Any, Self
 import msgspec
 
 from clockwork.domain.executions import Execution, Outcome, Source, State
-from clockwork.domain.ids import ONLY_RUN, AnonymousJob, ExecutionId, decode_job, derive, is_named
-from clockwork.domain.jobs import Occurrence
+from clockwork.domain.ids import ONLY_RUN, ExecutionId, NamedJobId, decode_job, derive, is_named
+from clockwork.domain.jobs import NodeOf, Occurrence
 from clockwork.domain.policies import NO_BUDGET, UNCLAIMED
 from clockwork.domain.waits import NO_WAITS, Cause, Held, Line, Waited, Waits
 from clockwork.targets.message import Message
@@ -27,7 +27,7 @@ class Of(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     `run` is the last part of the executionId. `partition_id` is the shard of a named job. `revision` is that of the
     named job's row from which the release was made; None for an anonymous job. `source` of a named job: `job` if its
-    row says what is delivered, or `record` if a redrive delivers what the record has.
+    row says what is delivered, or `record` if a redrive delivers what the record has. `node`: of a workflow's node.
     """
 
     job_id: str
@@ -35,6 +35,7 @@ class Of(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     partition_id: str | None = None
     revision: int | None = None
     source: Source = "job"
+    node: NodeOf | None = None
 
 
 class Travels(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -114,7 +115,7 @@ class Release(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         if self.of.partition_id is not None:
             return self.of.partition_id
         job = decode_job(self.of.job_id)
-        assert isinstance(job, AnonymousJob), "a named job's release names its partition"
+        assert not isinstance(job, NamedJobId), "a named job's release names its partition"
         return job.partition_id
 
     def of_its(self, **of: Any) -> Self:
@@ -243,7 +244,7 @@ class Refused(msgspec.Struct, frozen=True):
 class Delivery(msgspec.Struct, frozen=True):
     """One attempt, as a target adapter gets it: to be started now, and to end before `deadline_at` (ms).
 
-    `token`: under which its receiver calls back, if the attempt ends by callback.
+    `token`: under which its receiver calls back, if the attempt ends by callback. `node`: of a workflow's node.
     """
 
     execution_id: str
@@ -252,6 +253,7 @@ class Delivery(msgspec.Struct, frozen=True):
     occurrence: Occurrence
     deadline_at: int
     token: str | None = None
+    node: NodeOf | None = None
 
     def __repr__(self) -> str:
         """Without the token, and without the payload: neither must reach a log."""
@@ -261,7 +263,8 @@ class Delivery(msgspec.Struct, frozen=True):
     def message(self) -> Message:
         """The content that the receiver gets."""
         due_at, payload = self.occurrence.due_at, self.occurrence.payload
-        return Message(self.execution_id, self.job_id, self.attempt, due_at, payload, self.token)
+        of = (None, None) if self.node is None else (self.node.run, self.node.name)
+        return Message(self.execution_id, self.job_id, self.attempt, due_at, payload, self.token, *of)
 
     def too_late(self, now: int) -> Outcome | None:
         """The outcome of an attempt that is not started any more at `now` (ms), since its time is over; None before."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 import msgspec
@@ -75,6 +76,18 @@ class Shard(msgspec.Struct, frozen=True, rename="camel"):
         """Whether it is polled and its cursor has stood still for long at `now` (ms), while its work became due."""
         is_polled = self.status is not ShardStatus.LEFT and self.cursor != keys.BEGINNING
         return is_polled and now - keys.instant_of(self.cursor) > STANDS_MS
+
+
+def released_until(shards: Iterable[Shard]) -> int | None:
+    """The instant (ms) by which all is released, whichever shard it lies in; None if that cannot be told yet.
+
+    It starts at its instant, also if a table or the pollers fail meanwhile. Ordered shards do not count: their pollers
+    release a job as it comes due. A shard that was never polled has released nothing.
+    """
+    polled = [one for one in shards if one.status is not ShardStatus.LEFT and not keys.is_ordered(one.partition_id)]
+    if not polled or any(one.cursor == keys.BEGINNING for one in polled):
+        return None
+    return min(keys.instant_of(one.cursor) for one in polled)
 
 
 class Lease(msgspec.Struct, frozen=True):

@@ -24,7 +24,7 @@ from clockwork.domain.errors import (
     readable,
 )
 from clockwork.domain.executions import Execution
-from clockwork.domain.ids import AnonymousJob, InvalidId, JobId, NamedJobId
+from clockwork.domain.ids import AnonymousJob, InvalidId, NamedJobId, NodeJob
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.ownership import is_of_client_since
 from clockwork.domain.named_jobs import NamedJob
@@ -57,9 +57,9 @@ NOBODY = Caller("")
 
 
 def identify(world: World, caller_arn: str) -> Caller:
-    """The caller behind an ARN. No table is read, so `client_ids` is still empty."""
+    """The caller behind an ARN; `client_ids` is still empty. Raises Unavailable if nobody can tell who is an admin."""
     principal = principal_of(caller_arn)
-    return Caller(principal, is_admin=principal in world.settings.admin_principals)
+    return Caller(principal, is_admin=principal in world.clients.admins())
 
 
 def require_known(world: World, caller: Caller) -> Caller:
@@ -235,11 +235,14 @@ def decode_anonymous(job_id: str) -> AnonymousJob:
     return job_ref
 
 
-def _decode(job_id: str) -> JobId:
+def _decode(job_id: str) -> AnonymousJob | NamedJobId:
     try:
-        return ids.decode_job(job_id)
+        job_ref = ids.decode_job(job_id)
     except InvalidId:
         raise JobNotFound(job_id) from None
+    if isinstance(job_ref, NodeJob):
+        raise JobNotFound(job_id)  # A node is an execution of its run, and no job that somebody made.
+    return job_ref
 
 
 def find_execution(world: World, caller: Caller, execution_id: str) -> tuple[str, Execution | None]:

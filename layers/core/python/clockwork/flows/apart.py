@@ -17,6 +17,7 @@ from typing import TypeVar
 from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.workflows.progress import Sets
 from clockwork.flows.world import World
 
 T = TypeVar("T")
@@ -38,6 +39,14 @@ def records_apart(world: World, execution_refs: Sequence[Ref]) -> list[Execution
     """The records at (job_id, execution_id), in this order; an Unavailable for each that gave no answer."""
     told = _answers(world, world.executions.get, list(dict.fromkeys(execution_refs)))
     return [told[ref] for ref in execution_refs]
+
+
+def sets_apart(world: World, run_ids: Sequence[str]) -> Mapping[str, Sets | Unreadable | Unavailable | None]:
+    """The sets of each run; an Unavailable for each that gave no answer."""
+    told = _answers(
+        world, lambda refs: world.runs.get([run_id for run_id, _ in refs]), [(one, "") for one in sorted(set(run_ids))]
+    )
+    return {run_id: sets for (run_id, _), sets in told.items()}
 
 
 def _answers(

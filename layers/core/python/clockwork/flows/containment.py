@@ -24,13 +24,13 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Faults:
-    """How many defects were contained in one Lambda environment since they were last told."""
+class Count:
+    """A count of one Lambda environment since it was last told."""
 
     def __init__(self) -> None:
         self._count = 0
 
-    def add(self, _error: Exception) -> None:
+    def add_one(self) -> None:
         """Count one."""
         self._count += 1
 
@@ -38,6 +38,14 @@ class Faults:
         """The count, which begins anew."""
         count, self._count = self._count, 0
         return count
+
+
+class Faults(Count):
+    """The defects that were contained."""
+
+    def add(self, _error: Exception) -> None:
+        """Count one."""
+        self.add_one()
 
     def lost(self, action: str, told: str, why_not: str, **extra: str) -> None:
         """Tell of work that ends in the log alone, since neither a queue nor a table takes it.

@@ -19,6 +19,7 @@ import msgspec
 
 from clockwork.domain.errors import ClockworkError, Unavailable, Unreadable
 from clockwork.domain.executions import Execution, State
+from clockwork.domain.ids import is_node
 from clockwork.domain.lifecycle.attempts import plan_death
 from clockwork.domain.lifecycle.callbacks import callback_row, is_called_back
 from clockwork.domain.policies import RetryPolicy
@@ -116,8 +117,8 @@ def notify_dead(world: World, executions: Sequence[Execution]) -> None:
     A client without a dead-letter queue gets none. If a queue refuses a notice, that is logged and never raised.
     """
     for execution in executions:
-        if execution.state is not State.DEAD:
-            continue
+        if execution.state is not State.DEAD or is_node(execution.job_id):
+            continue  # Of the nodes of a run, the run's death is told.
         extra = {"action": "death_not_told", "executionId": execution.execution_id}
         with tolerated(world, log, "a death was not told: %s", extra, Unreadable):
             client = world.clients.get(execution.client_id)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.awaiting import release_of, watch_of, watched_again
+from clockwork.domain.runs.beginning import is_run
 from clockwork.flows.timeline.retries import send_retries
 from clockwork.flows.world import World
 
@@ -22,11 +23,11 @@ from clockwork.flows.world import World
 def watch_graces(world: World, noted: Sequence[Execution], met: Sequence[Execution] = ()) -> None:
     """Send the watches of running attempts with a noted cancel: noted by this call (`noted`), or before (`met`).
 
-    An attempt that its receiver has not accepted yet gets its watch with the acceptance. Raises Unavailable: the caller
-    may repeat.
+    An attempt that its receiver has not accepted yet gets its watch with the acceptance. The run of a workflow has no
+    grace of its own. Raises Unavailable: the caller may repeat.
     """
     marked = [(one, after) for one in met if (after := watched_again(one)) is not None]
-    running = [*(one for one in noted if one.is_accepted), *(one for one, _ in marked)]
+    running = [*(one for one in noted if one.is_accepted and not is_run(one)), *(one for one, _ in marked)]
     for why_not in send_retries(world, [watch_of(release_of(one), one) for one in running]).values():
         raise Unavailable(why_not)
     if marked:

@@ -17,7 +17,7 @@ from clockwork.domain.pools.presence import Remembered
 from clockwork.domain.pools.shares import Shares
 from clockwork.domain.requests.reading import Meter
 from clockwork.domain.storage.retention import Retention
-from clockwork.flows.containment import Faults
+from clockwork.flows.containment import Count, Faults
 from clockwork.settings import Settings
 
 
@@ -52,6 +52,8 @@ class Environment:
     lacking_told_at: dict[tuple[str, str], int] = field(default_factory=dict)
     #: The defects that were contained and not yet told.
     faults: Faults = field(default_factory=Faults)
+    #: The calls that DynamoDB throttled, not yet told.
+    throttled: Count = field(default_factory=Count)
     #: The reads of the request under way.
     meter: Meter = field(default_factory=Meter)
 
@@ -78,6 +80,7 @@ class World:
     pools: ports.Pools
     checkpoints: ports.Checkpoints
     turnstiles: ports.Turnstiles
+    runs: ports.Runs
     workers: ports.Workers
     key_rows: ports.KeyRows
     regulation: ports.Regulation

@@ -13,7 +13,8 @@ from clockwork.ports import KeyRow
 class MemoryClients:
     """`ports.Clients` in plain Python."""
 
-    def __init__(self) -> None:
+    def __init__(self, admins: Sequence[str] = ()) -> None:
+        self._admins = frozenset(admins)
         self._clients: dict[str, Client] = {}
         #: Of clients whose rows are damaged nothing but their standing is left.
         self._damaged: set[str] = set()
@@ -46,6 +47,12 @@ class MemoryClients:
 
     def of_principal(self, principal: str) -> Sequence[str]:
         return sorted(c.client_id for c in self._clients.values() if principal in c.principals)
+
+    def admins(self) -> frozenset[str]:
+        return self._admins
+
+    def name_admins(self, principals: Sequence[str]) -> None:
+        self._admins = frozenset(principals)
 
 
 class MemoryPools:

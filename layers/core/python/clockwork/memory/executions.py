@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.named_jobs import Turnstile
 from clockwork.domain.pools.checkpoint import Checkpoint
 from clockwork.domain.pools.presence import Present
+from clockwork.domain.workflows.progress import Marks, Sets
 from clockwork.ports import Saved
 
 
@@ -73,6 +76,38 @@ class MemoryTurnstiles:
             return False
         self.stored[after.job_id] = after
         return True
+
+
+class MemoryRuns:
+    """`ports.Runs` in plain Python."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, Sets] = {}
+
+    def get(self, run_ids: Sequence[str]) -> Sequence[Sets | Unreadable | None]:
+        return [self.stored.get(run_id) for run_id in run_ids]
+
+    def put_new(self, sets: Sets) -> bool:
+        return self.stored.setdefault(sets.run_id, sets) is sets
+
+    def add(self, run_id: str, marks: Marks) -> Sets | None:
+        stored = self.stored.get(run_id)
+        return None if stored is None else self._put(replace(stored, marks=stored.marks | marks))
+
+    def stop(self, run_id: str, generation: int) -> Sets | None:
+        stored = self.stored.get(run_id)
+        return None if stored is None else self._put(replace(stored, stop=max(stored.stop, generation)))
+
+    def open(self, before: Sets, after: Sets) -> Sets | None:
+        stored = self.stored.get(after.run_id)
+        if stored is None or stored.generation != before.generation:
+            return stored
+        fields = {name: getattr(after, name) for name in ("generation", "generations", "expires_at")}
+        return self._put(replace(stored, **fields))
+
+    def _put(self, sets: Sets) -> Sets:
+        self.stored[sets.run_id] = sets
+        return sets
 
 
 class MemoryCheckpoints:

@@ -21,7 +21,13 @@ from clockwork.flows.timeline.shards import all_shards
 from clockwork.flows.world import World
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows, MemoryPools, MemoryTicketKeys
 from clockwork.memory.clock import MemoryClock, SeededRandom
-from clockwork.memory.executions import MemoryCheckpoints, MemoryExecutions, MemoryTurnstiles, MemoryWorkers
+from clockwork.memory.executions import (
+    MemoryCheckpoints,
+    MemoryExecutions,
+    MemoryRuns,
+    MemoryTurnstiles,
+    MemoryWorkers,
+)
 from clockwork.memory.jobs import MemoryJobs
 from clockwork.memory.ordered_queue import MemoryOrderedQueue
 from clockwork.memory.outboxes import MemoryDeadLetters, MemoryNotices
@@ -42,13 +48,14 @@ class MemoryClockwork:
     """All ports in memory, under one clock.
 
     `answer` decides the outcome of each attempt; by default every attempt succeeds. `aligned`: pollers wait for the
-    instants of their grid, as the settings say; else a visit takes no time.
+    instants of their grid, as the settings say; else a visit takes no time. `admins`: the principals of admins.
     """
 
     settings: Settings = field(default_factory=Settings.for_local)
     answer: Callable[[Delivery], Outcome] | None = None
     seed: int = 0
     aligned: bool = False
+    admins: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if not self.aligned:
@@ -64,10 +71,11 @@ class MemoryClockwork:
         self.ordered_queue = MemoryOrderedQueue(self.clock, visibility_ms, self.settings.ordered_max_receive_count)
         self.invoker = MemoryInvoker()
         self.targets = MemoryTargets(self.clock, self.answer)
-        self.clients = MemoryClients()
+        self.clients = MemoryClients(self.admins)
         self.pools = MemoryPools()
         self.checkpoints = MemoryCheckpoints()
         self.turnstiles = MemoryTurnstiles()
+        self.runs = MemoryRuns()
         self.workers = MemoryWorkers()
         self.notices = MemoryNotices()
         self.regulation = MemoryRegulation(self.clock)
@@ -95,6 +103,7 @@ class MemoryClockwork:
                 pools=self.pools,
                 checkpoints=self.checkpoints,
                 turnstiles=self.turnstiles,
+                runs=self.runs,
                 workers=self.workers,
                 key_rows=MemoryKeyRows(),
                 regulation=self.regulation,

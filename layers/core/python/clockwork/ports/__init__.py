@@ -24,17 +24,17 @@ from clockwork.ports.queues import (
     ReleaseQueue,
     TicketKeys,
 )
+from clockwork.ports.requests import KeyRows, Trail
+from clockwork.ports.runs import Runs
 from clockwork.ports.tables import (
     Clients,
     Executions,
     Jobs,
-    KeyRows,
     Listed,
     Regulation,
     Saved,
     Shards,
     Timeline,
-    Trail,
 )
 from clockwork.ports.turnstiles import Turnstiles
 
@@ -61,6 +61,7 @@ __all__ = [
     "Refused",
     "Regulation",
     "ReleaseQueue",
+    "Runs",
     "Saved",
     "Shards",
     "SigningSecrets",

@@ -14,8 +14,6 @@ from clockwork.domain.lifecycle.parking import Parked
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.limits.slots import Reach, Reserved
 from clockwork.domain.named_jobs import NamedJob
-from clockwork.domain.requests.create import KeyRow
-from clockwork.domain.requests.trail import Entry, TrailPage
 from clockwork.domain.timeline import Lease, Page, Row, Shard, ShardStatus
 
 
@@ -166,6 +164,15 @@ class Clients(Protocol):
     def of_principal(self, principal: str) -> Sequence[str]:
         """The clientIds of clients that may list this principal. The client itself decides whether it does."""
 
+    def admins(self) -> frozenset[str]:
+        """The principals that may act for every client; none without a row, or if nobody can read it.
+
+        The answer may be a minute old.
+        """
+
+    def name_admins(self, principals: Sequence[str]) -> None:
+        """Replace all admins. Only a deployment does that: no role of the scheduler itself may."""
+
 
 class Listed(msgspec.Struct, frozen=True):
     """A page of a client's named jobs, each with its key: the job, or why this version cannot read it.
@@ -275,23 +282,3 @@ class Regulation(Protocol):
 
     def forget_parked(self, parked: Parked) -> None:
         """Delete a client's note, unless it was noted again after `parked` was read."""
-
-
-class Trail(Protocol):
-    """The trails of clients: who asked for which change."""
-
-    def note(self, entry: Entry) -> None:
-        """Store the entry, in place of one with the same key."""
-
-    def list(self, client_id: str, limit: int, before: str | None) -> TrailPage:
-        """Up to `limit` entries of a client, the newest first, those before a key if given.
-
-        An entry that this version cannot read is an Unreadable in its place.
-        """
-
-
-class KeyRows(Protocol):
-    """The memory of Idempotency-Keys, one row for each."""
-
-    def claim(self, row: KeyRow, now: int) -> KeyRow:
-        """Store the row if its key is free or the stored row has expired. Returns the row that is stored now."""

@@ -23,7 +23,10 @@ class Payload(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Message(msgspec.Struct, frozen=True):
-    """The content of an attempt; `due_at` in ms. `token`: under which its receiver calls back, if it is to."""
+    """The content of an attempt; `due_at` in ms. `token`: under which its receiver calls back, if it is to.
+
+    `run` and `node`: of a workflow's node, the executionId of its run and its name.
+    """
 
     execution_id: str
     job_id: str
@@ -31,12 +34,16 @@ class Message(msgspec.Struct, frozen=True):
     due_at: int
     payload: Payload
     token: str | None = None
+    run: str | None = None
+    node: str | None = None
 
     @property
     def facts(self) -> dict[str, str | int]:
         """The receiver gets these beside the payload, by the names that receivers know."""
         facts: dict[str, str | int] = {"executionId": self.execution_id, "jobId": self.job_id}
         facts |= {"attempt": self.attempt, "dueAt": to_text(self.due_at)}
+        if self.run is not None and self.node is not None:
+            facts |= {"run": self.run, "node": self.node}
         return facts if self.token is None else facts | {"token": self.token}
 
 

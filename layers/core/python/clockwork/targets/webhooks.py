@@ -43,6 +43,8 @@ def headers_for(message: Message, sent_at: int, secrets: Sequence[str]) -> dict[
         "clockwork-attempt": str(message.attempt),
         "clockwork-due-at": to_text(message.due_at),
     }
+    if message.run is not None and message.node is not None:
+        headers |= {"clockwork-run": message.run, "clockwork-node": message.node}
     if message.token is not None:
         headers["clockwork-token"] = message.token
     if secrets:

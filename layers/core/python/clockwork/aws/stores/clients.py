@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from clockwork.aws.errors import Throttled, ask
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, written
-from clockwork.domain.clients import Client, ClientUnreadable, standing_of
+from clockwork.domain.clients import ADMINS, Client, ClientUnreadable, standing_of
 from clockwork.domain.errors import Unavailable, Undecodable, Unreadable
 from clockwork.domain.storage.codec import decode, encode
 from clockwork.ports import Clients as ClientsPort
@@ -25,6 +25,9 @@ PUT_ROUNDS = 6
 _ITEM = "client"
 #: Prefix of a principal's ARN in the attribute `clientId`; no clientId begins with it.
 _PRINCIPAL = "#"
+_ADMINS_ITEM = "admins"
+#: How old an answer of `CachedClients.admins` may be (ms).
+ADMINS_AGE_MS = 60_000
 
 
 class AwsClients:
@@ -32,7 +35,8 @@ class AwsClients:
 
     A client is the item `client`: its definition, and its standing once more, which outlives a damage to the first.
     Each of its principals has a row {clientId: "#" + ARN, item: clientId}, so that the clients of one principal are one
-    partition. One put changes at most 99 principals, the limit of one transaction:
+    partition. The admins are one item with their ARNs, and spaces between them. One put changes at most 99 principals,
+    the limit of one transaction:
     https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
     """
 
@@ -87,6 +91,14 @@ class AwsClients:
     def of_principal(self, principal: str) -> Sequence[str]:
         return [item["item"]["S"] for item in self._table.query_all(_PRINCIPAL + principal)]
 
+    def admins(self) -> frozenset[str]:
+        item = self._table.get(ADMINS, _ADMINS_ITEM)
+        found = frozenset[str]() if item is None else self._table.apart(_admins_of, item)
+        return frozenset() if isinstance(found, Unreadable) else found
+
+    def name_admins(self, principals: Sequence[str]) -> None:
+        self._table.store(written(clientId=ADMINS, item=_ADMINS_ITEM, principals=" ".join(principals)))
+
     def _changes(self, stored: Item | None, replaced: Client | None, client: Client) -> list[Any]:
         before = set() if replaced is None else set(replaced.principals)
         after = set(client.principals)
@@ -123,6 +135,10 @@ def _from_item(item: Item, attribute: str = "definition") -> Client:
     return client
 
 
+def _admins_of(item: Item) -> frozenset[str]:
+    return frozenset(item["principals"]["S"].split())
+
+
 def _replaces(before: Client | None, client: Client, revision: int) -> bool:
     """Whether the stored client is the one to replace, or the put of before, whose answer was lost, is done."""
     return before == client or revision == (0 if before is None else before.revision)
@@ -137,7 +153,7 @@ CAPACITY = 1_000
 
 
 class CachedClients:
-    """`ports.Clients` with a cache: the answer of `get` may be `seconds` old.
+    """`ports.Clients` with a cache: the answer of `get` may be `seconds` old, and that of `admins` a minute.
 
     The absence of a client is never cached.
     """
@@ -148,6 +164,7 @@ class CachedClients:
         self._age_ms = seconds * 1000
         self._capacity = capacity
         self._read: dict[str, tuple[int, Client]] = {}
+        self._admins: tuple[int, frozenset[str]] | None = None
 
     def get(self, client_id: str, *, fresh: bool = False) -> Client | None:
         read_at, client = self._read.get(client_id, (0, None))
@@ -174,3 +191,13 @@ class CachedClients:
 
     def of_principal(self, principal: str) -> Sequence[str]:
         return self._inner.of_principal(principal)
+
+    def admins(self) -> frozenset[str]:
+        now = self._clock.now()
+        if self._admins is None or not 0 <= now - self._admins[0] < ADMINS_AGE_MS:
+            self._admins = now, self._inner.admins()
+        return self._admins[1]
+
+    def name_admins(self, principals: Sequence[str]) -> None:
+        self._admins = None
+        self._inner.name_admins(principals)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from zlib import crc32
 
-from clockwork.aws.errors import ConditionFailed, answer_of, held
+from clockwork.aws.errors import ConditionFailed, answer_of, held, told
+from clockwork.aws.metering import TableMeter
 from clockwork.aws.plane.plane import Outcome
 from clockwork.aws.session import Aws
-from clockwork.aws.stores.table import Item, Table, seconds, written
+from clockwork.aws.stores.table import Item, Table, range_of, seconds, written
 from clockwork.domain.errors import NewerFormat, Unavailable, Unreadable
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.named_jobs import Turnstile
@@ -25,6 +27,9 @@ TURNSTILES = "turnstile/"
 
 #: The sparse index of the executions that need attention.
 ATTENTION = "attention"
+#: The partitions of one owner. DynamoDB takes about 1,000 writes a second for each, and refuses the writes to the table
+#: of an index that lags: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html
+PARTITIONS = 8
 
 
 class AwsExecutions:
@@ -36,9 +41,10 @@ class AwsExecutions:
 
     def __init__(self, aws: Aws, table: str) -> None:
         self._table = Table(aws, table, "jobId", "executionId")
+        self._attention = SpreadIndex(aws, table, ATTENTION, "attentionClientId", "attentionKey")
 
     def save(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
-        items = [_item_or_fault(after) for _, after in changes]
+        items = [self._item_or_fault(after) for _, after in changes]
         outcomes = iter(
             self._table.replace_each(
                 "revision",
@@ -87,13 +93,33 @@ class AwsExecutions:
 
     def dead(self, client_id: str, limit: int, behind: str | None, *, oldest_first: bool = False) -> DeadPage:
         """The keys come from the index; the records under these keys are then read from the table."""
-        index_key = ("attentionClientId", "attentionKey")
-        places = self._table.query_index(ATTENTION, index_key, client_id, limit, behind, ascending=oldest_first)
+        places = self._attention.query(client_id, limit, behind, ascending=oldest_first)
         keys = [(place["jobId"]["S"], place["executionId"]["S"]) for place in places]
         items = self._table.get_all(keys) if keys else {}
         found = self._table.readable(_from_item, (items[key] for key in keys if key in items))
         following = places[-1]["attentionKey"]["S"] if len(places) == limit else None
         return DeadPage([execution for execution in found if execution.needs_attention], following)
+
+    def _item_or_fault(self, execution: Execution) -> Item | Exception:
+        try:
+            return self._item_of(execution)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with one record, the others of the call are saved
+            return error
+
+    def _item_of(self, execution: Execution) -> Item:
+        needs_attention = execution.needs_attention
+        listed = self._attention.key_of(execution.client_id, execution.attention_key) if needs_attention else {}
+        return written(
+            jobId=execution.job_id,
+            executionId=execution.execution_id,
+            clientId=execution.client_id,
+            dueAt=execution.due_at,
+            state=execution.state.value,
+            revision=execution.revision,
+            record=encode(execution),
+            **listed,
+            expiresAt=seconds(execution.expires_at),
+        )
 
 
 class AwsTurnstiles:
@@ -128,13 +154,6 @@ class AwsTurnstiles:
         return done or self.get(after.job_id)[0] == after
 
 
-def _item_or_fault(execution: Execution) -> Item | Exception:
-    try:
-        return _to_item(execution)
-    except Exception as error:  # noqa: BLE001 - whatever is wrong with one record, the others of the call are saved
-        return error
-
-
 def _saved(outcome: Outcome, after: Execution) -> Saved:
     try:
         answer_of(outcome)
@@ -162,23 +181,6 @@ def _refusal(item: Item | None, after: Execution) -> Saved:
     return Saved(ok=actual == after, actual=actual)
 
 
-def _to_item(execution: Execution) -> Item:
-    attention = {}
-    if execution.needs_attention:
-        attention = {"attentionClientId": execution.client_id, "attentionKey": execution.attention_key}
-    return written(
-        jobId=execution.job_id,
-        executionId=execution.execution_id,
-        clientId=execution.client_id,
-        dueAt=execution.due_at,
-        state=execution.state.value,
-        revision=execution.revision,
-        record=encode(execution),
-        **attention,
-        expiresAt=seconds(execution.expires_at),
-    )
-
-
 def _known(record: Execution | Unreadable) -> Execution | None:
     """The record; None if no version wrote it. Raises NewerFormat: what another version knows is not passed over."""
     if isinstance(record, NewerFormat):
@@ -192,3 +194,52 @@ def _from_item(item: Item) -> Execution:
 
 def _turnstile(item: Item) -> Turnstile:
     return decode(item["turnstile"]["B"], Turnstile)
+
+
+class SpreadIndex:
+    """One index of a table, given by the names of both and of the index's key attributes (both of type text)."""
+
+    def __init__(self, aws: Aws, table: str, index: str, partition: str, sort: str) -> None:
+        self._plane = aws.plane("dynamodb")
+        self._meter = TableMeter(aws, table, (partition, sort))
+        self._place = {"TableName": table, "IndexName": index}
+        self._key = (partition, sort)
+
+    def key_of(self, owner: str, sort_key: str) -> dict[str, str]:
+        """The attributes that put an item into the index. They follow from the key, so each save computes the same."""
+        partition = _partition(owner, crc32(sort_key.encode()) % PARTITIONS)
+        return dict(zip(self._key, (partition, sort_key), strict=True))
+
+    def query(self, owner: str, limit: int, behind: str | None, *, ascending: bool) -> list[Item]:
+        """The keys of up to `limit` items of an owner in order, those behind a sort key if given. They lag for moments.
+
+        Each partition is asked for a whole page, since one of them may hold all that comes next. Raises Unavailable if
+        one of them gives no answer.
+        """
+        before, after = (None, behind) if ascending else (behind, None)
+        place = {**self._place, "ScanIndexForward": ascending, "Limit": limit}
+        waiting = [{**place, **range_of(self._key, one, before=before, after=after)} for one in partitions_of(owner)]
+        found: list[Item] = []
+        while waiting:
+            outcomes = self._plane.call_all("Query", waiting)
+            answers = [answer_of(outcome) for outcome in outcomes]
+            for request, answer in zip(waiting, answers, strict=True):
+                self._meter.queried(request, told(answer, "Items"))
+                found += answer["Items"]
+            waiting = [
+                {**request, "ExclusiveStartKey": answer["LastEvaluatedKey"]}
+                for request, answer in zip(waiting, answers, strict=True)
+                if "LastEvaluatedKey" in answer and len(answer["Items"]) < limit
+            ]
+        found.sort(key=lambda item: str(item[self._key[1]]["S"]), reverse=not ascending)
+        return found[:limit]
+
+
+def _partition(owner: str, number: int) -> str:
+    """The first partition has the owner's own id, as items have that were written before there were several."""
+    return f"{owner}/{number}" if number else owner
+
+
+def partitions_of(owner: str) -> Sequence[str]:
+    """All partitions of an owner."""
+    return [_partition(owner, number) for number in range(PARTITIONS)]

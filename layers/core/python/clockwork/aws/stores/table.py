@@ -90,7 +90,7 @@ class Table:
         Then the next page is read, so that an empty one is the last.
         """
         page, more = list[Item](), True
-        pages = self._pages("Query", limit, ConsistentRead=True, **_range(self._key, partition, between))
+        pages = self._pages("Query", limit, ConsistentRead=True, **range_of(self._key, partition, between))
         while more and not page:
             page, more = next(pages)
         return page, more
@@ -105,15 +105,8 @@ class Table:
         newest_first: bool = False,
     ) -> list[Item]:
         """The items of a partition, `between` two sort keys or `before` one, at most `limit`, read page after page."""
-        wanted = _range(self._key, partition, between, before)
+        wanted = range_of(self._key, partition, between, before)
         return self._all("Query", limit, ConsistentRead=True, ScanIndexForward=not newest_first, **wanted)
-
-    def query_index(
-        self, index: str, key: Key, partition: str, limit: int, behind: str | None, *, ascending: bool
-    ) -> list[Item]:
-        """The keys of up to `limit` items of an index, which lags for moments, those behind a sort key if given."""
-        wanted = _range(key, partition, after=behind) if ascending else _range(key, partition, before=behind)
-        return self._all("Query", limit, IndexName=index, ScanIndexForward=ascending, **wanted)
 
     def scan(self, *attributes: str) -> list[Item]:
         """The given attributes of every item, all of them if none is given; for small tables only."""
@@ -261,7 +254,7 @@ class Table:
         return written(**dict(zip(self._key, key, strict=True)))
 
 
-def _range(
+def range_of(
     key: Key,
     partition: str,
     between: tuple[str, str] | None = None,

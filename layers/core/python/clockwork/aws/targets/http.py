@@ -29,6 +29,7 @@ from clockwork.aws.targets.wire.sockets import seconds_left
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Delivery
+from clockwork.domain.runs.results import LARGEST_RESULT, with_result
 from clockwork.ports import Clock
 from clockwork.targets import webhooks
 from clockwork.targets.addresses import check_address
@@ -59,10 +60,14 @@ class SecretSource(Protocol):
 
 
 class _Answer(msgspec.Struct, frozen=True):
-    """The parts of an answer that count: the status, the beginning of the body, and the header Retry-After."""
+    """The parts of an answer that count: the status, the beginning of the body, and the header Retry-After.
+
+    `is_whole`: that is all of the body.
+    """
 
     status: int
-    excerpt: str
+    start: bytes
+    is_whole: bool
     retry_after: str | None
 
 
@@ -118,7 +123,8 @@ class HttpTransport:
             answer = self._exchange(request, endpoint, addresses, began + seconds, delivery.deadline_at)
         except FAULTS as fault:
             return failure_of(fault, target.url, seconds, started_at, self._clock.now())
-        return _outcome_of(answer, delivery.occurrence.retry_policy, started_at, self._clock.now())
+        outcome = _outcome_of(answer, delivery.occurrence.retry_policy, started_at, self._clock.now())
+        return outcome if delivery.node is None else with_result(outcome, answer.start, is_whole=answer.is_whole)
 
     def close(self) -> None:
         """Close the idle connections."""
@@ -192,22 +198,23 @@ def _answer_to(connection: Connection, request: bytes, method: str) -> tuple[_An
     """The answer to a request, and whether the connection can be used again: it was read to its end."""
     response = connection.ask(request, method)
     connection.sock.ends = min(connection.sock.ends, time.monotonic() + BODY_SECONDS)
-    start, is_complete = _read(response)
-    answer = _Answer(response.status, start.decode("utf-8", "replace"), response.headers.get("retry-after"))
+    start, is_whole, is_complete = _read(response)
+    answer = _Answer(response.status, start, is_whole, response.headers.get("retry-after"))
     return answer, is_complete and not response.will_close
 
 
-def _read(response: http.client.HTTPResponse) -> tuple[bytes, bool]:
-    """The first KiB of the body, and whether its end was reached."""
-    start = b""
+def _read(response: http.client.HTTPResponse) -> tuple[bytes, bool, bool]:
+    """The beginning of the body, as long as a result may be; whether that is all, and whether its end was reached."""
+    start, length = b"", 0
     try:
         while chunk := response.read1(LONGEST_ANSWER):
-            start = (start + chunk)[:LONGEST_EXCERPT]
+            start, length = (start + chunk)[:LARGEST_RESULT], length + len(chunk)
     except (OSError, http.client.HTTPException):  # the status has arrived, and it decides
-        return start, False
+        return start, False, False
     finally:
         response.close()
-    return start, not response.length  # of what the head of the answer said is to come
+    is_complete = not response.length  # of what the head of the answer said is to come
+    return start, is_complete and length == len(start), is_complete
 
 
 def _headers(delivery: Delivery, target: HttpTarget, endpoint: Endpoint, ours: dict[str, str]) -> dict[str, str]:
@@ -232,6 +239,6 @@ def _outcome_of(answer: _Answer, policy: RetryPolicy, started_at: int, ended_at:
         permanent=webhooks.is_permanent(answer.status, policy.retry_status_codes),
         status_code=answer.status,
         error=f"answered {answer.status}" + (": redirects are not followed" if is_redirect else ""),
-        excerpt=answer.excerpt or None,
+        excerpt=answer.start[:LONGEST_EXCERPT].decode("utf-8", "replace") or None,
         retry_after_seconds=webhooks.retry_after_seconds(answer.retry_after, ended_at),
     )

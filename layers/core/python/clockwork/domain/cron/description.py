@@ -10,11 +10,13 @@ MONTHS = (
     *("July", "August", "September", "October", "November", "December"),
 )
 _MOST_TIMES = 6
+_EACH_DAY = "every day"
 
 
 def description(cron: CompiledCron) -> str:
     """One sentence, such as ``At 09:30, on Monday through Friday.`` Zone and daylight saving are not part of it."""
-    parts = [_times(cron), _day(cron)]
+    times, day = _times(cron), _day(cron)
+    parts = [times] if times.startswith("every") and day == _EACH_DAY else [times, day]
     if cron.months != ALL_MONTHS:
         parts.append("in " + _names(_values(cron.months), MONTHS))
     sentence = ", ".join(part for part in parts if part)
@@ -26,10 +28,21 @@ def _times(cron: CompiledCron) -> str:
     if len(hours) * len(minutes) * len(seconds) <= _MOST_TIMES:
         clock = "{:02d}:{:02d}" if seconds == [0] else "{:02d}:{:02d}:{:02d}"
         return "at " + _list(clock.format(h, m, s) for h in hours for m in minutes for s in seconds)
+    if cron.hours == ALL_HOURS:
+        even = _step(minutes) if seconds == [0] else _step(seconds) if cron.minutes == ALL_MINUTES else 0
+        if even:
+            noun = "minute" if seconds == [0] else "second"
+            return f"every {noun}" if even == 1 else f"every {even} {noun}s"
     minute_phrase = _phrase("minute", minutes, cron.minutes == ALL_MINUTES)
     hour_phrase = _phrase("hour", hours, cron.hours == ALL_HOURS)
     second_phrase = "" if seconds == [0] else _phrase("second", seconds, len(seconds) == 60) + " of "
     return f"at {second_phrase}{minute_phrase} past {hour_phrase}"
+
+
+def _step(values: list[int]) -> int:
+    """The step of values that divide sixty evenly from 0 on, so that they go on across the hour; 0 if none does."""
+    step = values[1] - values[0] if len(values) > 1 else 0
+    return step if step and 60 % step == 0 and values == list(range(0, 60, step)) else 0
 
 
 def _phrase(noun: str, values: list[int], all_of_them: bool) -> str:
@@ -47,7 +60,7 @@ def _day(cron: CompiledCron) -> str:
     weekdays = _weekday_terms(cron) if cron.either_day or cron.weekdays != ALL_WEEKDAYS else []
     if dates and weekdays and not cron.either_day:
         return f"on {' or '.join(dates)}, but only if that is {' or '.join(weekdays)}"
-    return "on " + " or ".join(dates + weekdays) if dates or weekdays else "every day"
+    return "on " + " or ".join(dates + weekdays) if dates or weekdays else _EACH_DAY
 
 
 def _date_terms(cron: CompiledCron) -> list[str]:

@@ -28,6 +28,7 @@ from clockwork.domain.lifecycle.awaited import again_for, fenced, fences, follow
 from clockwork.domain.lifecycle.awaiting import (
     CLAIM_GRACE_MS,
     Worker,
+    answered,
     awaited_by,
     ends_at,
     renewed_until,
@@ -39,6 +40,7 @@ from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, rea
 from clockwork.domain.lifecycle.retries import RetryPlan, meets_again_ms, plan_retry
 from clockwork.domain.releases import Deliver, Release, Watch
 from clockwork.domain.waits import NO_WAITING, Parking, Waiting, without
+from clockwork.domain.workflows.definition import WorkflowTarget
 
 
 class Action(Enum):
@@ -48,6 +50,7 @@ class Action(Enum):
     ABSORB = auto()  # acknowledge: the work of the release is done
     DEFER = auto()  # another deliverer has the claim: send `release` for later, when that claim has ended at the latest
     FOLLOW_UP = auto()  # save `execution` if given, send `release`, acknowledge
+    GO_ON = auto()  # its run has begun under this attempt: do what is left of it
     FINISH = auto()  # save `execution` if given, which is final; acknowledge
     PARK = auto()  # save `execution` if given, then park the release
 
@@ -85,7 +88,8 @@ def plan_watch(watch: Watch, stored: Execution | None, claim: Claim) -> Plan:
         return Plan(Action.ABSORB, "nobody has claimed it, nor may by now", fenced(watch, stored, claim.expires_at))
     if stored is None:
         return Plan(Action.ABSORB, "what it watched is gone, and it starts nothing")
-    if waits:
+    # The watch of a run has no definition: a redriven run has a release of its own.
+    if waits and not isinstance(watch.occurrence.target, WorkflowTarget):
         return _follow_up(watch, stored, claim)
     if stored.state is not State.RUNNING:
         return Plan(Action.ABSORB, f"already {stored.state}")
@@ -124,6 +128,8 @@ def _follow_up(release: Release, stored: Execution, claim: Claim) -> Plan:
 
 def _plan_running(release: Release, stored: Execution, claim: Claim) -> Plan:
     """The plan for a release that meets a claim: wait for the claim's end, or do the claimant's remaining steps."""
+    if stored.claim is not None and stored.claim.awaited is not None and stored.claim.awaited.is_run:
+        return Plan(Action.GO_ON if release.attempt == stored.attempt else Action.ABSORB, "its run has begun")
     if stored.end.report is not None:
         return plan_outcome(release, stored, reported(stored, stored.end.report), claim.now, claim.jitter)
     if claim.worker is not None and stored.attempt == release.attempt and stored.claimant == claim.claimant:
@@ -134,9 +140,9 @@ def _plan_running(release: Release, stored: Execution, claim: Claim) -> Plan:
         if claim.worker is not None:
             return Plan(Action.ABSORB, "another worker has it, whose watch finds the end of its claim")
         return Plan(Action.DEFER, "its receiver is at work", release=watch_of(release, stored))
-    over_at = ends_at(stored) + CLAIM_GRACE_MS
+    # Queues round delays down to whole seconds. An attempt never starts before its slot, which may lie further on.
+    over_at = max(ends_at(stored) + CLAIM_GRACE_MS, claim.now + 1_000)
     meets = release.for_attempt(release.attempt).waits.meets
-    # Its slot may lie behind that: an attempt never starts before its slot.
     back_at = max(release.run_at, min(claim.now + meets_again_ms(meets), over_at)) if claim.resends else over_at
     again = again_for(release, release.attempt, back_at, meets + 1)
     return Plan(Action.DEFER, "another deliverer's claim is live", release=again)
@@ -169,6 +175,8 @@ def plan_outcome(release: Release, running: Execution, outcome: Outcome, now: in
         budget = msgspec.structs.replace(running.budget, handbacks=running.budget.handbacks + 1)
         ended = msgspec.structs.replace(ended, budget=budget)
     if outcome.state is State.SUCCEEDED:
+        if release.of.node is not None and ended.end.report is None:
+            ended = msgspec.structs.replace(ended, end=answered(running, outcome))
         return Plan(Action.FINISH, "delivered", _final(release, ended, State.SUCCEEDED, ended.reason, now))
     if running.cancel_noted_at is not None:
         cancelled = _final(release, ended, State.CANCELLED, "cancelled while an attempt was running", now)
@@ -259,9 +267,9 @@ def _claimed(execution: Execution, release: Deliver, claim: Claim) -> Execution:
     until = claim.until if claim.worker is None or awaited is None else min(claim.until, awaited.deadline_at)
     of = release.of
     # Other executions of its job learn from `source` that this one does not ask its job (`overlap: skip`).
-    kept = Kept(source=of.source)
+    kept = Kept(source=of.source, node=of.node)
     if awaited is not None:
-        kept = Kept(release.occurrence, None, of.partition_id, of.revision, of.source)
+        kept = Kept(release.occurrence, None, of.partition_id, of.revision, of.source, of.node)
     return execution.changed(
         state=State.RUNNING,
         attempt=release.attempt,
@@ -279,10 +287,13 @@ def _unclaimed(execution: Execution, state: State, attempts: tuple[Attempt, ...]
 
 
 def _final(release: Release, execution: Execution, state: State, reason: str | None, now: int) -> Execution:
-    """The record as it ends, kept as long as its client wants; a DEAD one has all that redrive and callback need."""
+    """The record as it ends, kept as long as its client wants; a DEAD one has all that redrive and callback need.
+
+    A node's has nothing: its run is redriven and calls back.
+    """
     expires_at = kept_until(now, release.occurrence.retention_days, execution.expires_at)
     final = msgspec.structs.replace(execution, state=state, reason=reason, expires_at=expires_at)
-    if state is not State.DEAD:
+    if state is not State.DEAD or release.of.node is not None:
         return final
     end = msgspec.structs.replace(final.end, dead_at=now, dead_shard=release.shard)
     return msgspec.structs.replace(final, end=end, kept=Kept(release.occurrence))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain import ids
-from clockwork.domain.executions import LONGEST_ERROR, Awaited, Execution, Outcome, Report, State
+from clockwork.domain.executions import LONGEST_ERROR, Awaited, End, Execution, Outcome, Report, State
 from clockwork.domain.lifecycle.retries import backoff_seconds
 from clockwork.domain.releases import Of, Release, Watch
 from clockwork.targets.pool import PoolTarget
@@ -68,9 +68,13 @@ def renewed_until(running: Execution, now: int) -> int:
 
 
 def ends_at(running: Execution) -> int:
-    """The end (ms) of an attempt's claim. A receiver's claim also ends with the grace after a noted cancel."""
+    """The end (ms) of an attempt's claim. A receiver's claim also ends with the grace after a noted cancel.
+
+    A run does not: it ends once its nodes have ended.
+    """
     lease_until = 0 if running.claim is None else running.claim.until
-    if not running.is_accepted or running.cancel_noted_at is None:
+    awaited = None if running.claim is None else running.claim.awaited
+    if running.cancel_noted_at is None or awaited is None or awaited.accepted_at is None or awaited.is_run:
         return lease_until
     return min(lease_until, running.cancel_noted_at + CANCEL_GRACE_MS)
 
@@ -90,7 +94,7 @@ def watched_again(running: Execution) -> Execution | None:
     """The record once a repeat of a cancel has sent the watch for the end of the grace; None if none is to be sent."""
     if not running.is_accepted or running.cancel_noted_at is None:
         return None
-    if running.claim is None or running.awaited is None or running.awaited.watched_again:
+    if running.claim is None or running.awaited is None or running.awaited.watched_again or running.awaited.is_run:
         return None
     return running.renewed(running.claim.until, msgspec.structs.replace(running.awaited, watched_again=True))
 
@@ -100,7 +104,7 @@ def release_of(stored: Execution) -> Watch:
     kept, occurrence = stored.kept, stored.kept.occurrence
     assert occurrence is not None, "the record of an awaited attempt keeps its occurrence"
     run = ids.decode_execution(stored.execution_id).run
-    of = Of(stored.job_id, run, kept.partition_id, kept.revision, kept.source)
+    of = Of(stored.job_id, run, kept.partition_id, kept.revision, kept.source, kept.node)
     started_at = occurrence.due_since if stored.claim is None else stored.claim.started_at
     return Watch(of, occurrence, started_at, stored.attempt)
 
@@ -122,6 +126,14 @@ def silence(release: Release, running: Execution, now: int) -> Outcome:
     wait = backoff_seconds(policy, running.spent, 1.0) if lost_before else None
     error = "its receiver was lost: no heartbeat came in time"
     return Outcome(State.WORKER_LOST, began_at, now, error=error, retry_after_seconds=wait)
+
+
+def answered(running: Execution, outcome: Outcome) -> End:
+    """The end of a workflow's node whose target answered, with the answer as its result, or why there is none."""
+    if running.claim is None or (outcome.answer is None and outcome.error is None):
+        return running.end
+    report = Report(running.claim.claimant, State.SUCCEEDED, outcome.ended_at, outcome.answer, outcome.error)
+    return End(report=report)
 
 
 def reported(running: Execution, report: Report) -> Outcome:

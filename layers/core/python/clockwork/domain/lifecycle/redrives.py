@@ -11,6 +11,8 @@ from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.releases import Deliver, Of, Travels
 from clockwork.domain.waits import Waiting
+from clockwork.domain.workflows.definition import WorkflowTarget
+from clockwork.domain.workflows.progress import MOST_GENERATIONS
 
 
 class RedrivePlan(msgspec.Struct, frozen=True):
@@ -37,8 +39,20 @@ def waits_redriven(stored: Execution) -> bool:
     return stored.state is State.PENDING and stored.kept.occurrence is not None
 
 
+def is_begun_run(stored: Execution) -> bool:
+    """Whether it is the record of a workflow's run that had begun: it has the definition, and goes on by that alone."""
+    occurrence = stored.kept.occurrence
+    return occurrence is not None and not occurrence.is_hint and isinstance(occurrence.target, WorkflowTarget)
+
+
 def plan_redrive(
-    stored: Execution, partition_id: str, now: int, revision: int | None = None, *, as_it_was: bool = False
+    stored: Execution,
+    partition_id: str,
+    now: int,
+    revision: int | None = None,
+    *,
+    as_it_was: bool = False,
+    again: tuple[str, ...] = (),
 ) -> RedrivePlan:
     """The plan by which a DEAD execution waits again, with a fresh budget of attempts under its old executionId.
 
@@ -47,7 +61,7 @@ def plan_redrive(
     save. `revision`: the revision of its named job, whose definition it follows. `as_it_was`: it is delivered from the
     record, independent of the job. The record of a named job has the payload only if an attempt ended the execution: a
     release carries only a hint. A waiting execution is not redriven in the other way, since its first release may be on
-    its way under the same key.
+    its way under the same key. `again`: the nodes of a run that start again although they have succeeded.
     """
     source: Source = "record" if as_it_was else "job"
     if not (waits_redriven(stored) or stored.state is State.DEAD):
@@ -62,7 +76,12 @@ def plan_redrive(
         if stored.kept.source != source:
             return RedrivePlan(_waits_so(stored))
         return RedrivePlan("it waits already", release=_release(stored, stored.kept.occurrence, partition_id, revision))
+    if stored.attempt >= MOST_GENERATIONS and is_begun_run(stored):
+        return RedrivePlan(f"it has had {MOST_GENERATIONS} attempts, the most that a run may have: run its job anew")
     occurrence = msgspec.structs.replace(stored.kept.occurrence, created_at=now, held_from=None, record="full")
+    if isinstance(occurrence.target, WorkflowTarget) and not occurrence.is_hint:
+        target = msgspec.structs.replace(occurrence.target, again=again)
+        occurrence = msgspec.structs.replace(occurrence, target=target)
     waiting = stored.changed(
         state=State.PENDING,
         cancel_noted_at=None,

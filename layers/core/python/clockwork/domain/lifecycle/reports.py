@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain.executions import Awaited, Claimed, End, Execution, Outcome, Report, State
+from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_outcome
 from clockwork.domain.lifecycle.awaited import following
 from clockwork.domain.lifecycle.awaiting import (
@@ -81,7 +82,8 @@ def plan_heartbeat(stored: Execution | None, token: Token, beat: Heartbeat) -> R
     if is_grace_over(stored, beat.now):
         release = release_of(stored)
         forced = plan_outcome(release, stored, silence(release, stored, beat.now), beat.now, 0.0).execution
-        return msgspec.structs.replace(_STALE, execution=forced)
+        watch = None if stored.kept.node is None else _watch_of_end(stored, beat.now)
+        return msgspec.structs.replace(_STALE, execution=forced, release=watch)
     if beat.now >= stored.awaited.deadline_at + CLAIM_GRACE_MS:
         return _STALE  # Its watch is late, and ends it.
     if stored.awaited.permit is not None and beat.now >= stored.claim.until + CLAIM_GRACE_MS:
@@ -127,7 +129,9 @@ def plan_report(stored: Execution | None, token: Token, report: Report) -> Repor
     if report.state is State.FAILED:
         noted = stored.changed(end=End(report=report))
         return ReportPlan("it failed, as its receiver reports", noted, _watch_now(noted, report.at))
-    return ReportPlan("it has ended, as its receiver reports", _ended(stored, report).execution)
+    ended = _ended(stored, report).execution
+    watch = None if stored.kept.node is None else _watch_of_end(stored, report.at)
+    return ReportPlan("it has ended, as its receiver reports", ended, watch)
 
 
 def _plan_repeat(stored: Execution, token: Token, report: Report) -> ReportPlan:
@@ -175,6 +179,12 @@ def _stands(stored: Execution | None, token: Token) -> bool:
 
 def _watch_now(running: Execution, now: int) -> Watch:
     return watch_of(release_of(running), running, now)
+
+
+def _watch_of_end(running: Execution, now: int) -> Watch:
+    """The watch by which a deliverer goes on with the run of a node that ends: its message stays until that is done."""
+    watch = _watch_now(running, now)
+    return msgspec.structs.replace(watch, occurrence=hint_of(watch.occurrence))
 
 
 def _ended(running: Execution, report: Report) -> Plan:

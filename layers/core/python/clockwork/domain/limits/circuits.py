@@ -13,7 +13,7 @@ import msgspec
 
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.releases import Deliver
-from clockwork.targets.registry import Target
+from clockwork.targets.target import StoredTarget
 
 #: The failure ratio covers this many of the last outcomes.
 WINDOW = 50
@@ -58,7 +58,7 @@ class Passage(Enum):
     PARK = auto()
 
 
-def host_of(target: Target) -> str | None:
+def host_of(target: StoredTarget) -> str | None:
     """The host that a circuit is about, as the Host header names it; None for a target that has no circuit."""
     return target.host
 

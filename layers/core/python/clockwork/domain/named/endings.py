@@ -29,10 +29,11 @@ def ended_at_once(job: NamedJob, stored: Execution | None, now: int) -> Ending:
     if stored is None:
         return Ending("it does not wait")
     if stored.awaited is not None and stored.cancel_noted_at is None and not job.is_alive:
-        return Ending("its receiver is to hear of the cancel", stored.changed(cancel_noted_at=now))
-    if stored.state not in WAITING:
+        return Ending("its receiver is to hear of the cancel", _noted(stored, now))
+    is_run = stored.awaited is not None and stored.awaited.is_run
+    if stored.state not in WAITING and not is_run:
         return Ending("it does not wait")
-    if not job.is_alive:
+    if not job.is_alive and not is_run:
         return Ending("its job was deleted", _ended(stored, "its job was deleted", None))
     if decode_execution(stored.execution_id).run != ONLY_RUN:
         return Ending("it was asked for by hand")
@@ -41,8 +42,15 @@ def ended_at_once(job: NamedJob, stored: Execution | None, now: int) -> Ending:
         if is_asked and closing.covers(job.revision - 1, stored.due_at, is_started=True):
             if delivers(job, stored.due_at):
                 return Ending("its job still has this instant")
+            if is_run:
+                # The nodes of a run wait, though it runs itself.
+                return Ending(closing.reason, _noted(stored, now) if stored.cancel_noted_at is None else None)
             return Ending(closing.reason, _ended(stored, closing.reason, closing.revision))
     return Ending("it goes on")
+
+
+def _noted(stored: Execution, now: int) -> Execution:
+    return stored.changed(cancel_noted_at=now)
 
 
 def _ended(stored: Execution, reason: str, ended_by: int | None) -> Execution:

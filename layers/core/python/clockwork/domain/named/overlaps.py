@@ -61,9 +61,13 @@ def may_run(other: Execution, job: NamedJob, stile: Turnstile | None, *, is_lost
     return looked_before or was_let_through(other.execution_id, job, stile)
 
 
-def entrant_of(release: Release, stored: Execution | None) -> Entrant:
-    """The execution of a release, whose own claim may stand on its record."""
-    began = stored is not None and _was_tried(stored)
+def entrant_of(release: Release, stored: Execution | None, *, is_claimed: bool = True) -> Entrant:
+    """The execution of a release. `is_claimed`: the claim on its record is the caller's own.
+
+    An attempt may have begun under any other claim, as the looks of others have it. The next claim notes that attempt
+    as lost.
+    """
+    began = stored is not None and (_was_tried(stored) if is_claimed else has_begun(stored))
     return Entrant(release.execution_id, began, release.occurrence.ordering_key is not None)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain.clients import Client
-from clockwork.domain.jobs import Occurrence, is_signed
+from clockwork.domain.jobs import JobTarget, Occurrence, is_signed
 from clockwork.domain.ordering import policy_of
 from clockwork.domain.policies import Completion, Precision, RecordLevel, RetryPolicy
 from clockwork.domain.requests.packing import Outline
@@ -30,7 +30,7 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     index: int = 0
-    target: Target
+    target: JobTarget
     payload: Payload
     at: int | None = None
     delay_ms: int = 0

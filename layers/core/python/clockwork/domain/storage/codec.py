@@ -1,7 +1,8 @@
 """The codec of rows, messages and records: one byte for the format, then MessagePack.
 
 A reader ignores fields that it does not know, and refuses a format above its own. A change that an older reader must
-not ignore therefore gets a new format.
+not ignore therefore gets a new format. A value is written in the first format that has all of it. Format 1 has
+everything but workflows: format 2 has their targets, their runs and their nodes.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import base64
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -25,9 +26,10 @@ from clockwork.domain.pools.presence import Present
 from clockwork.domain.releases import Check, Deliver, Release, Watch
 from clockwork.domain.requests.trail import Entry
 from clockwork.domain.storage.packed import Packed, pack, unpack
+from clockwork.domain.workflows.definition import WorkflowTarget
 
-#: The newest format that this version of Clockwork reads, and the one that it writes.
-FORMAT = 1
+#: The newest format that this version of Clockwork reads.
+FORMAT = 2
 #: A compressed list has so many bytes at the most: far more than a row that anybody writes.
 MOST_PRESSED_BYTES = 4 * 1024 * 1024
 Element = Occurrence | Release | Pointer
@@ -36,7 +38,7 @@ Decoded = TypeVar("Decoded")
 #: The values that have a blob of their own.
 Stored = TypeVar("Stored", Execution, Client, NamedJob, Entry, Pool, Checkpoint, Turnstile, Present)
 
-_VERSION = bytes([FORMAT])
+_FIRST, _WITH_WORKFLOWS = bytes([1]), bytes([FORMAT])
 #: The first byte of MessagePack's maps of up to 15 fields: of a packed row, and of nothing else that a row can be.
 _MAPS = range(0x80, 0x90)
 #: The place in a message of msgspec: names of fields, which are ours, and brackets.
@@ -54,17 +56,17 @@ _decoders = {
 
 def encode_row(elements: Sequence[Element]) -> bytes:
     """The blob of a timeline row: a list of elements."""
-    return _VERSION + _encoder.encode(list(elements))
+    return _format_of(elements) + _encoder.encode(list(elements))
 
 
 def encode_packed(occurrences: Mapping[int, Occurrence]) -> bytes:
     """The blob of a timeline row of many jobs, given by their place in the row."""
-    return _VERSION + _encoder.encode(pack(occurrences))
+    return _format_of(occurrences.values()) + _encoder.encode(pack(occurrences))
 
 
 def encode_pressed(elements: Sequence[Element]) -> bytes:
     """The blob of a timeline row that is hardly ever read: a list of elements, compressed."""
-    return _VERSION + _encoder.encode(zlib.compress(_encoder.encode(list(elements))))
+    return _format_of(elements) + _encoder.encode(zlib.compress(_encoder.encode(list(elements))))
 
 
 def is_packed(blob: bytes) -> bool:
@@ -81,7 +83,7 @@ def decode_row(blob: bytes) -> dict[int, Element]:
         except ValueError as error:
             raise Undecodable(_told(error)) from None
     if isinstance(stored, bytes):
-        stored = _decode(_pressed_decoder, _VERSION + _unpressed(stored))
+        stored = _decode(_pressed_decoder, _FIRST + _unpressed(stored))
     return dict(enumerate(stored))
 
 
@@ -104,7 +106,7 @@ def encode_release(release: Release) -> str:
 
 def encode_message(releases: Sequence[Release]) -> str:
     """The body of a queue message that carries these releases: one, or a bundle."""
-    return base64.b64encode(_VERSION + _encoder.encode(list(releases))).decode()
+    return base64.b64encode(_format_of(releases) + _encoder.encode(list(releases))).decode()
 
 
 def decode_message(body: str) -> list[Deliver | Watch | Check]:
@@ -126,7 +128,7 @@ def _unwrapped(body: str) -> bytes:
 
 def encode(value: Execution | Client | NamedJob | Entry | Pool | Checkpoint | Turnstile | Present) -> bytes:
     """The blob of an execution's record, of a client's definition, of a named job or of an entry of a trail."""
-    return _VERSION + _encoder.encode(value)
+    return _format_of((value,)) + _encoder.encode(value)
 
 
 def decode(blob: bytes, kind: type[Stored]) -> Stored:
@@ -136,6 +138,26 @@ def decode(blob: bytes, kind: type[Stored]) -> Stored:
     """
     decoder: msgspec.msgpack.Decoder[Stored] = _decoders[kind]
     return _decode(decoder, blob)
+
+
+def _format_of(values: Iterable[object]) -> bytes:
+    """The first format that has all of these values."""
+    return _WITH_WORKFLOWS if any(map(_is_of_workflow, values)) else _FIRST
+
+
+def _is_of_workflow(value: object) -> bool:
+    """Whether an older reader would mistake the value for that of another job."""
+    match value:
+        case Occurrence():
+            return isinstance(value.target, WorkflowTarget)
+        case Release():
+            return value.of.node is not None or isinstance(value.occurrence.target, WorkflowTarget)
+        case Execution():
+            occurrence = value.kept.occurrence
+            return value.kept.node is not None or (occurrence is not None and _is_of_workflow(occurrence))
+        case NamedJob():
+            return isinstance(value.definition.target, WorkflowTarget)
+    return False
 
 
 def _decode(decoder: msgspec.msgpack.Decoder[Decoded], blob: bytes) -> Decoded:

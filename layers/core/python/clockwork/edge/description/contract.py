@@ -16,7 +16,7 @@ from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, Definit
 from clockwork.edge.requests.pools import PoolBody
 from clockwork.edge.requests.reports import CancelledBody, CompleteBody, FailBody, HeartbeatBody, UnsignedBody
 from clockwork.edge.requests.workers import BeatsBody, CheckpointBody, ClaimsBody, OutcomesBody
-from clockwork.edge.responses import bulk, clients, executions, jobs, named_jobs, overview, pools, trail, workers
+from clockwork.edge.responses import bulk, clients, executions, fires, jobs, named_jobs, overview, pools, trail, workers
 
 _change = partial(Operation, answer=named_jobs.ChangedJob, parameters=("If-Match",))
 _report = partial(Operation, answer=executions.Execution, conflicts=True)
@@ -45,14 +45,17 @@ OPERATIONS = {
     "list_jobs": Operation(
         "List a client's named jobs",
         named_jobs.JobPage,
-        parameters=("clientIdOf", "jobKey", "prefix", "state", "tag", "fireFrom", "fireTo", "limit", "nextToken"),
+        parameters=(
+            *("clientIdOf", "jobKey", "prefix", "contains", "state", "tag", "fireFrom", "fireTo", "include", "runs"),
+            *("limit", "nextToken"),
+        ),
+    ),
+    "count_jobs": Operation(
+        "Count a client's named jobs", bulk.JobCounts, parameters=("prefix", "contains", "tag"), capped=True
     ),
     "get_job": Operation("Read a job and where it stands", jobs.Job),
     "put_job": _change(
-        "Replace the definition of a named job",
-        body=DefinitionBody,
-        examples=(examples.CRON,),
-        capped=True,
+        "Replace the definition of a named job", body=DefinitionBody, examples=(examples.CRON,), capped=True
     ),
     "patch_job": _change(
         "Change a named job by a merge patch (RFC 7396) on its definition as it was sent",
@@ -66,9 +69,7 @@ OPERATIONS = {
         examples=({"reason": "maintenance"}, {"waiting": "cancel"}),
     ),
     "resume_job": _change(
-        "Resume a named job; its catchUp decides about what was due meanwhile",
-        body=PauseBody,
-        examples=({"reason": "done"},),
+        "Resume a named job; its catchUp decides about the pause", body=PauseBody, examples=({"reason": "done"},)
     ),
     "run_job": _bare(
         "Execute a named job now, without touching its schedule",
@@ -88,7 +89,7 @@ OPERATIONS = {
     ),
     "preview_schedule": Operation(
         "See when a schedule would fire, without saving anything",
-        named_jobs.Preview,
+        fires.Preview,
         body=PreviewBody,
         examples=({"schedule": {"cron": "0 3 * * *", "timezone": "Europe/Berlin"}, "count": 3},),
         capped=True,
@@ -98,6 +99,9 @@ OPERATIONS = {
     ),
     "list_executions": Operation(
         "List a job's executions, newest first", executions.ExecutionPage, parameters=("limit", "nextToken")
+    ),
+    "list_fires": Operation(
+        "See a named job's next fires", fires.JobFires, parameters=("from", "count"), conflicts=True, capped=True
     ),
     "get_execution": Operation("Read an execution with its attempts", executions.Execution),
     "cancel_execution": _bare(
@@ -190,7 +194,7 @@ OPERATIONS = {
     "list_audit": Operation(
         "See who changed what of a client, when and why, the newest first",
         trail.AuditPage,
-        parameters=("clientIdOf", "limit", "nextToken"),
+        parameters=("clientIdOf", "ofJob", "limit", "nextToken"),
     ),
     "who_am_i": Operation("See the caller as Clockwork sees it", overview.WhoAmI),
     "list_shards": Operation("See where each shard of the timeline stands", overview.ShardList),

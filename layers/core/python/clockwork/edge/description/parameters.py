@@ -12,6 +12,7 @@ from clockwork.domain.pools.pool import POOL_NAME
 from clockwork.edge.description.contract import OPERATIONS
 from clockwork.edge.http.checks import LONGEST_NAME, MOST_FAULTS, listed
 from clockwork.edge.http.request import LISTED, MOST_LISTED, in_query
+from clockwork.edge.operations.job_lists import FIRES, LONGEST_SOUGHT, MOST_FIRES, MOST_RUNS, RUNS
 
 #: A request may be signed in its query instead of its headers; these are then part of it, in any case.
 #: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-authentication-methods.html
@@ -35,12 +36,17 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "pool": {"in": "path", "schema": {"type": "string", "pattern": f"^{POOL_NAME.pattern}$"}},
     "limit": {"in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": MOST_LISTED, "default": LISTED}},
     "clientIdOf": {"name": "clientId", **_text("query", "Whose jobs; the caller's only client unless given.")},
+    "contains": _text("query", "Of the jobKey or the target, in any case.", maxLength=LONGEST_SOUGHT),
+    "include": {**_text("query", "With the newest runs of each; a page has 50 at most."), "schema": {"enum": ["runs"]}},
+    "runs": {"in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": MOST_RUNS, "default": RUNS}},
+    "count": {"in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": MOST_FIRES, "default": FIRES}},
     "prefix": _text("query", "Of the jobKey."),
     "state": {"in": "query", "schema": {"enum": list(JobState)}},
     "stateOfRunning": {"name": "state", "in": "query", "schema": {"enum": ["RUNNING"], "default": "RUNNING"}},
     "tag": _text("query", "`name`, or `name=value`."),
     "dueFrom": {"name": "from", **_text("query", "Due at this instant or later."), "schema": _INSTANT},
     "dueTo": {"name": "to", **_text("query", "Due at this instant or earlier."), "schema": _INSTANT},
+    "ofJob": {"name": "jobId", **_text("query", "Of this job alone; a page may then be short.")},
     "fireFrom": {"name": "dueFrom", **_text("query", "Its next fire is due then or later."), "schema": _INSTANT},
     "fireTo": {"name": "dueTo", **_text("query", "Its next fire is due then or earlier."), "schema": _INSTANT},
     "If-Match": _text("header", "The revision that is to be changed; another is a conflict."),

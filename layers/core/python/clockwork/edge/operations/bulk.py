@@ -21,7 +21,7 @@ from clockwork.edge.http.pages import PageTokens
 from clockwork.edge.http.request import Request
 from clockwork.edge.http.validation import Body
 from clockwork.edge.operations.base import Answer, Operations
-from clockwork.edge.operations.named_jobs import has_tag
+from clockwork.edge.operations.job_lists import has_tag
 from clockwork.edge.requests.changes import ReasonBody
 from clockwork.edge.responses.bulk import HandledJobs
 from clockwork.flows import access

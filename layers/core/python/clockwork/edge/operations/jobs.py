@@ -20,6 +20,7 @@ from clockwork.edge.operations.bulk import BulkApi
 from clockwork.edge.operations.clients import ClientApi
 from clockwork.edge.operations.creates import CreateApi
 from clockwork.edge.operations.dead import DeadApi
+from clockwork.edge.operations.job_lists import JobListApi
 from clockwork.edge.operations.named_jobs import NamedApi
 from clockwork.edge.operations.original import OriginalApi, OriginalScheduleBody, schedule
 from clockwork.edge.operations.overview import OverviewApi
@@ -36,7 +37,19 @@ from clockwork.flows.requests.clients import change_client
 from clockwork.flows.requests.holding import what_holds
 
 
-class Api(CreateApi, NamedApi, BulkApi, ClientApi, DeadApi, OriginalApi, OverviewApi, PoolApi, ReportApi, WorkerApi):
+class Api(
+    CreateApi,
+    NamedApi,
+    JobListApi,
+    BulkApi,
+    ClientApi,
+    DeadApi,
+    OriginalApi,
+    OverviewApi,
+    PoolApi,
+    ReportApi,
+    WorkerApi,
+):
     """All operations of one Lambda environment."""
 
     def post_schedule(self, request: Request) -> Answer:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
@@ -11,38 +10,35 @@ from typing import Any
 import msgspec
 
 from clockwork.domain import instants
-from clockwork.domain.errors import InvalidRequest, JobNotFound, Problem, Unreadable
+from clockwork.domain.errors import InvalidRequest, JobNotFound, Problem
 from clockwork.domain.fires.backfills import why_none
 from clockwork.domain.fires.timings import Retiming, retiming
-from clockwork.domain.lifecycle.ownership import told_of_unreadable
 from clockwork.domain.named.changes import Change, cancelled, has_cancelled_waiting, paused, replaced, resumed
 from clockwork.domain.named_jobs import Definition, JobState, NamedJob
 from clockwork.domain.recurrence import TooMuchWork, Work
 from clockwork.domain.requests.differences import differences
 from clockwork.domain.requests.trail import Note, unnoted
 from clockwork.edge.http.body import SINGLE_BYTES, read_body
-from clockwork.edge.http.pages import PageTokens, page
-from clockwork.edge.http.request import Request, in_query
+from clockwork.edge.http.request import Request
 from clockwork.edge.http.validation import validate
 from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.requests.changes import BackfillBody, EmptyBody, PauseBody, PreviewBody
 from clockwork.edge.requests.jobs import DefinitionBody, as_sent
 from clockwork.edge.responses import named_jobs as answers
 from clockwork.edge.responses.executions import Outcomes
+from clockwork.edge.responses.fires import Preview
 from clockwork.edge.responses.jobs import FormerJob
 from clockwork.edge.responses.targets import shown_payload
 from clockwork.flows import access
 from clockwork.flows.access import FormerLife, find_life, get_named
 from clockwork.flows.named import trigger, write
 from clockwork.flows.named.repair import check_chain
-from clockwork.flows.requests.read import MOST_READ, list_jobs, newest
+from clockwork.flows.requests.read import newest
 
 #: When a job that is over is read, this many of its newest records are counted. Each may hold a payload.
 MOST_COUNTED = 100
 #: The work that a GET may cause to see whether the pointer of a chain is in its place (a tenth of a second).
 CHECK_WORK = 100_000
-#: Jobs that a page reads if the next fire of each is to be computed.
-MOST_COMPUTED = 400
 
 
 def sent(job: NamedJob) -> dict[str, Any]:
@@ -55,29 +51,6 @@ def sent(job: NamedJob) -> dict[str, Any]:
 
 class NamedApi(Operations):
     """The operations on named jobs of one Lambda environment."""
-
-    def list_jobs(self, request: Request) -> Answer:
-        """GET /v1/jobs: named jobs in the order of their keys."""
-        client = access.client_for(self.world, request.caller, request.query.get("clientId"))
-        limit = request.limit()
-        now = self.world.clock.now()
-        wanted = _filter_of(request, client.since_at, now)
-        prefix, job_key = request.prefix(), request.job_key()
-        self._looking(request, client.client_id)
-        if job_key is not None:
-            job = access.get_jobs(self.world, [(client.client_id, job_key)])[client.client_id, job_key]
-            if isinstance(job, Unreadable):
-                return HTTPStatus.OK, answers.JobPage([], [job_key])
-            is_shown = job is not None and wanted(job) and job_key.startswith(prefix or "")
-            return HTTPStatus.OK, answers.JobPage([answers.JobSummary.of(job, now)] if job and is_shown else [])
-        most_read = MOST_COMPUTED if {"dueFrom", "dueTo"} & set(request.query) else MOST_READ
-        tokens = PageTokens(self.world, "listJobs", client.client_id, client.since_at)
-        after = tokens.position_of(request.query.get("nextToken"))
-        found = list_jobs(self.world, client.client_id, prefix, after, limit, wanted, most_read, self._until())
-        shown = ((job.job_key, answers.JobSummary.of(job, now)) for job in found.jobs)
-        items, goes_on = page(shown, found.next_after)
-        unreadable = list(told_of_unreadable(client.since_at, found.unreadable))
-        return HTTPStatus.OK, answers.JobPage(items, unreadable or None, tokens.token_of(goes_on))
 
     def put_job(self, request: Request) -> Answer:
         """PUT /v1/jobs/{jobId}: replaces the definition whole."""
@@ -147,7 +120,7 @@ class NamedApi(Operations):
         recurrence = schedule.to_recurrence(now) if schedule.recurs else None
         at = 0 if schedule.recurs else schedule.to_instant(now)
         try:
-            return HTTPStatus.OK, answers.Preview.of(recurrence, at, body.count, now, checks.work)
+            return HTTPStatus.OK, Preview.of(recurrence, at, body.count, now, checks.work)
         except TooMuchWork as fault:
             raise InvalidRequest([Problem("/schedule/exclude", str(fault))]) from None
 
@@ -248,37 +221,3 @@ def merged(target: Any, patch: Any) -> Any:
         else:
             result[name] = merged(result.get(name), value)
     return result
-
-
-def _filter_of(request: Request, since_at: int, now: int) -> Callable[[NamedJob], bool]:
-    state, tag = request.query.get("state"), request.query.get("tag")
-    if state is not None and state not in JobState.__members__:
-        states = ", ".join(JobState.__members__)
-        raise InvalidRequest([Problem(in_query("state"), f"the query parameter state must be one of {states}")])
-    is_tagged, from_at, to_at = has_tag(tag), *request.instants("dueFrom", "dueTo")
-
-    def is_due(job: NamedJob) -> bool:
-        if from_at is None and to_at is None:
-            return True
-        due_at = answers.next_due_of(job, now)
-        return due_at is not None and (from_at or 0) <= due_at <= (instants.LAST if to_at is None else to_at)
-
-    def wanted(job: NamedJob) -> bool:
-        if job.created_at < since_at:
-            return False  # of a client that had the id before
-        if (state is None and not job.is_alive) or (state is not None and answers.state_of(job, now) != state):
-            return False
-        return is_tagged(job) and is_due(job)
-
-    return wanted
-
-
-def has_tag(tag: str | None) -> Callable[[NamedJob], bool]:
-    """Whether a job has the tag: `name` with any value, or `name=value` with this one, also an empty one.
-
-    None: every job.
-    """
-    name, has_value, value = (tag or "").partition("=")
-    return lambda job: (
-        tag is None or (name in job.definition.tags and (not has_value or job.definition.tags[name] == value))
-    )

@@ -16,6 +16,7 @@ from clockwork.domain.pools.pool import POOL_NAME
 from clockwork.domain.requests.quotas import day_of
 from clockwork.domain.requests.reading import Kind
 from clockwork.domain.requests.trail import Entry, since
+from clockwork.domain.timeline import released_until
 from clockwork.edge.http.answer import to_json
 from clockwork.edge.http.pages import PageTokens, page
 from clockwork.edge.http.request import Request, in_query
@@ -36,12 +37,17 @@ log = logging.getLogger(__name__)
 MOST_COUNTED = 200
 #: How far ahead (ms) is looked, if the query does not say until when.
 LOOKED_AHEAD_MS = 24 * 3_600_000
+#: For how long (ms) an environment goes by what it last read of the shards.
+RELEASED_KEPT_MS = 5_000
 #: Whose trail it is: a client's, or a pool's.
 _TRAIL = re.compile(f"{CLIENT_ID.pattern}|{TRAIL}{POOL_NAME.pattern}")
 
 
 class OverviewApi(Operations):
     """The operations that show where everything stands."""
+
+    #: Until when (ms) all is released, as of an instant (ms), as this environment read it last.
+    _released: tuple[int | None, int] = (None, 0)
 
     def who_am_i(self, request: Request) -> Answer:
         """GET /v1/whoami, for every signed caller: it tells a caller nothing but its own name and clients."""
@@ -87,7 +93,16 @@ class OverviewApi(Operations):
             world.regulation.circuits(client_id),
             today,
             *(self._pace_of(kind, client_id) for kind in (Kind.LOOK, Kind.CHANGE)),
+            released=self._released_until(),
         )
+
+    def _released_until(self) -> tuple[int | None, int]:
+        """Until when (ms) all is released, as of an instant (ms). If the shards give no answer, the last one counts."""
+        now = self.world.clock.now()
+        if now - self._released[1] >= RELEASED_KEPT_MS:
+            with tolerated(self.world, log, "the shards are not read: %s", {"action": "released_not_read"}):
+                self._released = released_until(self.world.shards.all()), now
+        return self._released
 
     def _pace_of(self, kind: Kind, client_id: str) -> answers.Reads:
         debt = self.intake.reading.debt(self.world, kind, client_id)
@@ -95,7 +110,7 @@ class OverviewApi(Operations):
 
     def list_audit(self, request: Request) -> Answer:
         """GET /v1/audit: who asked for which change, for the client's own callers and for admins."""
-        limit = request.limit()
+        limit, job_id = request.limit(), request.query.get("jobId")
         client_id, since_at = self._audited(request)
         tokens = PageTokens(self.world, "listAudit", client_id, since_at)
         before = tokens.position_of(request.query.get("nextToken"))
@@ -105,7 +120,8 @@ class OverviewApi(Operations):
         if request.caller.is_admin and not found.entries and CLIENT_ID.fullmatch(client_id):
             access.client_for(self.world, request.caller, client_id)
         readable = [one for one in found.entries if isinstance(one, Entry)]
-        items, goes_on = page(((one.key, AuditEntry.of(one)) for one in readable), found.next_before)
+        wanted = [one for one in readable if job_id in (None, one.job_id)]
+        items, goes_on = page(((one.key, AuditEntry.of(one)) for one in wanted), found.next_before)
         return HTTPStatus.OK, AuditPage(items, len(found.entries) - len(readable), tokens.token_of(goes_on))
 
     def _audited(self, request: Request) -> tuple[str, int]:

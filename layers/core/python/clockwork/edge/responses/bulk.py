@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Annotated, Self
 
 from msgspec import Meta
 
-from clockwork.edge.http.answer import AnswerBody
+from clockwork.domain.named_jobs import JobState
+from clockwork.edge.http.answer import AnswerBody, one_of
 from clockwork.flows.requests import bulk
+
+#: How many tags are counted.
+SHOWN_TAGS = 50
 
 
 class PassedJob(AnswerBody):
@@ -36,3 +41,34 @@ class HandledJobs(AnswerBody):
         return cls.like(
             handled, passed=passed or None, unreadable=list(handled.unreadable) or None, next_token=next_token
         )
+
+
+class InState(AnswerBody):
+    """How many jobs are in a state."""
+
+    state: Annotated[str, one_of(JobState)]
+    count: int
+
+
+class Tagged(AnswerBody):
+    """How many jobs have a tag."""
+
+    tag: Annotated[str, Meta(description="`name=value`")]
+    count: int
+
+
+class JobCounts(AnswerBody):
+    """How many named jobs a client has. With `more`, there are others that were not read."""
+
+    client_id: str
+    count: int
+    states: list[InState]
+    tags: Annotated[list[Tagged], Meta(description="the fifty that most jobs have")]
+    more: bool
+
+    @classmethod
+    def of(cls, client_id: str, states: Counter[str], tags: Counter[str], *, more: bool) -> Self:
+        """These counts."""
+        most = [Tagged(tag, count) for tag, count in tags.most_common(SHOWN_TAGS)]
+        in_state = [InState(state, count) for state, count in states.most_common()]
+        return cls(client_id, states.total(), in_state, most, more)

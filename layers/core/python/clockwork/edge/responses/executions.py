@@ -11,6 +11,7 @@ from msgspec import Meta, field
 
 from clockwork.domain import executions
 from clockwork.domain.executions import State
+from clockwork.domain.ids import key_of
 from clockwork.domain.instants import to_text
 from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.lifecycle.holding import Holding, Wait
@@ -135,6 +136,7 @@ class Execution(AnswerBody):
     due_at: Instant
     state: Annotated[str, one_of(State)]
     attempts: Annotated[list[Attempt], Meta(description="the last 100 of them")]
+    job_key: Annotated[str | None, Meta(description="of a named job")] = None
     next_attempt_at: Instant | None = None
     reason: str | None = None
     waited: Waits | None = None
@@ -167,13 +169,47 @@ class Execution(AnswerBody):
         waited = record.waits.waited and Waits.like(record.waits.waited)
         planned = {} if record.state is not State.PARKED else {"next_attempt_at": None}
         at_work = None if record.awaited is None else AtWork.of(record)
-        shown = {"waiting": None, "report": None, "at_work": at_work, "forced": record.is_forced, **planned, **more}
+        shown = {
+            "job_key": key_of(record.job_id),
+            "waiting": None,
+            "report": None,
+            "at_work": at_work,
+            "forced": record.is_forced,
+            **planned,
+            **more,
+        }
         return cls.like(record, record.waits, **shown, attempts=attempts, skipped=skipped, waited=waited)
 
     @classmethod
     def whole(cls, record: executions.Execution, **more: object) -> Self:
         """The execution with the report of its receiver, which may be long."""
         return cls.of(record, report=record.end.report and Report.of(record.end.report), **more)
+
+
+class Ran(AnswerBody):
+    """One of the newest executions of a job, in short."""
+
+    execution_id: str
+    due_at: Instant
+    state: Annotated[str, one_of(State)]
+    attempts: Annotated[int, Meta(description="so far")]
+    lateness_ms: Annotated[int | None, Meta(description="of the first attempt, once it has ended")] = None
+    took_ms: Annotated[int | None, Meta(description="of the last attempt, once it has ended")] = None
+    reason: str | None = None
+
+    @classmethod
+    def of(cls, record: executions.Execution) -> Self:
+        """The execution of a record."""
+        first, last = (record.attempts[0], record.attempts[-1]) if record.attempts else (None, None)
+        return cls(
+            record.execution_id,
+            to_text(record.due_at),
+            str(record.state),
+            record.attempt,
+            lateness_ms=first.lateness_ms if first is not None and first.number == 1 else None,
+            took_ms=None if last is None or record.claim is not None else last.ended_at - last.started_at,
+            reason=record.reason,
+        )
 
 
 class CancelledExecution(Execution, kw_only=True):

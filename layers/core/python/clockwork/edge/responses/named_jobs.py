@@ -1,27 +1,26 @@
-"""The bodies of answers about named jobs, and about schedules that are not saved."""
+"""The bodies of answers about named jobs."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from itertools import islice
 from typing import Annotated, Any, Self
 
 from msgspec import Meta
 
 from clockwork.domain import executions
-from clockwork.domain.cron.description import description
-from clockwork.domain.cron.zones import offset_at, zone_named
 from clockwork.domain.fires.chains import fire_after, first_due_after
+from clockwork.domain.fires.words import in_words
 from clockwork.domain.instants import to_text
 from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.named_jobs import JobState, NamedJob
-from clockwork.domain.recurrence import Fire, Recurrence, TooMuchWork, Work, next_occurrence
+from clockwork.domain.recurrence import Fire, TooMuchWork, Work
 from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
 from clockwork.edge.responses import targets
-from clockwork.edge.responses.executions import Cancellation, Execution, Outcomes
+from clockwork.edge.responses.executions import Cancellation, Execution, Outcomes, Ran
+from clockwork.edge.responses.fires import LAST_SHOWN_AT, NextFire
 from clockwork.edge.responses.targets import Record, ShownCompletion, ShownPrecision, ShownRetryPolicy, ShownTarget
 from clockwork.flows.named.write import Written
 from clockwork.flows.requests.cancel import CancelAnswer
@@ -34,8 +33,6 @@ LISTED_WORK = 10_000
 SHOWN_WORK = 400_000
 #: How many executions of a kind the answer to a change lists. They may be a day's fires.
 SHOWN = 100
-#: The last instant (ms) that can be written with four digits of a year. Later fires are not shown.
-LAST_SHOWN_AT = 253_402_300_799_999
 NamedState = Annotated[str, one_of(JobState)]
 
 
@@ -122,27 +119,29 @@ class JobSummary(AnswerBody):
     on_failure: ShownTarget | None = None
     completion: ShownCompletion | None = None
     reason: str | None = None
+    paused_at: Annotated[Instant | None, Meta(description="while it is paused")] = None
     due_at: Instant | None = None
     next_fire_at: Instant | None = None
-    description: Annotated[str | None, Meta(description="the cron expression in a sentence")] = None
+    description: Annotated[str | None, Meta(description="the schedule in a sentence")] = None
+    runs: Annotated[list[Ran] | None, Meta(description="newest first; left out if a page had to read too much")] = None
 
     @classmethod
     def of(cls, job: NamedJob, now: int, work: Work | None = None, **more: object) -> Self:
         """The job with its next fire, found by as much `work` as one of a list may cost if none is given."""
         state, next_fire_at = _state_and_next(job, now, work or Work(LISTED_WORK))
         definition = job.definition
-        cron = definition.recurrence and definition.recurrence.cron
         return cls.like(
             job,
             definition,
             state=state,
             schedule=json.loads(job.as_sent)["schedule"],
             record="full",
+            paused_at=instant(job.paused_at if state is JobState.PAUSED else None),
             due_at=instant(definition.at),
             next_fire_at=instant(next_fire_at),
-            description=cron and description(cron),
+            description=in_words(definition.recurrence),
             **targets.delivery(definition),
-            **more,
+            **{"runs": None, **more},
         )
 
 
@@ -152,19 +151,6 @@ class JobPage(AnswerBody):
     items: list[JobSummary]
     unreadable: Annotated[list[str] | None, Meta(description="jobKeys of jobs that this version cannot read")] = None
     next_token: str | None = None
-
-
-class NextFire(AnswerBody):
-    """A fire to come, in UTC and in the local time of the schedule's zone with its offset."""
-
-    at: Instant
-    local: Annotated[str, Meta(examples=["2026-05-05T12:00:00.250+02:00"])]
-
-    @classmethod
-    def all_of(cls, fires: Sequence[Fire], recurrence: Recurrence | None) -> list[Self]:
-        """Each fire in the zone of its schedule."""
-        zone = "UTC" if recurrence is None else recurrence.timezone
-        return [cls(to_text(fire.due_at), _local(fire.due_at, zone)) for fire in fires]
 
 
 class ShownNamedJob(JobSummary, kw_only=True):
@@ -204,25 +190,6 @@ class StartedBackfill(AnswerBody):
     backfill_id: str
     count: int
     reason: Annotated[str | None, Meta(description="why there is none to execute")] = None
-
-
-class Preview(AnswerBody):
-    """When a schedule would fire."""
-
-    next_fires: list[NextFire]
-    description: str
-
-    @classmethod
-    def of(cls, recurrence: Recurrence | None, at: int, count: int, now: int, work: Work) -> Self:
-        """The next `count` fires of a recurrence; without one, the one fire at `at` (ms). Raises TooMuchWork."""
-        if recurrence is None:
-            return cls(NextFire.all_of([Fire(at, at, 1)], None), "Once.")
-        if recurrence.cron is not None:
-            text = description(recurrence.cron)
-        else:
-            assert recurrence.every is not None
-            text = f"Every {recurrence.every.every_ms / 1000:g} seconds."
-        return cls(NextFire.all_of(list(islice(_fires(recurrence, now, work), count)), recurrence), text)
 
 
 def deletion(answer: Written) -> Cancellation:
@@ -284,16 +251,3 @@ def upcoming(job: NamedJob, now: int, work: Work) -> Iterator[Fire]:
     while fire is not None and fire.due_at <= LAST_SHOWN_AT:
         yield fire
         fire = fire_after(job, fire.base_at, fire.ordinal, work)
-
-
-def _fires(recurrence: Recurrence, now: int, work: Work) -> Iterator[Fire]:
-    fire = next_occurrence(recurrence, now, 0, "", work)
-    while fire is not None and fire.due_at <= LAST_SHOWN_AT:
-        yield fire
-        fire = next_occurrence(recurrence, fire.base_at, fire.ordinal, "", work)
-
-
-def _local(at: int, zone: str) -> str:
-    offset_at(zone, at // 1000)  # all code that reads zones refuses the same unknown ones
-    local = datetime.fromtimestamp(at / 1000, UTC).astimezone(zone_named(zone))
-    return local.isoformat(timespec="milliseconds")

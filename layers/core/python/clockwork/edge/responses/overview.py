@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from clockwork.domain import keys
 from clockwork.domain.clients import Client
+from clockwork.domain.ids import key_of
 from clockwork.domain.instants import to_text
 from clockwork.domain.limits.circuits import MOST_CIRCUITS, Circuit
 from clockwork.domain.requests.reading import Debt
@@ -129,6 +130,10 @@ class Usage(AnswerBody):
     open_circuits: Annotated[list[OpenCircuit], Meta(description="by host; a hundred at the most")]
     reads: Annotated[Reads, Meta(description="requests that only read")]
     changes: Annotated[Reads, Meta(description="requests that may change something, by what they read in vain")]
+    released_until: Annotated[
+        Instant | None, Meta(description="all that is due by then, in no order, is released and starts at its instant")
+    ] = None
+    as_of: Annotated[Instant | None, Meta(description="when that was so")] = None
     max_rate_per_second: float | None = None
     max_concurrency: int | None = None
     creates_per_second: float | None = None
@@ -146,8 +151,12 @@ class Usage(AnswerBody):
         circuits: Mapping[str, Circuit],
         created_today: int | None,
         *paces: Reads,
+        released: tuple[int | None, int],
     ) -> Self:
-        """The usage of a client with these counts. `paces`: of its reads, and of its changes."""
+        """The usage of a client with these counts. `paces`: of its reads, and of its changes.
+
+        `released`: until when (ms) all is released, as of an instant (ms).
+        """
         reads, changes = paces
         most = client.jobs_per_day
         left = None if most is None or created_today is None else max(0, most - created_today)
@@ -159,6 +168,8 @@ class Usage(AnswerBody):
             reads=reads,
             changes=changes,
             jobs_left_today=left,
+            released_until=instant(released[0]),
+            as_of=instant(released[1] or None),
         )
 
 
@@ -179,7 +190,8 @@ class UpcomingItem(AnswerBody):
     def of(cls, item: upcoming.Upcoming, *, is_paused: bool) -> Self:
         """The item as it was read. `is_paused`: its client is, and it is parked when it comes due."""
         waits_for = "pause" if is_paused else item.waits_for
-        return cls.like(item, at=instant(item.at), target=shown_target(item.target), waits_for=waits_for)
+        shown = {"target": shown_target(item.target), "job_key": item.job_key or key_of(item.job_id)}
+        return cls.like(item, at=instant(item.at), waits_for=waits_for, **shown)
 
 
 class UpcomingPage(AnswerBody):

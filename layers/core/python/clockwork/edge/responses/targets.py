@@ -12,7 +12,7 @@ from clockwork.domain.named_jobs import Definition
 from clockwork.domain.policies import Precision, RecordLevel, RetryPolicy
 from clockwork.edge.http.answer import AnswerBody, one_of
 from clockwork.targets.message import Payload
-from clockwork.targets.registry import TARGETS, Target
+from clockwork.targets.registry import TARGETS
 from clockwork.targets.target import AskedField, StoredTarget, fields_of
 
 Record = Annotated[str, one_of(get_args(RecordLevel))]
@@ -68,7 +68,7 @@ class ShownCompletion(AnswerBody, kw_only=True):
     timeout_seconds: float
 
 
-def shown_target(kept: Target) -> ShownTarget:
+def shown_target(kept: StoredTarget) -> ShownTarget:
     """A target as its request named it."""
     return _SHOWN[str(kept.__struct_config__.tag)].like(kept)
 

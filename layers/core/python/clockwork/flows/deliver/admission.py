@@ -27,6 +27,7 @@ from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT
 from clockwork.domain.limits.circuits import Circuit, Passage, has_turn, host_of, plan_passage
 from clockwork.domain.limits.concurrency import Blocks
 from clockwork.domain.named.look import Objection
+from clockwork.domain.workflows.definition import WorkflowTarget
 from clockwork.flows.containment import why
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import later, read_records
@@ -80,8 +81,7 @@ def in_turns(batch: Batch, items: Sequence[Item]) -> Turns:
     """The items of a deliverer's batch in the order in which they are to be admitted, and whose messages they are."""
     note_company(batch.world, items)
     slow_until, turns = batch.world.environment.slow_gate_until, Turns([], [], [])
-    now = batch.world.clock.now()
-    found = list(_by_client(items))
+    now, found = batch.world.clock.now(), list(_by_client(items))
     for client_id, some in found:
         if now < slow_until.get(client_id, 0):
             turns.slow.extend(some)
@@ -181,10 +181,7 @@ def still_allowed(batch: Batch, items: Sequence[Item]) -> list[Item]:
 
 
 def _admitted(batch: Batch, gate: Gate, items: list[Item]) -> list[Item]:
-    """The items of one client that may start now.
-
-    Permits are leased once for all of them: a second lease would give the same block away a second time.
-    """
+    """The items of one client that may start now. One lease is for all: a second would give its block away again."""
     with batch.failing(*items):
         if gate.fault is not None:
             park(batch, items, "pause", gate.fault)
@@ -193,7 +190,11 @@ def _admitted(batch: Batch, gate: Gate, items: list[Item]) -> list[Item]:
         disowned, items = _disowned(batch, client, items)
         # A paused client's items are parked, whatever their targets.
         refused, items = ([], items) if client is not None and client.paused else _refused(batch, client, items)
-        return [*disowned, *refused, *_permitted(batch, gate, _unheld(batch, gate, items))]
+        # No cap holds the run of a workflow back: its nodes call.
+        runs = [item for item in items if isinstance(item.release.occurrence.target, WorkflowTarget)]
+        free = _unparked(batch, gate, runs) if runs else []
+        items = [item for item in items if item not in runs] if runs else items
+        return [*disowned, *refused, *free, *_permitted(batch, gate, _unheld(batch, gate, items))]
     return []
 
 
@@ -280,8 +281,7 @@ def _unparked(batch: Batch, gate: Gate, items: list[Item]) -> list[Item]:
         return []
     if not circuits:
         return items
-    going: list[Item] = []
-    held: list[Item] = []
+    going, held = list[Item](), list[Item]()
     for item in items:
         host = host_of(item.release.occurrence.target)
         now, has_slot, may_probe = batch.world.clock.now(), item.release.waits.paced, has_turn(item.release)

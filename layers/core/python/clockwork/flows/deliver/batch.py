@@ -10,12 +10,12 @@ from typing import TypeVar
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.lifecycle.attempts import Action, Plan
 from clockwork.domain.lifecycle.awaiting import Worker
-from clockwork.domain.lifecycle.callbacks import is_called_back
 from clockwork.domain.releases import Release
 from clockwork.flows.apart import ASKED_FOR_MS
 from clockwork.flows.containment import why
 from clockwork.flows.deliver.items import Item, LeasedBlock, Received
 from clockwork.flows.deliver.waiting import Waiting
+from clockwork.flows.workflows.follow import is_followed
 from clockwork.flows.world import World
 from clockwork.ports import Saved
 from clockwork.targets.pool import PoolTarget
@@ -42,8 +42,10 @@ class Batch:
         self.report = waiting.report
         #: Records that became DEAD, for which their clients get a notice.
         self.dead: list[Execution] = []
-        #: Items that were found DEAD or became so: they are called back before their messages are acknowledged.
-        self.called_back: list[tuple[Received, Execution]] = []
+        #: Items from whose ends something follows, which is done before their messages are acknowledged.
+        self.ended: list[tuple[Received, Execution]] = []
+        #: Runs of workflows that are claimed, or that go on under their own claim.
+        self.runs: list[Received] = []
         #: Items whose targets are not allowed to their clients any more, with their outcomes.
         self.refused: list[tuple[Item, Outcome]] = []
         #: Items whose first attempts failed at level `none`, with the records that follow their retries.
@@ -116,15 +118,15 @@ class Batch:
         """Acknowledge an item whose work is done, as its record `stored` says."""
         item.left = True
         self.report.absorbed += 1
-        self.owe_callback(item, stored)
+        self.owe(item, stored)
 
-    def owe_callback(self, item: Received, stored: Execution | None) -> None:
-        """Note an item for a callback if its record is DEAD and asks for one.
+    def owe(self, item: Received, stored: Execution | None) -> None:
+        """Note an item if something follows from its end.
 
-        The deliverer that recorded the death may have died before it put the callback.
+        The deliverer that recorded the end may have died before it did that.
         """
-        if stored is not None and is_called_back(item.release, stored):
-            self.called_back.append((item, stored))
+        if stored is not None and is_followed(item.release, stored):
+            self.ended.append((item, stored))
 
     def save_plans(self, plans: Sequence[tuple[Received, Plan]]) -> Iterator[tuple[int, Saved]]:
         """Save the records that the plans ask for, and apply the plans that ask for none.
@@ -151,11 +153,14 @@ class Batch:
             self.absorb(item, item.seen)
         elif plan.action is Action.DEFER:
             self.report.deferred += 1
+        elif plan.action is Action.GO_ON:
+            self.runs.append(item)
         elif plan.execution is not None:
             if plan.execution.state is State.DEAD:
                 self.report.dead += 1
                 self.dead.append(plan.execution)
-                self.owe_callback(item, plan.execution)
+            if plan.execution.state is State.DEAD or item.release.of.node is not None:
+                self.owe(item, plan.execution)
             self.report.expired += plan.execution.state is State.EXPIRED
         if plan.release is not None:
             self.waiting.follow(item, plan.release)

@@ -243,11 +243,14 @@ def give_back(batch: Batch, item: Item, reason: str) -> None:
     # Whichever copy of its message comes first when the way is free may start it: its planned instant stays. But a
     # worker may show the copy that it had, however often: each would be claimed in vain, and sent once more.
     planned_at = item.release.run_at if batch.worker is None else again.run_at
-    plan, _ = replace(batch.world, item.seen, partial(_plan_given_back, batch, item, planned_at, reason), item.replans)
+    plan, stored = replace(
+        batch.world, item.seen, partial(_plan_given_back, batch, item, planned_at, reason), item.replans
+    )
     if plan.action is Action.ABSORB:
         batch.fail(item, LOST_CLAIM)
         return
     item.left = True
+    batch.owe(item, stored)
     if plan.action is Action.FOLLOW_UP:
         batch.report.deferred += 1
         item.is_let_go = True

@@ -15,7 +15,8 @@ from clockwork.domain.lifecycle.awaited import missed_at
 from clockwork.domain.lifecycle.tokens import Token
 from clockwork.domain.releases import Check, Delivery, Release
 from clockwork.domain.storage.checks import check_of, ticket_of
-from clockwork.flows.deaths import call_back, notify_dead
+from clockwork.domain.workflows.definition import WorkflowTarget
+from clockwork.flows.deaths import notify_dead
 from clockwork.flows.deliver.admission import admit, in_turns
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS, Batch
 from clockwork.flows.deliver.circuits import give_probes_back, update_circuits
@@ -29,6 +30,8 @@ from clockwork.flows.deliver.park import is_held
 from clockwork.flows.deliver.start import hold_and_check
 from clockwork.flows.deliver.waiting import Resent
 from clockwork.flows.timeline.retries import send_retries
+from clockwork.flows.workflows import late
+from clockwork.flows.workflows.follow import follow_ends
 from clockwork.flows.world import World
 
 #: This much time is kept at the end of an invocation to record the outcomes (ms).
@@ -67,6 +70,11 @@ def attempt(batch: Batch, inbox: Inbox) -> None:
     targets.forget()
     claimed = _started(batch, items)
     give_probes_back(batch.world, items)
+    for run in batch.runs:
+        with batch.failing(run):
+            assert run.seen is not None, "it was claimed"
+            late.carry_on(batch.world, run.release, run.seen)
+    batch.runs.clear()
     # 3. Record outcomes as they come in.
     record_refused(batch)
     while ended := targets.collect():
@@ -169,24 +177,28 @@ def record_refused(batch: Batch) -> None:
 
 
 def tell_of_deaths(batch: Batch) -> None:
-    """Send notices of the deaths of a batch, and place the callbacks that their jobs ask for."""
-    notify_dead(batch.world, batch.dead)
-    batch.dead.clear()
-    _call_back(batch)
+    """Send notices of the deaths of a batch, and do what follows from its ends: callbacks, and the next steps of runs.
+
+    A worker's claim runs in an api, which sends no notices of runs.
+    """
+    if batch.dead:
+        notify_dead(batch.world, batch.dead)
+        batch.dead.clear()
+    if batch.ended:
+        ended = [(item.release, stored) for item, stored in batch.ended]
+        for one in follow_ends(batch.world, ended, buries=batch.worker is None):
+            batch.fail(batch.ended[one.index][0], f"what follows from its end is not certain: {one.reason}")
+        batch.ended.clear()
 
 
 def _begin(batch: Batch, slot: int, item: Item) -> None:
     if is_refused(batch, item):
         return
+    if isinstance(item.release.occurrence.target, WorkflowTarget):
+        batch.runs.append(item)
+        return
     batch.world.targets.begin(slot, _delivery(item, batch.deadline_at - RECORD_MARGIN_MS))
     item.is_started = True
-
-
-def _call_back(batch: Batch) -> None:
-    ended = [(item.release, dead) for item, dead in batch.called_back]
-    for one in call_back(batch.world, ended):
-        batch.fail(batch.called_back[one.index][0], f"its callback is not certain: {one.reason}")
-    batch.called_back.clear()
 
 
 def _in_time(batch: Batch, items: Sequence[Item]) -> list[Item]:
@@ -208,7 +220,8 @@ def _is_ready(batch: Batch, release: Release, now: int) -> bool:
 def _delivery(item: Item, deadline_at: int) -> Delivery:
     release = item.release
     token = None if item.secret is None else str(_token(item, item.secret))
-    return Delivery(release.execution_id, release.job_id, release.attempt, release.occurrence, deadline_at, token)
+    ids = release.execution_id, release.job_id, release.attempt
+    return Delivery(*ids, release.occurrence, deadline_at, token, release.of.node)
 
 
 def _token(item: Item, secret: str) -> Token:

@@ -37,7 +37,7 @@ from clockwork.flows.deliver.park import park
 from clockwork.flows.overlaps import may_be_let_through
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
-from clockwork.targets.registry import Target
+from clockwork.targets.target import StoredTarget
 
 
 def informed(batch: Batch, items: Sequence[Item]) -> list[Item]:
@@ -216,7 +216,7 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
     return True
 
 
-def _is_anothers(world: World, before: Target, after: Target) -> bool:
+def _is_anothers(world: World, before: StoredTarget, after: StoredTarget) -> bool:
     """Whether another deliverer, with a queue of its own, delivers to the one target than to the other."""
     lanes = world.settings.lanes
     return before.lane != after.lane and not lanes.keys().isdisjoint((before.lane, after.lane))
@@ -225,7 +225,7 @@ def _is_anothers(world: World, before: Target, after: Target) -> bool:
 def _still_waits(world: World, item: Item, job: NamedJob) -> bool:
     """Whether a backfilled fire that waits for others of its job has to wait on, so that it claims nothing in vain."""
     is_waiting = item.release.waits.permits > 0 and is_backfilled(item.release) and job.definition.overlap == "skip"
-    return is_waiting and not may_be_let_through(world, entrant_of(item.release, item.seen), job)
+    return is_waiting and not may_be_let_through(world, entrant_of(item.release, item.seen, is_claimed=False), job)
 
 
 def _refusal(world: World, whole: Occurrence) -> str | None:

@@ -13,7 +13,7 @@ from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.named.look import Objection
 from clockwork.domain.releases import Deliver, Release
 from clockwork.flows.records import replans
-from clockwork.targets.registry import Target
+from clockwork.targets.target import StoredTarget
 
 
 class DeliverReport(msgspec.Struct):
@@ -91,7 +91,7 @@ class Item(Received):
     refusal: str | None = None
     objection: Objection | None = None
     is_informed: bool = False
-    came_for: Target | None = None
+    came_for: StoredTarget | None = None
     secret: str | None = None
     check_key: str | None = None
     whole: Occurrence | None = None

@@ -99,7 +99,7 @@ def _bury(batch: Batch, item: Item) -> None:
         batch.fail(item, "its end is not recorded")
         return
     batch.report.dead += 1
-    batch.owe_callback(item, dead)
+    batch.owe(item, dead)
 
 
 def _come_back(batch: Batch, waiting: InPlace, group: Sequence[OrderedMessage]) -> None:

@@ -26,6 +26,7 @@ from clockwork.flows.deliver.inform import redirected, ref_of
 from clockwork.flows.deliver.items import Item, is_left_to_its_watch, is_still_ours
 from clockwork.flows.overlaps import why_not_through
 from clockwork.flows.records import replace
+from clockwork.flows.workflows import late
 from clockwork.flows.world import World
 
 
@@ -45,14 +46,18 @@ def hold_and_check(batch: Batch, claimed: Sequence[Item]) -> Iterator[int]:
 def wanted(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[int]:
     """The indexes of the items that are still wanted. The others end, or fail."""
     named: dict[int, NamedJobId] = {}
-    going = []
+    going, nodes = list[int](), list[int]()
     for slot in _owned(batch, claimed, due):
         with batch.failing(claimed[slot]):
             if is_named(claimed[slot].release.job_id):
                 named[slot] = ref_of(batch.world, claimed[slot])
+            elif claimed[slot].release.of.node is not None:
+                nodes.append(slot)
             elif not _is_too_late(batch, claimed[slot]):
                 going.append(slot)
-    return sorted([*going, *_wanted_by_their_jobs(batch, claimed, named)]) if named else going
+    if nodes:
+        going += _wanted_by_their_runs(batch, claimed, nodes)
+    return sorted([*going, *_wanted_by_their_jobs(batch, claimed, named)]) if named else sorted(going)
 
 
 def _owned(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[int]:
@@ -76,6 +81,25 @@ def _wanted_by_their_jobs(batch: Batch, claimed: Sequence[Item], named: Mapping[
                 job = readable(jobs[job_ref.client_id, job_ref.job_key])
                 # The window is that of its job as it is now.
                 if _is_wanted(batch, claimed[slot], job_ref, job) and not _is_too_late(batch, claimed[slot]):
+                    wanted.append(slot)
+    return wanted
+
+
+def _wanted_by_their_runs(batch: Batch, claimed: Sequence[Item], nodes: Sequence[int]) -> list[int]:
+    """The indexes of the nodes of workflows that their runs still want.
+
+    The claim comes first and the look at the sets of the run last, as with the row of a named job.
+    """
+    wanted: list[int] = []
+    with batch.failing(*(claimed[slot] for slot in nodes)):
+        found = late.objections(batch.world, [claimed[slot].release.job_id for slot in nodes])
+        for slot, objection in zip(nodes, found, strict=True):
+            with batch.failing(claimed[slot]):
+                if isinstance(objection, Exception):
+                    raise objection
+                if objection is not None:
+                    _drop(batch, claimed[slot], objection)
+                elif not _is_too_late(batch, claimed[slot]):
                     wanted.append(slot)
     return wanted
 
@@ -124,7 +148,7 @@ def _drop(batch: Batch, item: Item, objection: Objection) -> None:
         if plan.action is Action.ABSORB and item.seen is not None:
             batch.fail(item, LOST_CLAIM)
         else:
-            batch.owe_callback(item, stored)
+            batch.owe(item, stored)
 
 
 def _plan_end(world: World, item: Item, objection: Objection, stored: Execution | None) -> Plan:

@@ -21,6 +21,7 @@ from clockwork.domain.limits.circuits import host_of
 from clockwork.domain.named.endings import ended_at_once
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Deliver
+from clockwork.domain.runs.beginning import is_run
 from clockwork.domain.waits import NO_WAITS
 from clockwork.flows.containment import contained
 from clockwork.flows.graces import watch_graces
@@ -28,6 +29,7 @@ from clockwork.flows.named.unended import mark, unended
 from clockwork.flows.outages import tolerated
 from clockwork.flows.overlaps import note_ended
 from clockwork.flows.records import MOST_REPLANS
+from clockwork.flows.workflows import late
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
@@ -60,7 +62,7 @@ def see_to_older(world: World, job: NamedJob, *, is_repeat: bool = False) -> Und
     """
     seen = unended(world, job, is_repeat=is_repeat)
     stands, all_ended = _end(world, job, seen.found)
-    _watch(world, seen.found, stands)
+    nodes = _watch(world, seen.found, stands)
     if all_ended:
         mark(world, job, seen)
     if job.skips_from and job.definition.overlap == "skip" and seen.is_whole:
@@ -73,17 +75,21 @@ def see_to_older(world: World, job: NamedJob, *, is_repeat: bool = False) -> Und
             waiting.append(after)
         else:
             ended.append(after)
-    return UnderWay(running, waiting, ended, seen.all_seen and all_ended)
+    return UnderWay([*running, *nodes], waiting, ended, seen.all_seen and all_ended)
 
 
-def _watch(world: World, found: Sequence[Execution], stands: Sequence[Execution]) -> None:
-    """See to it that a receiver that goes on though its job was deleted is stopped. Raises Unavailable."""
+def _watch(world: World, found: Sequence[Execution], stands: Sequence[Execution]) -> Sequence[Execution]:
+    """See to it that a receiver that goes on though its job was deleted is stopped, and so is a run of a workflow.
+
+    Returns the nodes of such runs that still run. Raises Unavailable.
+    """
     noted: list[Execution] = []
     met: list[Execution] = []
     for before, after in zip(found, stands, strict=True):
         if after.cancel_noted_at is not None and after.state is State.RUNNING:
             (noted if before.cancel_noted_at is None else met).append(after)
     watch_graces(world, noted, met)
+    return late.stop(world, runs) if (runs := [one for one in (*noted, *met) if is_run(one)]) else ()
 
 
 def release_parked(world: World, job: NamedJob, waiting: Sequence[Execution], *, is_repeat: bool = False) -> None:

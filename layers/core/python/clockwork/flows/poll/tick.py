@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterable
+from functools import partial
 
 import msgspec
 
-from clockwork.domain.limits.polling import Lookahead, Poll, plan_lookahead, plan_polls
+from clockwork.domain.limits.polling import Lookahead, Poll, begun_elsewhere, plan_lookahead, plan_polls
 from clockwork.flows.outages import tolerated
 from clockwork.flows.timeline.shards import all_shards, refused_setting
 from clockwork.flows.world import World
@@ -28,19 +30,26 @@ class TickReport(msgspec.Struct, frozen=True):
     lag_ms: int = 0
 
 
-def tick(world: World) -> TickReport:
-    """Start pollers for all registered shards. A poller that cannot be started does not stop the others."""
+#: Runs a function for each of many pollers, perhaps several at the same time; the results come in the order of these.
+SideBySide = Callable[[Callable[[Poll], bool], Iterable[Poll]], Iterable[bool]]
+
+
+def tick(world: World, *, side_by_side: SideBySide = map, until: int | None = None) -> TickReport:
+    """Start pollers for all registered shards. A poller that cannot be started does not stop the others.
+
+    `side_by_side` starts several at the same time: a thousand starts one after the other outlast the invocation. None
+    is started after the instant `until` (ms) if it is given: the next tick begins with others.
+    """
     # 1. Register the shards that are missing, and read how much the last visit of each shard released.
     shards = all_shards(world)
     # 2. If deliverers do not keep up, let pollers release less far ahead (backpressure).
     lookahead = _plan_lookahead(world)
     # 3. Start a poller for each shard that may be busy, and one for several of the others.
-    started = failed = 0
-    for poll in plan_polls(shards, world.clock.now(), world.settings.shards_together):
-        if _start(world, poll, lookahead.lookahead_seconds):
-            started += len(poll.partition_ids)
-        else:
-            failed += len(poll.partition_ids)
+    polls = plan_polls(shards, world.clock.now(), world.settings.shards_together)
+    polls = begun_elsewhere(polls, world.clock.now(), world.settings.tick_seconds)
+    done = side_by_side(partial(_start, world, lookahead.lookahead_seconds, until), polls)
+    started = sum(len(poll.partition_ids) for poll, is_started in zip(polls, done, strict=True) if is_started)
+    failed = sum(len(poll.partition_ids) for poll in polls) - started
     reason = refused_setting(world)
     if reason is not None:
         log.error(reason, extra={"action": "setting_refused"})
@@ -62,7 +71,10 @@ def _plan_lookahead(world: World) -> Lookahead:
     return lookahead
 
 
-def _start(world: World, poll: Poll, lookahead_seconds: int) -> bool:
+def _start(world: World, lookahead_seconds: int, until: int | None, poll: Poll) -> bool:
+    if until is not None and world.clock.now() >= until:
+        log.warning("no time is left", extra={"action": "poller_not_started", "shards": poll.partition_ids})
+        return False
     with tolerated(
         world,
         log,

@@ -18,7 +18,7 @@ import msgspec
 from clockwork.domain import ids
 from clockwork.domain.errors import Unavailable, readable
 from clockwork.domain.executions import Execution, Report
-from clockwork.domain.ids import InvalidId
+from clockwork.domain.ids import InvalidId, is_node
 from clockwork.domain.lifecycle.reports import Heartbeat, ReportPlan, plan_heartbeat, plan_report
 from clockwork.domain.lifecycle.tokens import InvalidToken, Token, decode_token
 from clockwork.domain.pools.pool import Pool
@@ -31,6 +31,7 @@ from clockwork.flows.requests.permits import settle_permits
 from clockwork.flows.requests.reading import Reading
 from clockwork.flows.requests.reporting import Reported
 from clockwork.flows.timeline.retries import send_retries
+from clockwork.flows.workflows import late
 from clockwork.flows.world import World
 
 
@@ -195,6 +196,13 @@ def _send(world: World, some: Sequence[_Open]) -> None:
     faults: Mapping[int, str] = send_retries(world, [release for _, release in following]) if following else {}
     for index in faults:
         following[index][0].is_unavailable = True
+    # A repeat of an end changes nothing: the call before may have died behind the record of a node.
+    repeated = (one for one in some if one.plan and not one.plan.execution and not one.plan.is_stale)
+    for one in repeated:
+        ended = one.stored
+        if ended is not None and ended.is_final and is_node(ended.job_id):
+            with contained(world.environment.faults, partial(_leave, one), one.token.execution_id):
+                late.nudge(world, [ended])
 
 
 def _taken(one: _Open | None) -> Taken:

@@ -8,14 +8,16 @@ import msgspec
 
 from clockwork.domain.errors import ExecutionNotFound, JobNotFound, Unavailable
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.ids import only_execution
-from clockwork.domain.lifecycle.cancels import Verdict, cancel_record, plan_cancel, plan_unrecorded_cancel
+from clockwork.domain.ids import is_node, only_execution
+from clockwork.domain.lifecycle.cancels import CancelPlan, Verdict, cancel_record, plan_cancel, plan_unrecorded_cancel
 from clockwork.domain.releases import Deliver, Of
 from clockwork.domain.requests.trail import Note, unnoted
+from clockwork.domain.runs.beginning import is_run
 from clockwork.flows.access import Caller, KeptJob, find_execution, get_kept_job
 from clockwork.flows.deaths import call_back
 from clockwork.flows.graces import watch_graces
 from clockwork.flows.records import replace
+from clockwork.flows.workflows import late
 from clockwork.flows.world import World
 
 #: The time (ms) after a death in which a cancel that finds the death also calls back. Callers repeat a cancel within
@@ -90,9 +92,22 @@ def _see_to_callback(world: World, job: KeptJob, stored: Execution, now: int) ->
 def _resolve(world: World, cancelled: Execution, stored: Execution | None) -> tuple[CancelAnswer, Execution]:
     plan, stored = replace(world, stored, lambda met: plan_cancel(met, cancelled))
     assert stored is not None, "a cancel of what has no record makes one"
+    if is_run(stored):
+        return _stop(world, plan, stored)
     if stored.state is State.RUNNING:
         watch_graces(world, *(([stored], []) if plan.execution is not None else ([], [stored])))
+    if is_node(stored.job_id) and stored.is_final:
+        late.nudge(world, [stored])
     return CancelAnswer(plan.verdict, plan.reason, [stored] if plan.verdict is not Verdict.CANCELLED else []), stored
+
+
+def _stop(world: World, plan: CancelPlan, run: Execution) -> tuple[CancelAnswer, Execution]:
+    """Stop a run of a workflow. The answer lists it with its nodes that still run; if none does, it has ended."""
+    running = late.stop(world, [run])
+    run = world.executions.find(run.job_id, run.execution_id) or run
+    if run.state is State.CANCELLED:
+        return CancelAnswer(Verdict.CANCELLED, "none of its nodes was under way"), run
+    return CancelAnswer(plan.verdict, plan.reason, [run, *running]), run
 
 
 def cancel_execution(

@@ -7,15 +7,14 @@ import logging
 from clockwork.domain import ids
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import WAITING, Execution
-from clockwork.domain.ids import AnonymousJob
-from clockwork.domain.jobs import Occurrence
+from clockwork.domain.ids import AnonymousJob, NodeJob
+from clockwork.domain.jobs import JobTarget, Occurrence
 from clockwork.domain.lifecycle.holding import Holding, holding_of
 from clockwork.domain.limits.circuits import host_of
 from clockwork.domain.storage import codec
 from clockwork.flows.access import get_by_key
 from clockwork.flows.outages import tolerated
 from clockwork.flows.world import World
-from clockwork.targets.registry import Target
 
 log = logging.getLogger(__name__)
 
@@ -44,10 +43,12 @@ def _probe_at(world: World, execution: Execution) -> int | None:
     return None if circuit is None else circuit.probe_at
 
 
-def _target_of(world: World, execution: Execution) -> Target | None:
+def _target_of(world: World, execution: Execution) -> JobTarget | None:
     if execution.kept.occurrence is not None and not execution.kept.occurrence.is_hint:
         return execution.kept.occurrence.target
     job_ref = ids.decode_job(execution.job_id)
+    if isinstance(job_ref, NodeJob):
+        return None  # Only the record of its run has it.
     if not isinstance(job_ref, AnonymousJob):
         job = get_by_key(world, job_ref.client_id, job_ref.job_key)
         return None if job is None else job.definition.target

@@ -8,14 +8,15 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from clockwork.domain import ids, instants
-from clockwork.domain.errors import ExecutionNotFound, NotDead, Unreadable, readable
+from clockwork.domain.errors import ExecutionNotFound, InvalidRequest, NotDead, Problem, Unreadable, readable
 from clockwork.domain.executions import DeadPage, Execution
-from clockwork.domain.ids import JobId, NamedJobId
+from clockwork.domain.ids import JobId, NamedJobId, NodeJob
 from clockwork.domain.keys import plain_partitions
 from clockwork.domain.lifecycle.ownership import is_of_client_since
 from clockwork.domain.lifecycle.redrives import (
     RedrivePlan,
     discarded,
+    is_begun_run,
     is_redrivable,
     place_of,
     plan_redrive,
@@ -26,6 +27,7 @@ from clockwork.domain.releases import Release
 from clockwork.domain.requests.quotas import Admit
 from clockwork.domain.requests.trail import Note, unnoted
 from clockwork.domain.storage.rows import row_of_retry
+from clockwork.domain.workflows.definition import WorkflowTarget
 from clockwork.flows.access import get_by_key, get_jobs
 from clockwork.flows.outages import tolerated
 from clockwork.flows.records import replace, replace_all
@@ -100,14 +102,15 @@ def _matching(page: DeadPage, wanted: DeadFilter) -> DeadPage:
     return DeadPage([execution for execution in page.executions if wanted.matches(execution)], page.next_before)
 
 
-def redrive(world: World, execution: Execution, *, as_it_was: bool = False) -> Execution:
+def redrive(world: World, execution: Execution, *, as_it_was: bool = False, again: tuple[str, ...] = ()) -> Execution:
     """Redrive a dead execution: release it again, to be delivered after all; returns its record, which waits now.
 
     An execution of a named job is delivered by the definition that its job has when the attempt starts. With
     `as_it_was` it is delivered as the record has it: that works also if the job was deleted. Raises NotDead, also for a
     deleted job's execution without `as_it_was`, and for an execution that waits already, redriven in the other way.
     Raises ExecutionNotFound if its record is gone by now. Raises Unavailable if the result is not certain: the caller
-    may repeat.
+    may repeat. A run of a workflow goes on by the definition with which it began: with the nodes that failed and those
+    in `again`, and all that come after them. Raises InvalidRequest for a name in `again` that is no node of it.
     """
 
     def plan(stored: Execution | None) -> RedrivePlan:
@@ -115,13 +118,25 @@ def redrive(world: World, execution: Execution, *, as_it_was: bool = False) -> E
             raise ExecutionNotFound(execution.execution_id)
         job_ref = ids.decode_job(stored.job_id)
         job = get_by_key(world, *_place(job_ref)) if isinstance(job_ref, NamedJobId) else None
-        return _plan(stored, job_ref, job, world.clock.now(), as_it_was=as_it_was)
+        _require_nodes(stored, again)
+        return _plan(stored, job_ref, job, world.clock.now(), as_it_was=as_it_was, again=again)
 
     planned, waiting = replace(world, execution, plan)
     if planned.release is None or waiting is None:
         raise NotDead(planned.reason)
     _release(world, [planned.release])
     return waiting
+
+
+def _require_nodes(stored: Execution, again: tuple[str, ...]) -> None:
+    """Raise InvalidRequest for each name that is no node of a run. An execution that is no run has none."""
+    if stored.kept.occurrence is None:
+        return  # It is not redriven anyway.
+    target = stored.kept.occurrence.target
+    known = target.nodes.keys() if isinstance(target, WorkflowTarget) else ()
+    problems = [Problem(f"/from/{i}", f'names no node: "{name}"') for i, name in enumerate(again) if name not in known]
+    if problems:
+        raise InvalidRequest(problems)
 
 
 def redrive_dead(
@@ -188,16 +203,26 @@ def _place(job_ref: NamedJobId) -> tuple[str, str]:
 
 
 def _plan(
-    execution: Execution, job_ref: JobId, job: NamedJob | None, now: int, *, as_it_was: bool = False
+    execution: Execution,
+    job_ref: JobId,
+    job: NamedJob | None,
+    now: int,
+    *,
+    as_it_was: bool = False,
+    again: tuple[str, ...] = (),
 ) -> RedrivePlan:
+    if isinstance(job_ref, NodeJob):
+        return RedrivePlan("it is a node of a run: redrive the run")
+    as_it_was = as_it_was or (isinstance(job_ref, NamedJobId) and is_begun_run(execution))
     if not isinstance(job_ref, NamedJobId):
-        return plan_redrive(execution, job_ref.partition_id, now)
+        return plan_redrive(execution, job_ref.partition_id, now, again=again)
     is_gone = job is None or not job.is_alive or job.incarnation != job_ref.incarnation
     if is_gone and not as_it_was and not waits_redriven(execution):
         return RedrivePlan("its job was deleted: redrive it with asItWas, which delivers what its record has")
     # If a named job is gone, any shard will do.
     partition_id = plain_partitions(1)[0] if job is None else job.partition_id
-    return plan_redrive(execution, partition_id, now, None if job is None else job.revision, as_it_was=as_it_was)
+    revision = None if job is None else job.revision
+    return plan_redrive(execution, partition_id, now, revision, as_it_was=as_it_was, again=again)
 
 
 def _release(world: World, releases: Sequence[Release]) -> None:

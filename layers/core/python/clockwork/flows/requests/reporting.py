@@ -13,6 +13,7 @@ import msgspec
 from clockwork.domain.clients import ClientUnreadable
 from clockwork.domain.errors import ExecutionNotFound, StaleToken, Unavailable
 from clockwork.domain.executions import Execution, Report, State
+from clockwork.domain.ids import is_node
 from clockwork.domain.lifecycle.ownership import is_of_client_since
 from clockwork.domain.lifecycle.reports import Heartbeat, plan_heartbeat, plan_report
 from clockwork.domain.lifecycle.tokens import InvalidToken, Token, decode_token
@@ -20,6 +21,7 @@ from clockwork.flows.access import Caller, find_execution
 from clockwork.flows.records import replace
 from clockwork.flows.requests.permits import settle_permit
 from clockwork.flows.timeline.retries import send_retries
+from clockwork.flows.workflows import late
 from clockwork.flows.world import World
 
 
@@ -75,12 +77,17 @@ def note_report(world: World, token: Token, met: Execution, said: Reported) -> E
     settle_permit(world, met, stored)
     for why_not in faults.values():
         raise Unavailable(why_not)
+    if plan.release is None and is_node(stored.job_id) and stored.is_final:
+        # The call before may have died behind the record.
+        late.nudge(world, [stored])
     return stored
 
 
 def note_beat(world: World, token: Token, met: Execution, said: Heartbeat) -> Execution:
     """Take a sign of life of the attempt of a token, on the record that was met. Raises as `note_report` does."""
     plan, stored = replace(world, met, partial(plan_heartbeat, token=token, beat=said))
+    for why_not in ({} if plan.release is None else send_retries(world, [plan.release])).values():
+        raise Unavailable(why_not)
     if plan.is_stale or stored is None:
         raise StaleToken(plan.reason)
     settle_permit(world, met, stored)

@@ -26,7 +26,7 @@ from clockwork.domain import instants, keys
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.fires.chains import first_due_after, pointer_to
 from clockwork.domain.ids import AnonymousJob
-from clockwork.domain.jobs import Occurrence
+from clockwork.domain.jobs import JobTarget, Occurrence
 from clockwork.domain.named_jobs import JobState, NamedJob, Pointer
 from clockwork.domain.recurrence import Fire, TooMuchWork, Work
 from clockwork.domain.releases import Check, Deliver, Release
@@ -37,7 +37,6 @@ from clockwork.flows.access import Jobs, get_jobs
 from clockwork.flows.containment import contained
 from clockwork.flows.requests.read import list_jobs
 from clockwork.flows.world import World
-from clockwork.targets.registry import Target
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +78,7 @@ class Upcoming(msgspec.Struct, frozen=True, kw_only=True):
     at: int
     due_at: int
     job_id: str
-    target: Target
+    target: JobTarget
     position: Position
     job_key: str | None = None
     recurs: bool = False

@@ -11,15 +11,18 @@ from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.attempts import is_claimed
 from clockwork.domain.lifecycle.awaited import goes_on
-from clockwork.domain.lifecycle.awaiting import watch_of
+from clockwork.domain.lifecycle.awaiting import release_of, watch_of
 from clockwork.domain.messages.tickets import InvalidTicket, is_ticket, opened
 from clockwork.domain.releases import Release
+from clockwork.domain.runs.beginning import is_run
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.containment import why
-from clockwork.flows.deaths import bury, call_back
+from clockwork.flows.deaths import bury
 from clockwork.flows.deliver.inbox import send_alone
 from clockwork.flows.records import renew
 from clockwork.flows.timeline.retries import send_retries
+from clockwork.flows.workflows import late
+from clockwork.flows.workflows.follow import follow_ends
 from clockwork.flows.world import World
 from clockwork.ports import DeadLetter
 
@@ -90,8 +93,10 @@ def _sweep_one(world: World, release: Release, report: SweepReport) -> bool:
     stored = world.executions.find(release.job_id, release.execution_id)
     if stored is not None and stored.is_final and not goes_on(stored, release):
         report.absorbed += 1
-        return _is_called_back(world, release, stored)
-    if stored is not None and is_claimed(stored, world.clock.now()):
+        return _is_followed(world, release, stored)
+    # The letter of a run may be the only one that begins with its nodes: it goes back as it is.
+    begins = is_run(stored) and release.sweeps < MOST_SWEEPS
+    if stored is not None and not begins and is_claimed(stored, world.clock.now()):
         return stored.is_accepted and _watched(world, release, stored, report)
     if release.sweeps < MOST_SWEEPS:
         renew(world, stored)
@@ -110,18 +115,22 @@ def _watched(world: World, release: Release, stored: Execution, report: SweepRep
 
 
 def _bury(world: World, release: Release, stored: Execution | None, report: SweepReport) -> bool:
+    if stored is not None and is_run(stored):
+        # The letter has no definition, which a redrive needs.
+        late.stop(world, [stored])
+        release = release_of(stored)
     dead = bury(world, release, stored, f"it came back from the dead-letter queue {MOST_SWEEPS} times without an end")
     report.dead += dead is not None
-    return dead is not None and _is_called_back(world, release, dead)
+    return dead is not None and _is_followed(world, release, dead)
 
 
-def _is_called_back(world: World, release: Release, stored: Execution) -> bool:
-    """Call back if the record asks for it; True if the letter may be deleted.
+def _is_followed(world: World, release: Release, stored: Execution) -> bool:
+    """Do what follows from an end; True if the letter may be deleted.
 
     Otherwise it stays, and the next sweep finds the record.
     """
-    refused = call_back(world, [(release, stored)])
+    refused = follow_ends(world, [(release, stored)])
     for one in refused:
         extra = {"action": "callback_not_placed", "executionId": release.execution_id}
-        log.warning("a callback was not placed: %s", one.reason, extra=extra)
+        log.warning("what follows from an end is left: %s", one.reason, extra=extra)
     return not refused

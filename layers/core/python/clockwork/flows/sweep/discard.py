@@ -29,10 +29,11 @@ from clockwork.domain.lifecycle.parking import (
 from clockwork.domain.releases import Deliver
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import contained
-from clockwork.flows.deaths import call_back, notify_dead
+from clockwork.flows.deaths import notify_dead
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS
 from clockwork.flows.records import replace, replace_all
 from clockwork.flows.sweep.parked_rows import ParkedRows
+from clockwork.flows.workflows.follow import follow_ends
 from clockwork.flows.world import World
 
 #: The place in its row of the one release that a parked row holds. Where that is marked, it was discarded.
@@ -128,7 +129,7 @@ def _saved(world: World, endings: Sequence[_Ending]) -> list[Execution]:
 
 def _forget_ended(world: World, reading: ParkedRows, ended: Sequence[tuple[Row, Deliver, Execution]]) -> None:
     """Forget rows of ended executions. A row whose callback may yet be placed stays."""
-    refused = call_back(world, [(release, stored) for _, release, stored in ended])
+    refused = follow_ends(world, [(release, stored) for _, release, stored in ended])
     uncalled = {one.index: one.reason for one in refused if not one.permanent}
     for index, fault in uncalled.items():
         reading.leave(ended[index][0], fault)

@@ -1,0 +1,101 @@
+"""The sets of workflows' runs in the executions table, each in a partition of its own that no list reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from clockwork.aws.errors import ConditionFailed
+from clockwork.aws.session import Aws
+from clockwork.aws.stores.table import Item, Table, seconds, written
+from clockwork.domain.errors import Unreadable, readable
+from clockwork.domain.workflows.progress import Marks, Sets
+
+#: Prefix of the partition of a run's sets, and their sort key. No jobId holds a slash.
+RUNS, SETS = "run/", "sets"
+_MARKS = ("ok", "bad", "off")
+
+
+class AwsRuns:
+    """`ports.Runs` on a table with the key `jobId` / `executionId` and TTL on `expiresAt`.
+
+    A set of DynamoDB has no order and no repeats, and is never empty: an attribute that is missing is an empty set.
+    """
+
+    def __init__(self, aws: Aws, table: str) -> None:
+        self._table = Table(aws, table, "jobId", "executionId")
+
+    def get(self, run_ids: Sequence[str]) -> Sequence[Sets | Unreadable | None]:
+        keys = [_key_of(run_id) for run_id in run_ids]
+        items = self._table.get_all(keys) if keys else {}
+        return [self._table.apart(_sets, items[key]) if key in items else None for key in keys]
+
+    def put_new(self, sets: Sets) -> bool:
+        partition, key = _key_of(sets.run_id)
+        item = written(
+            jobId=partition,
+            executionId=key,
+            run=sets.execution_id,
+            partitionId=sets.partition_id,
+            generation=sets.generation,
+            generations=sets.generations,
+            graph=sets.graph,
+            stop=sets.stop,
+            expiresAt=seconds(sets.expires_at),
+        )
+        return self._table.put_new(item)
+
+    def add(self, run_id: str, marks: Marks) -> Sets | None:
+        some = {name: numbers for name in _MARKS if (numbers := getattr(marks, name))}
+        change = "ADD " + ", ".join(f"#{name} :{name}" for name in some)
+        try:
+            return self._read(self._table.update_and_read(_key_of(run_id), change, "attribute_exists(#jobId)", **some))
+        except ConditionFailed:
+            return None
+
+    def stop(self, run_id: str, generation: int) -> Sets | None:
+        condition = "attribute_exists(#jobId) AND #stop < :stop"
+        return self._changed(run_id, "SET #stop = :stop", condition, stop=generation)
+
+    def open(self, before: Sets, after: Sets) -> Sets | None:
+        return self._changed(
+            after.run_id,
+            "SET #generation = :generation, #generations = :generations, #expiresAt = :expiresAt",
+            "#generation = :before",
+            generation=after.generation,
+            generations=after.generations,
+            expiresAt=seconds(after.expires_at),
+            before=before.generation,
+        )
+
+    def _changed(self, run_id: str, change: str, condition: str, /, **values: int | bytes) -> Sets | None:
+        """The sets behind a change, or as they are if its condition does not hold."""
+        try:
+            return self._read(self._table.update_and_read(_key_of(run_id), change, condition, **values))
+        except ConditionFailed:
+            return readable(self.get([run_id])[0])
+
+    def _read(self, item: Item) -> Sets:
+        return readable(self._table.apart(_sets, item))
+
+
+def _key_of(run_id: str) -> tuple[str, str]:
+    return RUNS + run_id, SETS
+
+
+def _sets(item: Item) -> Sets:
+    """The sets in an item. Raises anything for one that no version wrote, such as one whose graph has other nodes."""
+    marks = (frozenset(map(int, item[name]["NS"])) if name in item else frozenset() for name in _MARKS)
+    sets = Sets(
+        run_id=item["jobId"]["S"].removeprefix(RUNS),
+        execution_id=item["run"]["S"],
+        partition_id=item["partitionId"]["S"],
+        generation=int(item["generation"]["N"]),
+        generations=item["generations"]["B"],
+        graph=item["graph"]["B"],
+        expires_at=int(item["expiresAt"]["N"]) * 1000,
+        stop=int(item["stop"]["N"]),
+        marks=Marks(*marks),
+    )
+    if len(sets.generations) != sets.nodes.size:
+        raise ValueError("its graph has other nodes")
+    return sets

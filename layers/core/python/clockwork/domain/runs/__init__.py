@@ -1,0 +1,1 @@
+"""Runs of workflows: how the record of a run begins and ends, and the releases of its nodes."""

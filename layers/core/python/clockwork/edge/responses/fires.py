@@ -1,0 +1,95 @@
+"""The bodies of answers about fires to come, of jobs and of schedules that are not saved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Annotated, Self, get_args
+
+from msgspec import Meta
+
+from clockwork.domain.cron.zones import offset_at, zone_named
+from clockwork.domain.fires.shifts import Shift, shift_at
+from clockwork.domain.fires.words import in_words
+from clockwork.domain.instants import to_text
+from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.recurrence import Fire, Recurrence, Work, next_occurrence
+from clockwork.edge.http.answer import AnswerBody, Instant, one_of
+
+#: The last instant (ms) that can be written with four digits of a year. Later fires are not shown.
+LAST_SHOWN_AT = 253_402_300_799_999
+
+
+class NextFire(AnswerBody):
+    """A fire to come, in UTC and in the local time of the schedule's zone with its offset."""
+
+    at: Instant
+    local: Annotated[str, Meta(examples=["2026-05-05T12:00:00.250+02:00"])]
+    dst: Annotated[
+        str | None,
+        one_of(get_args(Shift)),
+        Meta(description="a shift of the clock: its time is skipped that day (gap), or comes twice (overlap)"),
+    ] = None
+
+    @classmethod
+    def all_of(cls, fires: Sequence[Fire], recurrence: Recurrence | None) -> list[Self]:
+        """Each fire in the zone of its schedule."""
+        zone = "UTC" if recurrence is None else recurrence.timezone
+        return [
+            cls(to_text(fire.due_at), _local(fire.due_at, zone), shift_at(recurrence, fire.base_at)) for fire in fires
+        ]
+
+
+class JobFire(NextFire, kw_only=True):
+    """A fire to come of one job, which may have had others before."""
+
+    jittered: Annotated[bool, Meta(description="`at` is later than the instant that the schedule names")]
+    ordinal: Annotated[int | None, Meta(description="of a job with `maxFires`: which of them it is, from 1 on")] = None
+
+
+class JobFires(AnswerBody):
+    """The next fires of a job, of a paused one as if it were resumed now."""
+
+    job_id: str
+    items: list[JobFire]
+    more: Annotated[bool, Meta(description="there may be others: ask again `from` the last of these")]
+
+    @classmethod
+    def of(cls, job: NamedJob, fires: Sequence[Fire], *, more: bool) -> Self:
+        """These fires, each in the zone of the job's schedule."""
+        recurrence = job.definition.recurrence
+        shown = NextFire.all_of(fires, recurrence)
+        # Without an end nobody counts how many fires came before.
+        is_counted = recurrence is not None and recurrence.max_fires is not None
+        items = [
+            JobFire.like(one, jittered=fire.due_at != fire.base_at, ordinal=fire.ordinal if is_counted else None)
+            for one, fire in zip(shown, fires, strict=True)
+        ]
+        return cls(job.job_id, items, more)
+
+
+class Preview(AnswerBody):
+    """When a schedule would fire."""
+
+    next_fires: list[NextFire]
+    description: str
+
+    @classmethod
+    def of(cls, recurrence: Recurrence | None, at: int, count: int, now: int, work: Work) -> Self:
+        """The next `count` fires of a recurrence; without one, the one fire at `at` (ms). Raises TooMuchWork."""
+        fires = [Fire(at, at, 1)] if recurrence is None else list(islice(_fires(recurrence, now, work), count))
+        return cls(NextFire.all_of(fires, recurrence), in_words(recurrence))
+
+
+def _fires(recurrence: Recurrence, now: int, work: Work) -> Iterator[Fire]:
+    fire = next_occurrence(recurrence, now, 0, "", work)
+    while fire is not None and fire.due_at <= LAST_SHOWN_AT:
+        yield fire
+        fire = next_occurrence(recurrence, fire.base_at, fire.ordinal, "", work)
+
+
+def _local(at: int, zone: str) -> str:
+    offset_at(zone, at // 1000)  # all code that reads zones refuses the same unknown ones
+    local = datetime.fromtimestamp(at / 1000, UTC).astimezone(zone_named(zone))
+    return local.isoformat(timespec="milliseconds")

@@ -1,0 +1,49 @@
+"""The Lambda of the custom resource that names the admins: it writes their row and tells CloudFormation how that went.
+
+How it fails. Without an answer CloudFormation waits for `ServiceTimeout`, and then undoes the update. It undoes an
+update by another one with the admins of before. A deletion leaves the row: the tables outlive the stack, and a stack
+that adopts them writes a row of its own. Lambda repeats an invocation that raises; the same row is then written again.
+https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref-responses.html
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Mapping
+from typing import Any
+from urllib.request import Request, urlopen
+
+from clockwork import bootstrap
+
+log = logging.getLogger(__name__)
+
+#: The resource's id stays the same, since CloudFormation deletes the resource of an id that is replaced.
+RESOURCE_ID = "admins"
+ANSWER_SECONDS = 10
+#: An answer has at most 4 KB: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref-responses.html
+_MOST_CHARACTERS = 500
+
+
+def lambda_handler(event: Mapping[str, Any], _context: object) -> None:
+    """Write the admins that the template names, in place of those of before. Raises OSError if nobody hears of it."""
+    try:
+        if event["RequestType"] != "Delete":
+            principals = event["ResourceProperties"]["AdminPrincipals"]
+            bootstrap.clients_in(os.environ["CLIENTS_TABLE"]).name_admins(principals)
+        status, reason = "SUCCESS", ""
+    except Exception as error:
+        log.exception("the admins are not written", extra={"action": "admins_not_written"})
+        status, reason = "FAILED", f"the admins are not written: {type(error).__name__}: {error}"[:_MOST_CHARACTERS]
+    _answer(event, status, reason)
+
+
+def _answer(event: Mapping[str, Any], status: str, reason: str) -> None:
+    """Put the answer where CloudFormation waits for it. Its signed address allows no type of content."""
+    asked = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
+    answer = {"Status": status, "Reason": reason, "PhysicalResourceId": RESOURCE_ID, **asked}
+    body = json.dumps(answer).encode()
+    request = Request(event["ResponseURL"], body, {"content-type": ""}, method="PUT")  # noqa: S310
+    with urlopen(request, timeout=ANSWER_SECONDS, context=bootstrap.trust()) as answered:  # noqa: S310
+        answered.read()

@@ -1,0 +1,79 @@
+"""`cw.clients`: the API's routes about clients, one method each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from clockwork_client import objects, overview, requests, results
+from clockwork_client.pages import Pages, Resource
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class Clients(Resource):
+    """Clients. All but `get` and `usage` is for admins. `if_revision` works as for a job."""
+
+    def get(self, client_id: str | None = None) -> results.Client:
+        """Read a client."""
+        return results.Client(self._call("GET", self._path(client_id)))
+
+    def __iter__(self) -> Iterator[results.Client]:
+        return self.list()
+
+    def list(self, *, page_size: int | None = None, next_token: str | None = None) -> Pages[results.Client]:
+        """All clients, in no particular order. Those that the API's version cannot read are left out."""
+        return self._pages("/v1/clients", results.Client, {"limit": page_size}, next_token)
+
+    def usage(self, client_id: str | None = None) -> overview.Usage:
+        """A client's waiting work, and the rest of its caps."""
+        return overview.Usage(self._call("GET", self._path(client_id, "/usage")))
+
+    def put(
+        self,
+        client_id: str | None = None,
+        *,
+        if_revision: int | None = None,
+        **options: Unpack[requests.ClientOptions],
+    ) -> results.Client:
+        """Create a client, or replace it whole: an option that is left out gets its default."""
+        body = requests.client_body(options)
+        return results.Client(self._call("PUT", self._path(client_id), body, if_match=if_revision))
+
+    def pause(
+        self, client_id: str | None = None, *, reason: str | None = None, if_revision: int | None = None
+    ) -> results.Client:
+        """Park the occurrences that come due for a client."""
+        path = self._path(client_id, "/pause")
+        return results.Client(self._call("POST", path, _reason(reason), if_match=if_revision))
+
+    def resume(
+        self, client_id: str | None = None, *, reason: str | None = None, if_revision: int | None = None
+    ) -> results.Client:
+        """End a pause: parked executions are unparked on a ramp."""
+        path = self._path(client_id, "/resume")
+        return results.Client(self._call("POST", path, _reason(reason), if_match=if_revision))
+
+    def delete(self, client_id: str | None = None, *, if_revision: int | None = None) -> results.Client:
+        """Begin to delete a client: its jobs start no more.
+
+        Sweeps end the waiting work; then the client is NotFound.
+        """
+        return results.Client(self._call("DELETE", self._path(client_id), if_match=if_revision))
+
+    def release_parked(self, client_id: str | None = None, *, max_per_second: float | None = None) -> results.Unparking:
+        """Unpark a client's parked occurrences, 10 a second unless said otherwise."""
+        body = objects.fields(max_per_second=max_per_second)
+        return results.Unparking(self._call("POST", self._path(client_id, "/parked/release"), body))
+
+    def discard_parked(self, client_id: str | None = None) -> results.Discarding:
+        """End a client's parked occurrences undelivered."""
+        return results.Discarding(self._call("POST", self._path(client_id, "/parked/discard")))
+
+    def _path(self, client_id: str | None, rest: str = "") -> str:
+        return f"/v1/clients/{self._client(client_id)}{rest}"
+
+
+def _reason(reason: str | None) -> dict[str, str] | None:
+    return None if reason is None else {"reason": reason}

@@ -1,0 +1,98 @@
+"""The construct for stacks of services: exact routes, and targets that admit the deliverer."""
+
+from __future__ import annotations
+
+import json
+from fnmatch import fnmatchcase
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sqs as sqs
+
+from clockwork.routes import ROUTES
+from clockwork_client.cdk import ClockworkClient
+from tests.infra.conftest import synthesize
+from tests.infra.template import Template, strings
+
+
+@pytest.fixture(scope="module")
+def template() -> Template:
+    """A stack of a service that is the client acme, with a queue and a topic."""
+    app = cdk.App()
+    stack = cdk.Stack(app, "Billing")
+    role = iam.Role(stack, "Service", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+    queue, topic = sqs.Queue(stack, "Jobs"), sns.Topic(stack, "Done")
+    ClockworkClient(stack, "Scheduler", client_id="acme", callers=[role], queues=[queue], topics=[topic])
+    return Template(app.synth().get_stack_artifact("Billing").template)
+
+
+def resources_of(template: Template) -> list[str]:
+    """The patterns of routes that the service may call, behind the stage."""
+    (policy,) = template.all("IAM::Policy").values()
+    (statement,) = policy["Properties"]["PolicyDocument"]["Statement"]
+    assert statement["Action"] == "execute-api:Invoke"
+    return ["".join(strings(one)).partition("$default/")[2] for one in statement["Resource"]]
+
+
+def test_a_service_may_call_each_route_of_a_client_and_none_of_admins_and_workers(template: Template) -> None:
+    patterns = resources_of(template)
+    for route in ROUTES:
+        path = route.path.replace("{clientId}", "acme").replace("{", "").replace("}", "")
+        may = any(fnmatchcase(f"{route.method}{path}", pattern) for pattern in patterns)
+        assert may == (not (route.admin or route.worker or route.unsigned or route.original)), route
+
+
+def test_a_service_may_not_name_another_client_in_a_path(template: Template) -> None:
+    patterns = resources_of(template)
+    for path in ("GET/v1/clients/globex", "GET/v1/clients/globex/dead", "POST/v1/clients/globex/jobs/cancel"):
+        assert not any(fnmatchcase(path, pattern) for pattern in patterns)
+
+
+def test_queue_and_topic_admit_the_deliverer_of_the_deployment_alone(template: Template) -> None:
+    for kind, action in (("SQS::QueuePolicy", "sqs:SendMessage"), ("SNS::TopicPolicy", "sns:Publish")):
+        (policy,) = template.all(kind).values()
+        (statement,) = policy["Properties"]["PolicyDocument"]["Statement"]
+        assert action in json.dumps(statement["Action"])
+        (parameter,) = named(template, "/Clockwork/deliverer-role-arn")
+        assert statement["Principal"] == {"AWS": {"Ref": parameter}}
+
+
+def named(template: Template, path: str) -> list[str]:
+    """The parameters of the template that read an SSM parameter."""
+    return [key for key, one in template.body["Parameters"].items() if one.get("Default") == path]
+
+
+def test_the_parameters_are_those_that_the_deployment_writes(template: Template) -> None:
+    written = {"".join(strings(one["Properties"]["Name"])) for one in synthesize().all("SSM::Parameter").values()}
+    read = {str(one["Default"]) for one in template.body["Parameters"].values()} - {"/cdk-bootstrap/hnb659fds/version"}
+    assert read == written == {"/Clockwork/api-url", "/Clockwork/api-id", "/Clockwork/deliverer-role-arn"}
+
+
+def test_the_output_is_the_body_that_declares_the_client(template: Template) -> None:
+    value: Any = template.body["Outputs"]["SchedulerClient"]["Value"]
+    text = "".join(strings(value))
+    assert '"principals":["' in text
+    assert '"allowedQueueArns":["' in text
+    assert '"allowedTargetArns":["' in text
+
+
+def test_a_queue_of_another_stack_is_refused_since_its_policy_is_not_this_stacks() -> None:
+    stack = cdk.Stack(cdk.App(), "Billing")
+    role = iam.Role(stack, "Service", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+    queue = sqs.Queue.from_queue_arn(stack, "Jobs", "arn:aws:sqs:us-east-1:123456789012:jobs")
+    with pytest.raises(ValueError, match="Billing/Jobs is of another stack"):
+        ClockworkClient(stack, "Scheduler", client_id="acme", callers=[role], queues=[queue])
+
+
+def test_a_deployment_of_another_name_has_other_parameters() -> None:
+    app = cdk.App()
+    stack = cdk.Stack(app, "Billing")
+    role = iam.Role(stack, "Service", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+    client = ClockworkClient(stack, "Scheduler", client_id="acme", callers=[role], deployment="Staging")
+    cdk.CfnOutput(stack, "Url", value=client.url)
+    template = Template(app.synth().get_stack_artifact("Billing").template)
+    assert named(template, "/Staging/api-url")
+    assert not named(template, "/Clockwork/api-url")

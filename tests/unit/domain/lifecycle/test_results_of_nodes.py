@@ -1,0 +1,53 @@
+"""The result of a node that its target answers."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from clockwork.domain.executions import State
+from clockwork.domain.ids import NodeJob
+from clockwork.domain.jobs import NodeOf
+from clockwork.domain.lifecycle.attempts import plan_outcome
+from clockwork.domain.releases import Of
+from clockwork.domain.runs.results import LARGEST_RESULT, NO_JSON, TOO_LARGE, with_result
+from tests.support.examples import NOW, execution, failure, release, success
+
+OF = Of(NodeJob("p000", "r" * 22, 1, 0).job_id, node=NodeOf("job.1.0", "a"))
+
+
+@pytest.mark.parametrize(
+    ("body", "is_whole", "answer", "error"),
+    [
+        (b'{"n":1}', True, b'{"n":1}', None),
+        (b"null", True, b"null", None),
+        (b"", True, None, None),
+        (b"<html>", True, None, NO_JSON),
+        (b"\xff", True, None, NO_JSON),
+        (b'{"n":1', True, None, NO_JSON),
+        (b"[" * LARGEST_RESULT, True, None, NO_JSON),
+        (b"[" * 10_000 + b"]" * 10_000, True, None, NO_JSON),
+        (b'"x"', False, None, TOO_LARGE),
+        (b"", False, None, TOO_LARGE),
+    ],
+)
+def test_an_answer_is_kept_if_it_is_json_and_whole(
+    body: bytes, is_whole: bool, answer: bytes | None, error: str | None
+) -> None:
+    outcome = with_result(success(), body, is_whole=is_whole)
+    assert (outcome.state, outcome.answer, outcome.error) == (State.SUCCEEDED, answer, error)
+    assert with_result(failure(), body, is_whole=is_whole) == failure()
+
+
+def test_the_record_of_a_node_keeps_its_result_or_why_there_is_none() -> None:
+    running = execution(State.RUNNING, claimant="me", attempt=1)
+    for outcome in (with_result(success(), b"[1]", is_whole=True), with_result(success(), b"no", is_whole=True)):
+        ended = plan_outcome(release(of=OF), running, outcome, NOW + 5, 0).execution
+        assert ended is not None
+        report = ended.end.report
+        assert report is not None
+        assert (report.state, report.result, report.error) == (State.SUCCEEDED, outcome.answer, outcome.error)
+    for of, outcome in ((OF, success()), (release().of, msgspec.structs.replace(success(), answer=b"[1]"))):
+        ended = plan_outcome(release(of=of), running, outcome, NOW + 5, 0).execution
+        assert ended is not None
+        assert ended.end.report is None
