@@ -15,8 +15,8 @@ BASE ?= main
 MINUTES ?= 5
 # The order matters: `capacity` calibrates its model with the result that `lateness` has just measured.
 BENCHES ?= units idle besides cpu throughput backlog cold_start order herd caps isolation pool_flood sdk lateness capacity
-# `make test` is six runs at once. Four of them mostly wait: for a stack that is deployed, for templates, for servers, for
-# threads and pauses. Those that compute give way to them, since somebody waits for an answer there.
+# `make test` is three runs at once, and then three others. Beside the deployed stack, whose tests have deadlines, only
+# those runs go on that compute and give way.
 DEPLOYING := tests/e2e
 SYNTHESIZING := tests/infra
 SERVING := tests/handlers tests/model tests/dev
@@ -135,9 +135,10 @@ commits: setup-dev ## Check the messages of the commits since BASE: `area: imper
 	@$(PY) -m tests.architecture.commits $(BASE)
 
 test: setup-dev lint ## Everything that continuous integration runs (minutes on two cores)
-	@$(SIDE_BY_SIDE) 'deploying=$(PYTEST) $(DEPLOYING)' 'synthesizing=$(PYTEST) $(SYNTHESIZING)' \
-		'serving=$(PYTEST) $(SERVING)' 'waiting=$(PYTEST) $(WAITING)' \
-		'computing=nice $(PYTEST) $(COMPUTING)' 'simulating=nice $(PYTEST) $(SIMULATING)' '$(TYPES)'
+	@$(SIDE_BY_SIDE) 'synthesizing=$(PYTEST) $(SYNTHESIZING)' 'serving=$(PYTEST) $(SERVING)' \
+		'waiting=$(PYTEST) $(WAITING)' '$(TYPES)'
+	@$(SIDE_BY_SIDE) 'deploying=$(PYTEST) $(DEPLOYING)' 'computing=nice $(PYTEST) $(COMPUTING)' \
+		'simulating=nice $(PYTEST) $(SIMULATING)'
 
 # Whoever changes a line that a mutant edits aims the mutant again: a commit without that is red at once.
 AIMS = tests/simulation/test_mutants.py::test_a_named_mutant_still_has_its_lines_and_still_is_python \
