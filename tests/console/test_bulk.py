@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import pytest
 
-from clockwork_client.console.bulk import MOST_AT_ONCE, BulkRuns, Handled, Run, TooMany
+from clockwork_client.console.bulk import MOST_AT_ONCE, BulkRuns, Run, TooMany
 from clockwork_client.errors import NotCertain
-from clockwork_client.handled import HandledDead
+from clockwork_client.handled import Handled, HandledDead
 from clockwork_client.testing import Answer
 from tests.console.scenes import Shop
 from tests.console.visitor import Visitor

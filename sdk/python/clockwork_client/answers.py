@@ -66,6 +66,14 @@ class Target(Answer):
     type: str
 
 
+def place_of(target: Target) -> str:
+    """The address of a target in one text, or its pool and handler; empty for a type that is not known here."""
+    if target.type == "pool":
+        return f"{target.raw.get('pool', '')}/{target.raw.get('handler', '')}"
+    names = ("url", "queueArn", "topicArn", "topic", "functionArn", "busArn")
+    return str(next((target.raw[name] for name in names if name in target.raw), ""))
+
+
 def camel(name: str) -> str:
     """`due_at` -> `dueAt`, `from_` -> `from`."""
     first, *rest = name.rstrip("_").split("_")

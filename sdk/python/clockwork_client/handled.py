@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from clockwork_client.answers import Answer
 
 
@@ -59,3 +61,19 @@ class HandledDead(Answer):
     matched: int
     changed: int
     next_token: str | None
+
+
+class Handled(Protocol):
+    """The result of one call."""
+
+    @property
+    def matched(self) -> int:
+        """The number that the call selected."""
+
+    @property
+    def changed(self) -> int:
+        """The number that the call changed."""
+
+    @property
+    def next_token(self) -> str | None:
+        """The token with which the next call goes on."""

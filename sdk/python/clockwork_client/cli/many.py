@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,25 +14,10 @@ from clockwork_client.inert import inert
 if TYPE_CHECKING:
     from clockwork_client.answers import Answer
     from clockwork_client.cli.state import State
+    from clockwork_client.handled import Handled
 
 #: A larger count takes a call for each 1,000, and no answer of the user depends on it.
 MOST_COUNTED = 10_000
-
-
-class Handled(Protocol):
-    """The result of one call."""
-
-    @property
-    def matched(self) -> int:
-        """The number that the call selected."""
-
-    @property
-    def changed(self) -> int:
-        """The number that the call changed."""
-
-    @property
-    def next_token(self) -> str | None:
-        """The token with which the next call goes on."""
 
 
 def handle(

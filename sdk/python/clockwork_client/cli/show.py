@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clockwork_client.answers import Answer, Target
+from clockwork_client.answers import Answer, Target, place_of
 from clockwork_client.inert import WIDEST, inert
 
 if TYPE_CHECKING:
@@ -51,12 +51,7 @@ def schedule(found: Schedule | None, now: datetime) -> str:
 
 def target(found: Target | None) -> str:
     """A target in a few words."""
-    if found is None:
-        return ""
-    if found.type == "pool":
-        return f"pool {found.raw.get('pool', '')}/{found.raw.get('handler', '')}"
-    names = ("url", "queueArn", "topicArn", "topic", "functionArn", "busArn")
-    return f"{found.type} {next((found.raw[name] for name in names if name in found.raw), '')}"
+    return "" if found is None else f"{found.type} {place_of(found)}"
 
 
 def execution_row(one: Execution, now: datetime) -> list[str]:

@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from clockwork_client.console import words
-from clockwork_client.console.bulk import Handled, TooMany
+from clockwork_client.console.bulk import TooMany
 from clockwork_client.console.context import Asked, Context, NoSuchPage, Page
 from clockwork_client.console.flashes import Flash, Repeat
 from clockwork_client.console.pages import confirm, dead
 from clockwork_client.console.problems import Problem, problem_of
 from clockwork_client.console.view import at
 from clockwork_client.errors import ClockworkError, NotCertain, NotReached, UnexpectedAnswer
+from clockwork_client.handled import Handled
 from clockwork_client.results import Execution
 
 _KEY = re.compile(r"[0-9a-f]{32}")

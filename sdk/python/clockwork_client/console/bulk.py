@@ -12,30 +12,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Event, Lock, Thread
-from typing import Protocol
 
 from clockwork_client.console.problems import Problem, problem_of
 from clockwork_client.errors import ClockworkError
+from clockwork_client.handled import Handled
 
 #: Runs at one time. More would only take from each other what the API lets one client change in a second.
 MOST_AT_ONCE = 4
 _MOST_KEPT = 50
-
-
-class Handled(Protocol):
-    """The result of one call."""
-
-    @property
-    def matched(self) -> int:
-        """The number that the call selected."""
-
-    @property
-    def changed(self) -> int:
-        """The number that the call changed."""
-
-    @property
-    def next_token(self) -> str | None:
-        """The token with which the next call goes on."""
 
 
 @dataclass

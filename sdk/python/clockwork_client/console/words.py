@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from clockwork_client.answers import Target
+from clockwork_client.answers import Target, place_of
 from clockwork_client.overview import AuditEntry, Counted, Usage
 from clockwork_client.results import Cancellation, Execution, Job, Ran, Schedule
 
@@ -141,12 +141,7 @@ def instant(at: datetime) -> str:
 
 def target(found: Target | None) -> str:
     """A target in one text: its address, or its pool and handler."""
-    if found is None:
-        return ""
-    if found.type == "pool":
-        return f"{found.raw.get('pool', '')}/{found.raw.get('handler', '')}"
-    names = ("url", "queueArn", "topicArn", "topic", "functionArn", "busArn")
-    return str(next((found.raw[name] for name in names if name in found.raw), found.type))
+    return "" if found is None else place_of(found) or found.type
 
 
 def took(one: Execution | Ran) -> float | None:
