@@ -21,8 +21,8 @@ from tests.simulation.defects import Defect, Strikes
 OF_THE_API = ("clockwork.flows.requests", "clockwork.flows.named.write", "clockwork.flows.named.trigger")
 #: It encodes what was decoded a moment ago, and decides nothing.
 ENCODING = frozenset({"row_of"})
-#: It looks at the first letter of an id: there is nothing in it that could raise.
-TOTAL = frozenset({"is_named"})
+#: They look at the first letter of an id: there is nothing in them that could raise.
+TOTAL = frozenset({"is_named", "is_node"})
 
 
 def decisions() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
