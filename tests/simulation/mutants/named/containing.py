@@ -20,9 +20,21 @@ _UNGUARDED = tuple(
     for name, guard in vars(transitions).items()
     if isinstance(guard, transitions.Guard)
 )
+#: A record that had ended for earlier revisions of its job alone cannot end so.
+_STAYS_OPEN = tuple(
+    Mutant(
+        f"what ended for earlier revisions never ends {state}",
+        _TRANSITIONS,
+        ((f"            Arrow(_UNWANTED, (State.{state},), (IS_OPEN, IS_SAME, *_UNSTARTED, IS_CLOSED)),\n", ""),),
+        "L1",
+        tests="tests/unit/flows/deliver/test_ended_for_earlier.py",
+    )
+    for state in ("EXPIRED", "DEAD")
+)
 
 CONTAINING = (
     *_UNGUARDED,
+    *_STAYS_OPEN,
     Mutant(
         "a record becomes that of another execution",
         _TRANSITIONS,

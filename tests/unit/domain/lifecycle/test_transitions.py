@@ -30,7 +30,7 @@ DEAD = execution(State.DEAD, attempt=1, attempts=(BEFORE,), reason="it failed", 
 REPORT = Report("me", State.FAILED, NOW)
 CLAIM = {"claimant": "me", "claim_until": NOW + 1, "started_at": NOW}
 CLAIMS = {"state": State.RUNNING, "attempt": 2, "next_attempt_at": None, **CLAIM}
-LEFT = {"claimant": None, "next_attempt_at": None, "reason": "a reason"}
+LEFT: Mapping[str, Any] = {"claimant": None, "next_attempt_at": None, "reason": "a reason"}
 
 
 class Case(NamedTuple):
@@ -104,6 +104,8 @@ CASES = (
     case("IS_CANCELLED", RUNS, {**tried(State.CANCELLED), "cancel_noted_at": NOW}, cancel_noted_at=None),
     case("IS_CLOSED", WAITS, {**LEFT, "state": State.EXPIRED}, ended_by=3),
     case("IS_CLOSED", OPEN, {"state": State.PARKED, "ended_by": None}, ended_by=3),
+    case("IS_CLOSED", OPEN, {**LEFT, "state": State.EXPIRED, "ended_by": None}, ended_by=3),
+    case("IS_CLOSED", OPEN, {**LEFT, "state": State.DEAD, "ended_by": None}, ended_by=3),
     case("HAS_REASON", WAITS, {**LEFT, "state": State.CANCELLED}, reason=None),
     case("HAS_REASON", RUNS, tried(State.DEAD), reason=""),
     case("IS_UNCLAIMED", None, {**tried(State.FAILED), "attempt": 2, "unclaimed": True}, unclaimed=False),
@@ -120,6 +122,8 @@ OTHERS = (
     Case("IS_NOT_CANCELLED", RUNS, *[changed(RUNS, **tried(State.FAILED))] * 2),
     Case("IS_NOT_CANCELLED", RUNS, *[changed(RUNS, **tried(State.DEAD))] * 2),
     Case("IS_OPEN", OPEN, *[changed(OPEN, **CLAIMS, ended_by=None)] * 2),
+    Case("IS_OPEN", OPEN, *[changed(OPEN, **LEFT, state=State.EXPIRED, ended_by=None)] * 2),
+    Case("IS_OPEN", OPEN, *[changed(OPEN, **LEFT, state=State.DEAD, ended_by=None)] * 2),
     Case("IS_REDRIVABLE", DEAD, *[changed(DEAD, state=State.PENDING, budget_from=1, next_attempt_at=NOW)] * 2),
 )
 WITHOUT: Mapping[str, Mapping[str, Any]] = {

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from clockwork.aws.stores.clients import CachedClients
-from clockwork.domain.executions import DAY_MS, End, Execution, State
+from clockwork.domain.executions import Execution, State
 from clockwork.domain.fires.chains import release_of
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.named.changes import replaced
@@ -38,25 +38,6 @@ WAYS = {
     "into the network": (OPEN, PRIVATE),
     "out of the network": (PRIVATE, OPEN),
 }
-
-
-@pytest.mark.parametrize("ended_by", [1, 2], ids=["for earlier ones", "for itself"])
-def test_a_message_of_days_goes_on_from_a_record_that_was_ended_for_earlier_ones(ended_by: int) -> None:
-    named = Named(every_ms=10_000)
-    clockwork = named.clockwork
-    due_at = clockwork.clock.at + 10_000
-    release = release_of(named.job, Fire(due_at, due_at, 1))
-    expires_at = clockwork.clock.at + 100 * DAY_MS
-    paused = release.first_record(State.SKIPPED, expires_at, reason="its job is paused", end=End(ended_by=ended_by))
-    clockwork.executions.save([(None, paused)])
-    clockwork.clock.advance(4 * DAY_MS)
-    clockwork.queue.messages.clear()
-    assert not clockwork.world.releases.send([release], clockwork.clock.now())
-    clockwork.deliver_visible()
-    (stored,) = named.executions()
-    assert stored.state is (State.SUCCEEDED if ended_by == 1 else State.SKIPPED)
-    assert [one.state for one in stored.attempts] == ([State.SUCCEEDED] if ended_by == 1 else [])
-    assert not clockwork.queue.messages
 
 
 @pytest.mark.parametrize("listed", [BOTH, BOTH[:1]], ids=["since", "never"])

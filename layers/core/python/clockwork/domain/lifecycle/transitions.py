@@ -214,6 +214,7 @@ TRANSITIONS = (
             Arrow(_NEW, (State.EXPIRED,), (*_UNSTARTED, IS_CLOSED)),
             Arrow(WAITING, (State.EXPIRED,), (IS_SAME, *_UNSTARTED, IS_CLOSED)),
             Arrow(_RUNNING, (State.EXPIRED,), (IS_SAME, *_UNSTARTED, IS_CLOSED)),
+            Arrow(_UNWANTED, (State.EXPIRED,), (IS_OPEN, IS_SAME, *_UNSTARTED, IS_CLOSED)),
         ),
     ),
     Transition(
@@ -223,6 +224,7 @@ TRANSITIONS = (
             Arrow(_NEW, (State.DEAD,), (*_UNSTARTED, IS_CLOSED)),
             Arrow(WAITING, (State.DEAD,), (IS_SAME, *_UNSTARTED, IS_CLOSED)),
             Arrow(_RUNNING, (State.DEAD,), (IS_CLAIM_OVER, IS_SAME, *_UNSTARTED, IS_CLOSED)),
+            Arrow(_UNWANTED, (State.DEAD,), (IS_OPEN, IS_SAME, *_UNSTARTED, IS_CLOSED)),
         ),
     ),
     Transition(
