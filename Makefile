@@ -15,9 +15,10 @@ BASE ?= main
 MINUTES ?= 5
 # The order matters: `capacity` calibrates its model with the result that `lateness` has just measured.
 BENCHES ?= units idle besides cpu throughput backlog cold_start order herd caps isolation pool_flood sdk lateness capacity
-# `make test` is three runs at once, and then three others. Beside the deployed stack, whose tests have deadlines, only
-# those runs go on that compute and give way.
+# `make test` is three runs at once, and then four others. Beside the deployed stack and other emulators, whose tests
+# have deadlines and mostly wait, only those runs go on that compute and give way.
 DEPLOYING := tests/e2e
+EMULATING := tests/emulated
 SYNTHESIZING := tests/infra
 SERVING := tests/handlers tests/model tests/dev
 WAITING := tests/sdk tests/console tests/contract
@@ -137,8 +138,8 @@ commits: setup-dev ## Check the messages of the commits since BASE: `area: imper
 test: setup-dev lint ## Everything that continuous integration runs (minutes on two cores)
 	@$(SIDE_BY_SIDE) 'synthesizing=$(PYTEST) $(SYNTHESIZING)' 'serving=$(PYTEST) $(SERVING)' \
 		'waiting=$(PYTEST) $(WAITING)' '$(TYPES)'
-	@$(SIDE_BY_SIDE) 'deploying=$(PYTEST) $(DEPLOYING)' 'computing=nice $(PYTEST) $(COMPUTING)' \
-		'simulating=nice $(PYTEST) $(SIMULATING)'
+	@$(SIDE_BY_SIDE) 'deploying=$(PYTEST) $(DEPLOYING)' 'emulating=$(PYTEST) $(EMULATING)' \
+		'computing=nice $(PYTEST) $(COMPUTING)' 'simulating=nice $(PYTEST) $(SIMULATING)'
 
 # Whoever changes a line that a mutant edits aims the mutant again: a commit without that is red at once.
 AIMS = tests/simulation/test_mutants.py::test_a_named_mutant_still_has_its_lines_and_still_is_python \

@@ -12,7 +12,7 @@ NAMESPACE = Settings.for_account().metrics_namespace
 
 
 def test_an_idle_month_costs_less_than_four_dollars_with_everything_that_is_deployed_by_default() -> None:
-    # The bounds on a minute are those of the metered one in tests/e2e/test_units.py.
+    # The bounds on a minute are those of the metered one in tests/emulated/test_units.py.
     items = bill(AT_MOST, deployed(synthesize(), NAMESPACE))
     free = {item for item, dollars in items.items() if dollars == 0}
     assert free == {"requests for the tables' keys"}  # AWS owns them

@@ -33,7 +33,7 @@ POINTS: Mapping[str, Sequence[Fault]] = {
 def violations_of(scene: str, faults: Sequence[Fault], *, sampled: bool = False) -> Iterator[str]:
     """The violations of a scene without a fault, and with each fault at each call that it may strike.
 
-    With `sampled` every second call meets one of the faults that may strike it, and they take turns.
+    With `sampled` every fourth call meets one of the faults that may strike it, and they take turns.
     """
     calm = OnePoint()
     watcher = play(calm, scene).watcher
@@ -53,7 +53,7 @@ def _chosen(possible: Sequence[Fault], number: int, *, sampled: bool) -> Sequenc
     """The faults that strike the call with this number, of those that may."""
     if not sampled:
         return possible
-    return [] if number % 2 or not possible else [possible[number // 2 % len(possible)]]
+    return [] if number % 4 or not possible else [possible[number // 4 % len(possible)]]
 
 
 def go_through(scene: str) -> tuple[list[str], Arcs]:
