@@ -8,6 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from clockwork.targets.registry import SERVICE_TARGETS
+from clockwork.targets.service import ServiceTarget
 from tests.architecture.sources import CORE, ROOT, SDK
 
 TYPE = '''
@@ -89,3 +93,10 @@ def test_a_type_in_the_registry_is_everywhere(tmp_path: Path) -> None:
     asked = [sys.executable, "-c", ASKS]
     ran = subprocess.run(asked, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.parametrize("one", SERVICE_TARGETS, ids=lambda one: str(one.__struct_config__.tag))
+def test_each_service_says_how_a_message_enters_a_call_and_how_the_call_is_made(one: type[ServiceTarget]) -> None:
+    """Python would tell so at a first delivery alone."""
+    assert one.entry is not ServiceTarget.entry
+    assert one.send is not ServiceTarget.send
