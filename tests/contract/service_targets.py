@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from clockwork.targets.eventbridge import EventBridgeTarget
+from clockwork.targets.kinesis import KinesisTarget
 from clockwork.targets.lambda_function import LambdaTarget
 from clockwork.targets.service import ServiceTarget
 from clockwork.targets.sns import SnsTarget
@@ -62,6 +63,17 @@ EXAMPLES = {
             "AuthorizationError": (False, "needs sns:Publish, by the option targetArns"),
             "NotFound": (False, "does not exist"),
             "InvalidParameter": (True, "did not take the message"),
+        },
+    ),
+    KinesisTarget: Example(
+        KinesisTarget(_ARN.format("kinesis", "stream/orders"), role_arn="r"),
+        "put_record",
+        {
+            "AccessDeniedException": (False, "needs kinesis:PutRecord, by the option targetArns"),
+            "ResourceNotFoundException": (False, "does not exist"),
+            "ProvisionedThroughputExceededException": (False, "did not take the record"),
+            "KMSAccessDeniedException": (False, "needs kms:GenerateDataKey and kms:Decrypt on its key"),
+            "InvalidArgumentException": (True, "did not take the record"),
         },
     ),
 }

@@ -21,6 +21,7 @@ from tests.e2e.tenant import Tenant
 _FUNCTION = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:target-orders"
 _BUS = f"arn:aws:events:{REGION}:{ACCOUNT}:event-bus/target-orders"
 _TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:target-orders"
+_STREAM = f"arn:aws:kinesis:{REGION}:{ACCOUNT}:stream/target-orders"
 #: A function that passes its event on to a webhook receiver.
 _CODE = """
 import json, os, urllib.request
@@ -34,7 +35,7 @@ def handler(event, context):
 @pytest.fixture(scope="module")
 def services(deployment: Deployment, webhooks: Hooks) -> Tenant:
     """A client that may use one target of each kind."""
-    arns = [_FUNCTION, _BUS, _TOPIC]
+    arns = [_FUNCTION, _BUS, _TOPIC, _STREAM]
     queues = [_arn("target-heard-bus"), _arn("target-heard-topic")]
     for queue in queues:
         told = {"Effect": "Allow", "Principal": "*", "Action": "sqs:SendMessage", "Resource": queue}
@@ -136,3 +137,20 @@ def test_what_a_client_lists_is_refused_at_delivery_unless_the_deployment_opened
     created = tenant.create(target=target, retryPolicy={"maxAttempts": 1})
     dead = tenant.await_job(created["jobId"], "DEAD")["lastExecution"]
     assert "denies access" in dead["attempts"][0]["error"]
+
+
+def test_a_record_is_put_into_a_stream_under_the_ordering_key(deployment: Deployment, services: Tenant) -> None:
+    kinesis = deployment.stack.client("kinesis")
+    kinesis.create_stream(StreamName="target-orders", ShardCount=1)
+    kinesis.get_waiter("stream_exists").wait(StreamName="target-orders")
+    created = services.create(
+        target={"type": "kinesis", "streamArn": _STREAM}, payload={"order": 19}, orderingKey="order-19", record="full"
+    )
+    execution_id = _execution(services, created)
+    (shard,) = kinesis.list_shards(StreamName="target-orders")["Shards"]
+    first = kinesis.get_shard_iterator(
+        StreamName="target-orders", ShardId=shard["ShardId"], ShardIteratorType="TRIM_HORIZON"
+    )
+    (record,) = kinesis.get_records(ShardIterator=first["ShardIterator"])["Records"]
+    assert record["PartitionKey"] == "order-19"
+    assert json.loads(record["Data"]) == _envelope(created, execution_id, {"order": 19})

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 #: The calls of the roles of the stack, see `local.recorded_calls`.
 CALLS = ROOT / "build/iam/calls.jsonl"
-_OPEN = (("lambda", "function:target-*"), ("events", "event-bus/target-*"), ("sns", "target-*"))
+_OPEN = (
+    ("lambda", "function:target-*"),
+    ("events", "event-bus/target-*"),
+    ("sns", "target-*"),
+    ("kinesis", "stream/target-*"),
+)
 _ARN = "arn:aws:{}:us-east-1:000000000000:{}"
 #: The options of the stack, Kafka's addresses aside.
 OPTIONS = {

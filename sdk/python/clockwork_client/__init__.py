@@ -41,6 +41,7 @@ __all__ = [
     "http",
     "job",
     "kafka",
+    "kinesis",
     "lambda_function",
     "pool",
     "retry",

@@ -23,7 +23,7 @@ from clockwork_client.errors import (
 )
 from clockwork_client.requests import callback, job, retry
 from clockwork_client.results import Execution, Job
-from clockwork_client.targets import eventbridge, http, kafka, lambda_function, pool, sns, sqs
+from clockwork_client.targets import eventbridge, http, kafka, kinesis, lambda_function, pool, sns, sqs
 from clockwork_client.webhooks import ScheduledContext, scheduled_context, verify_webhook
 
 __all__ = [
@@ -52,6 +52,7 @@ __all__ = [
     "http",
     "job",
     "kafka",
+    "kinesis",
     "lambda_function",
     "pool",
     "retry",

@@ -15,6 +15,7 @@ __all__ = [
     "eventbridge",
     "http",
     "kafka",
+    "kinesis",
     "lambda_function",
     "pool",
     "sns",
@@ -67,6 +68,14 @@ class SnsTarget(Target):
 
     topic_arn: str
     message_group_id: str | None
+    role_arn: str | None
+
+
+class KinesisTarget(Target):
+    """A Kinesis data stream."""
+
+    stream_arn: str
+    partition_key: str | None
     role_arn: str | None
 
 
@@ -195,6 +204,26 @@ def sns(
     )
 
 
+def kinesis(
+    stream_arn: str,
+    *,
+    partition_key: str | None = None,
+    role_arn: str | None = None,
+) -> KinesisTarget:
+    """A Kinesis data stream that the client's allowedTargetArns list.
+
+    `partition_key`: the orderingKey, or else the jobId, unless given. `role_arn`: taken on to send, with the clientId
+    as the ExternalId; one of the client's allowedTargetArns.
+    """
+    return made(
+        KinesisTarget,
+        type="kinesis",
+        stream_arn=stream_arn,
+        partition_key=partition_key,
+        role_arn=role_arn,
+    )
+
+
 def pool(
     name: str,
     handler: str,
@@ -223,4 +252,5 @@ OF_ARNS: Mapping[str, Callable[..., Target]] = {
     "lambda": lambda_function,
     "events": eventbridge,
     "sns": sns,
+    "kinesis": kinesis,
 }

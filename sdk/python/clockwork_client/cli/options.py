@@ -60,6 +60,7 @@ TARGET: list[tuple[str, str, dict[str, Any]]] = [
     ("headers", "--header", {"type": values.PAIR, "multiple": True, "help": "Of a webhook: name=value; repeatable."}),
     ("timeout_seconds", "--timeout", {"type": values.DURATION, "help": "Of a webhook, or of a pool's attempt."}),
     ("message_group_id", "--message-group-id", {"help": "Of SQS and SNS FIFO."}),
+    ("partition_key", "--partition-key", {"help": "Of Kinesis; the orderingKey, or else the jobId, unless given."}),
     ("role_arn", "--role-arn", {"help": "Taken on to send, for AWS services."}),
     ("source", "--source", {"help": "Of an event."}),
     ("detail_type", "--detail-type", {"help": "Of an event."}),

@@ -8,6 +8,7 @@ from typing import get_args
 from clockwork.targets.eventbridge import EventBridgeTarget
 from clockwork.targets.http import HttpTarget
 from clockwork.targets.kafka.target import KafkaTarget
+from clockwork.targets.kinesis import KinesisTarget
 from clockwork.targets.lambda_function import LambdaTarget
 from clockwork.targets.pool import PoolTarget
 from clockwork.targets.service import ROLES, TARGET_ARNS, ServiceTarget
@@ -16,7 +17,9 @@ from clockwork.targets.sqs import SqsTarget
 from clockwork.targets.target import StoredTarget
 
 #: The order is that of the API's description.
-Target = HttpTarget | SqsTarget | KafkaTarget | LambdaTarget | EventBridgeTarget | SnsTarget | PoolTarget
+Target = (
+    HttpTarget | SqsTarget | KafkaTarget | LambdaTarget | EventBridgeTarget | SnsTarget | KinesisTarget | PoolTarget
+)
 TARGETS: tuple[type[StoredTarget], ...] = get_args(Target)
 #: By the type that requests name.
 BY_TYPE: Mapping[str, type[StoredTarget]] = {str(target.__struct_config__.tag): target for target in TARGETS}
