@@ -10,6 +10,7 @@ from clockwork.targets.lambda_function import LambdaTarget
 from clockwork.targets.service import ServiceTarget
 from clockwork.targets.sns import SnsTarget
 from clockwork.targets.sqs import SqsTarget
+from clockwork.targets.step_functions import StepFunctionsTarget
 
 _ARN = "arn:aws:{}:us-east-1:123456789012:{}"
 
@@ -74,6 +75,16 @@ EXAMPLES = {
             "ProvisionedThroughputExceededException": (False, "did not take the record"),
             "KMSAccessDeniedException": (False, "needs kms:GenerateDataKey and kms:Decrypt on its key"),
             "InvalidArgumentException": (True, "did not take the record"),
+        },
+    ),
+    StepFunctionsTarget: Example(
+        StepFunctionsTarget(_ARN.format("states", "stateMachine:orders"), role_arn="r"),
+        "start_execution",
+        {
+            "AccessDeniedException": (False, "needs states:StartExecution, by the option targetArns"),
+            "StateMachineDoesNotExist": (False, "does not exist"),
+            "ExecutionLimitExceeded": (False, "did not take the input"),
+            "InvalidExecutionInput": (True, "did not take the input"),
         },
     ),
 }

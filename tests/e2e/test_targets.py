@@ -22,6 +22,7 @@ _FUNCTION = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:target-orders"
 _BUS = f"arn:aws:events:{REGION}:{ACCOUNT}:event-bus/target-orders"
 _TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:target-orders"
 _STREAM = f"arn:aws:kinesis:{REGION}:{ACCOUNT}:stream/target-orders"
+_MACHINE = f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:target-orders"
 #: A function that passes its event on to a webhook receiver.
 _CODE = """
 import json, os, urllib.request
@@ -35,7 +36,7 @@ def handler(event, context):
 @pytest.fixture(scope="module")
 def services(deployment: Deployment, webhooks: Hooks) -> Tenant:
     """A client that may use one target of each kind."""
-    arns = [_FUNCTION, _BUS, _TOPIC, _STREAM]
+    arns = [_FUNCTION, _BUS, _TOPIC, _STREAM, _MACHINE]
     queues = [_arn("target-heard-bus"), _arn("target-heard-topic")]
     for queue in queues:
         told = {"Effect": "Allow", "Principal": "*", "Action": "sqs:SendMessage", "Resource": queue}
@@ -154,3 +155,18 @@ def test_a_record_is_put_into_a_stream_under_the_ordering_key(deployment: Deploy
     (record,) = kinesis.get_records(ShardIterator=first["ShardIterator"])["Records"]
     assert record["PartitionKey"] == "order-19"
     assert json.loads(record["Data"]) == _envelope(created, execution_id, {"order": 19})
+
+
+def test_a_state_machine_begins_an_execution_with_the_envelope_as_its_input(
+    deployment: Deployment, services: Tenant
+) -> None:
+    states = deployment.stack.client("stepfunctions")
+    definition = json.dumps({"StartAt": "pass", "States": {"pass": {"Type": "Pass", "End": True}}})
+    role = f"arn:aws:iam::{ACCOUNT}:role/machine"
+    machine = states.create_state_machine(name="target-orders", definition=definition, roleArn=role)["stateMachineArn"]
+    assert machine == _MACHINE
+    created = services.create(target={"type": "stepFunctions", "stateMachineArn": machine}, payload={"order": 20})
+    execution_id = _execution(services, created)
+    (begun,) = states.list_executions(stateMachineArn=machine)["executions"]
+    told = json.loads(states.describe_execution(executionArn=begun["executionArn"])["input"])
+    assert told == _envelope(created, execution_id, {"order": 20})

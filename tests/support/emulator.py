@@ -23,6 +23,7 @@ _OPEN = (
     ("events", "event-bus/target-*"),
     ("sns", "target-*"),
     ("kinesis", "stream/target-*"),
+    ("states", "stateMachine:target-*"),
 )
 _ARN = "arn:aws:{}:us-east-1:000000000000:{}"
 #: The options of the stack, Kafka's addresses aside.

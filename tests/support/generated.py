@@ -69,9 +69,9 @@ def client_module() -> str:
 
 
 def name_of(target: type[StoredTarget]) -> str:
-    """The name of the function that makes such a target: its type, or its module's name if Python has the word."""
+    """The name of the function that makes such a target: its type, or its module's name if that is none in Python."""
     tag = _tag(target)
-    return target.__module__.rpartition(".")[2] if keyword.iskeyword(tag) else tag
+    return tag if tag.islower() and not keyword.iskeyword(tag) else target.__module__.rpartition(".")[2]
 
 
 def _class(target: type[StoredTarget]) -> str:

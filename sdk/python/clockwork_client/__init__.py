@@ -48,6 +48,7 @@ __all__ = [
     "scheduled_context",
     "sns",
     "sqs",
+    "step_functions",
     "verify_webhook",
 ]
 

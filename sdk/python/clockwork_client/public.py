@@ -23,7 +23,7 @@ from clockwork_client.errors import (
 )
 from clockwork_client.requests import callback, job, retry
 from clockwork_client.results import Execution, Job
-from clockwork_client.targets import eventbridge, http, kafka, kinesis, lambda_function, pool, sns, sqs
+from clockwork_client.targets import eventbridge, http, kafka, kinesis, lambda_function, pool, sns, sqs, step_functions
 from clockwork_client.webhooks import ScheduledContext, scheduled_context, verify_webhook
 
 __all__ = [
@@ -59,5 +59,6 @@ __all__ = [
     "scheduled_context",
     "sns",
     "sqs",
+    "step_functions",
     "verify_webhook",
 ]

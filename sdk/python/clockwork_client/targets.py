@@ -20,6 +20,7 @@ __all__ = [
     "pool",
     "sns",
     "sqs",
+    "step_functions",
 ]
 
 
@@ -76,6 +77,13 @@ class KinesisTarget(Target):
 
     stream_arn: str
     partition_key: str | None
+    role_arn: str | None
+
+
+class StepFunctionsTarget(Target):
+    """A Step Functions state machine."""
+
+    state_machine_arn: str
     role_arn: str | None
 
 
@@ -224,6 +232,23 @@ def kinesis(
     )
 
 
+def step_functions(
+    state_machine_arn: str,
+    *,
+    role_arn: str | None = None,
+) -> StepFunctionsTarget:
+    """A Step Functions state machine that the client's allowedTargetArns list, or a version or an alias of it.
+
+    `role_arn`: taken on to send, with the clientId as the ExternalId; one of the client's allowedTargetArns.
+    """
+    return made(
+        StepFunctionsTarget,
+        type="stepFunctions",
+        state_machine_arn=state_machine_arn,
+        role_arn=role_arn,
+    )
+
+
 def pool(
     name: str,
     handler: str,
@@ -253,4 +278,5 @@ OF_ARNS: Mapping[str, Callable[..., Target]] = {
     "events": eventbridge,
     "sns": sns,
     "kinesis": kinesis,
+    "states": step_functions,
 }

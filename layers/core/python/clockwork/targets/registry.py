@@ -14,11 +14,20 @@ from clockwork.targets.pool import PoolTarget
 from clockwork.targets.service import ROLES, TARGET_ARNS, ServiceTarget
 from clockwork.targets.sns import SnsTarget
 from clockwork.targets.sqs import SqsTarget
+from clockwork.targets.step_functions import StepFunctionsTarget
 from clockwork.targets.target import StoredTarget
 
 #: The order is that of the API's description.
 Target = (
-    HttpTarget | SqsTarget | KafkaTarget | LambdaTarget | EventBridgeTarget | SnsTarget | KinesisTarget | PoolTarget
+    HttpTarget
+    | SqsTarget
+    | KafkaTarget
+    | LambdaTarget
+    | EventBridgeTarget
+    | SnsTarget
+    | KinesisTarget
+    | StepFunctionsTarget
+    | PoolTarget
 )
 TARGETS: tuple[type[StoredTarget], ...] = get_args(Target)
 #: By the type that requests name.

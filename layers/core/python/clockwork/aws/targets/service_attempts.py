@@ -36,6 +36,7 @@ _MISSING = frozenset(
         "NotFoundException",
         "QueueDoesNotExist",
         "ResourceNotFoundException",
+        "StateMachineDoesNotExist",
     }
 )
 
