@@ -14,7 +14,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, Message, TopicPartition
 
-from tests.support.kafka.cluster import READ_SECONDS, KafkaCluster
+from tests.support.kafka.cluster import READ_SECONDS, Topics
 
 ARN = "arn:aws:kafka:us-east-1:123456789012:cluster/jobs/abc-1"
 #: A new group each time: the cluster of the tests hands no messages to a group whose members have all left.
@@ -66,7 +66,7 @@ class EventSource:
 
 
 @contextmanager
-def event_source(cluster: KafkaCluster, topic: str, handler: Handler, context: Any) -> Iterator[EventSource]:
+def event_source(cluster: Topics, topic: str, handler: Handler, context: Any) -> Iterator[EventSource]:
     """An event source that begins at the first message of the topic."""
     consumer = Consumer(
         {
@@ -75,6 +75,9 @@ def event_source(cluster: KafkaCluster, topic: str, handler: Handler, context: A
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
             "fetch.wait.max.ms": 20,
+            # Tansu lets a group begin half of this time after its first member came.
+            "session.timeout.ms": 2_000,
+            "heartbeat.interval.ms": 300,
         }
     )
     consumer.subscribe([topic])

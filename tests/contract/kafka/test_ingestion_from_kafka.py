@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
-
-import pytest
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.named_jobs import NamedJob
 from tests.handlers.handlers import CONTEXT
 from tests.handlers.test_ingester import NIGHTLY, Ingester, create
-from tests.support.kafka.cluster import KafkaCluster, kafka_cluster
+from tests.support.kafka.cluster import Topics
 from tests.support.kafka.event_source import event_source
 
 CANCEL = {"op": "cancel", "clientId": "acme", "jobKey": "nightly"}
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[KafkaCluster]:
-    with kafka_cluster() as running:
-        yield running
-
-
-def test_all_messages_of_all_partitions_become_jobs(cluster: KafkaCluster) -> None:
+def test_all_messages_of_all_partitions_become_jobs(cluster: Topics) -> None:
     topic = cluster.topic(partitions=4)
     for number in range(40):
         cluster.write(topic, create(number), key=f"order-{number}")
@@ -35,7 +26,7 @@ def test_all_messages_of_all_partitions_become_jobs(cluster: KafkaCluster) -> No
     assert ingester.payloads() == sorted(str(number).encode() for number in range(40))
 
 
-def test_a_create_and_its_cancel_keep_their_order_though_the_first_has_to_come_again(cluster: KafkaCluster) -> None:
+def test_a_create_and_its_cancel_keep_their_order_though_the_first_has_to_come_again(cluster: Topics) -> None:
     topic = cluster.topic()
     cluster.write(topic, create("old", **NIGHTLY), CANCEL, create("new", **NIGHTLY), b"no json", create("last"))
     ingester = Ingester()
@@ -57,7 +48,7 @@ def test_a_create_and_its_cancel_keep_their_order_though_the_first_has_to_come_a
     assert [one.body for one in ingester.rejects.rejected] == [b"no json"]
 
 
-def test_what_was_done_but_not_answered_is_done_again_without_a_second_job(cluster: KafkaCluster) -> None:
+def test_what_was_done_but_not_answered_is_done_again_without_a_second_job(cluster: Topics) -> None:
     topic = cluster.topic(partitions=2)
     for number in range(10):
         cluster.write(topic, create(number), key=str(number))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -21,19 +22,15 @@ from clockwork.targets.kafka.targets import KafkaTargets
 from clockwork.targets.message import Payload
 from clockwork.targets.sqs import SqsTarget
 from tests.contract.receiver import WallClock, delivery_to
-from tests.support.kafka.cluster import KafkaCluster, headers_of, kafka_cluster
+from tests.support.kafka.cluster import KafkaCluster, Topics, headers_of
 
 TARGETS = list[KafkaTargets]
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[KafkaCluster]:
-    with kafka_cluster() as running:
-        yield running
+#: Of a test with faults, which the mock alone has on demand.
+MOCK = pytest.mark.parametrize("cluster", ["mock"], indirect=True)
 
 
 @pytest.fixture
-def connect(cluster: KafkaCluster) -> Iterator[Callable[..., KafkaTargets]]:
+def connect(cluster: Topics) -> Iterator[Callable[..., KafkaTargets]]:
     """Makes Kafka targets with the producer that ships."""
     made: TARGETS = []
 
@@ -63,7 +60,7 @@ def deliver(targets: KafkaTargets, deliveries: Sequence[Delivery]) -> list[Outco
 
 
 def test_the_payload_is_the_value_and_the_facts_are_its_headers(
-    cluster: KafkaCluster, connect: Callable[..., KafkaTargets]
+    cluster: Topics, connect: Callable[..., KafkaTargets]
 ) -> None:
     topic = cluster.topic()
     delivery = to_topic(topic, '{"name":"grüße 🎉"}'.encode(), attempt=2)
@@ -83,7 +80,7 @@ def test_the_payload_is_the_value_and_the_facts_are_its_headers(
 
 
 def test_the_key_may_be_chosen_and_equal_keys_stay_in_order(
-    cluster: KafkaCluster, connect: Callable[..., KafkaTargets]
+    cluster: Topics, connect: Callable[..., KafkaTargets]
 ) -> None:
     topic = cluster.topic(partitions=8)
     outcomes = deliver(connect(), [to_topic(topic, str(n).encode(), key="order-17") for n in range(10)])
@@ -94,8 +91,22 @@ def test_the_key_may_be_chosen_and_equal_keys_stay_in_order(
     assert {message.key() for message in messages} == {b"order-17"}
 
 
+def test_five_thousand_messages_of_many_keys_stay_in_order_over_three_partitions(
+    cluster: Topics, connect: Callable[..., KafkaTargets]
+) -> None:
+    topic, targets = cluster.topic(partitions=3), connect()
+    for first in range(0, 5_000, 100):
+        batch = [to_topic(topic, str(n).encode(), key=f"k{n % 97}") for n in range(first, first + 100)]
+        assert {outcome.state for outcome in deliver(targets, batch)} == {State.SUCCEEDED}
+    came: defaultdict[bytes, list[int]] = defaultdict(list)
+    for partition in range(3):
+        for message in cluster.read(topic, cluster.count(topic, partition), partition):
+            came[message.key() or b""].append(int(message.value() or b""))
+    assert came == {f"k{key}".encode(): list(range(key, 5_000, 97)) for key in range(97)}
+
+
 def test_an_ordered_job_keeps_its_order_in_the_topic_by_its_ordering_key(
-    cluster: KafkaCluster, connect: Callable[..., KafkaTargets]
+    cluster: Topics, connect: Callable[..., KafkaTargets]
 ) -> None:
     topic = cluster.topic()
     delivery = to_topic(topic)
@@ -105,13 +116,14 @@ def test_an_ordered_job_keeps_its_order_in_the_topic_by_its_ordering_key(
 
 
 def test_an_empty_payload_is_an_empty_value_and_no_tombstone(
-    cluster: KafkaCluster, connect: Callable[..., KafkaTargets]
+    cluster: Topics, connect: Callable[..., KafkaTargets]
 ) -> None:
     topic = cluster.topic()
     deliver(connect(), [to_topic(topic, b"")])
     assert cluster.read(topic, 1)[0].value() == b""
 
 
+@MOCK
 def test_what_kafka_refuses_for_a_moment_is_delivered_once(
     cluster: KafkaCluster, connect: Callable[..., KafkaTargets]
 ) -> None:
@@ -122,6 +134,7 @@ def test_what_kafka_refuses_for_a_moment_is_delivered_once(
     assert cluster.count(topic) == 5
 
 
+@MOCK
 @pytest.mark.parametrize(
     ("code", "permanent", "words"),
     [
@@ -146,6 +159,7 @@ def test_only_a_fault_of_the_message_is_permanent(
     assert cluster.count(topic) == 0
 
 
+@MOCK
 def test_of_a_batch_only_those_fail_whose_broker_refuses(
     cluster: KafkaCluster, connect: Callable[..., KafkaTargets]
 ) -> None:
@@ -160,6 +174,7 @@ def test_of_a_batch_only_those_fail_whose_broker_refuses(
     assert cluster.count(good) == 3
 
 
+@MOCK
 def test_what_is_not_acknowledged_in_time_has_timed_out_while_the_others_are_delivered(
     cluster: KafkaCluster, connect: Callable[..., KafkaTargets]
 ) -> None:
@@ -181,6 +196,7 @@ def test_what_is_not_acknowledged_in_time_has_timed_out_while_the_others_are_del
     assert deliver(connect(), [to_topic(lost)])[0].state is State.SUCCEEDED
 
 
+@MOCK
 def test_no_attempt_outlives_its_deadline_and_nothing_leaves_after_it(
     cluster: KafkaCluster, connect: Callable[..., KafkaTargets]
 ) -> None:
@@ -200,6 +216,7 @@ def test_no_attempt_outlives_its_deadline_and_nothing_leaves_after_it(
     assert cluster.count(topic) == 1
 
 
+@MOCK
 def test_what_is_forgotten_is_not_collected_and_the_same_producer_goes_on(
     cluster: KafkaCluster, connect: Callable[..., KafkaTargets]
 ) -> None:
@@ -218,6 +235,7 @@ def test_what_is_forgotten_is_not_collected_and_the_same_producer_goes_on(
     assert [outcome.state for outcome in outcomes] == [State.SUCCEEDED, State.FAILED]
 
 
+@MOCK
 def test_what_is_forgotten_does_not_leave_later_and_the_next_message_does(
     cluster: KafkaCluster, connect: Callable[..., KafkaTargets]
 ) -> None:
@@ -239,6 +257,7 @@ def test_what_is_forgotten_does_not_leave_later_and_the_next_message_does(
     assert cluster.count(topic) == 2
 
 
+@MOCK
 def test_what_is_on_the_wire_when_it_is_forgotten_breaks_no_later_message(
     cluster: KafkaCluster, connect: Callable[..., KafkaTargets]
 ) -> None:
@@ -261,6 +280,7 @@ def test_what_is_on_the_wire_when_it_is_forgotten_breaks_no_later_message(
     assert kept == [b"before", b"0", b"1", b"2"]
 
 
+@MOCK
 def test_what_is_on_the_wire_at_its_deadline_breaks_no_later_message(
     cluster: KafkaCluster, connect: Callable[..., KafkaTargets]
 ) -> None:
@@ -309,6 +329,7 @@ def test_the_acknowledgement_of_what_is_forgotten_says_nothing_of_what_has_its_s
     assert (outcome.state, outcome.permanent) == (State.FAILED, True)
 
 
+@MOCK
 def test_a_slow_cluster_is_waited_for(cluster: KafkaCluster, connect: Callable[..., KafkaTargets]) -> None:
     topic = cluster.topic()
     targets = connect()
@@ -347,7 +368,7 @@ class _Full(_Broken):
 
 
 def test_a_producer_that_is_beyond_repair_is_replaced_and_the_message_goes_out(
-    cluster: KafkaCluster, caplog: pytest.LogCaptureFixture
+    cluster: Topics, caplog: pytest.LogCaptureFixture
 ) -> None:
     topic = cluster.topic()
     made: list[Any] = [_Broken(), Producer({"bootstrap.servers": cluster.addresses})]
