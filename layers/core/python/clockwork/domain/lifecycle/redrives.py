@@ -11,7 +11,7 @@ from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.releases import Deliver, Of, Travels
 from clockwork.domain.waits import Waiting
-from clockwork.domain.workflows.definition import WorkflowTarget
+from clockwork.domain.workflows.definition import WorkflowTarget, nodes_of
 from clockwork.domain.workflows.progress import MOST_GENERATIONS
 
 
@@ -32,6 +32,12 @@ def is_redrivable(stored: Execution) -> bool:
     A record that was redriven and not claimed since is not redrivable: it waits already.
     """
     return stored.state is State.DEAD and stored.kept.occurrence is not None
+
+
+def nodes_again(stored: Execution) -> int:
+    """How many nodes a redrive may start again, at the most: it counts them in the caps of the client."""
+    occurrence = stored.kept.occurrence
+    return nodes_of(occurrence.target) if occurrence is not None and is_redrivable(stored) else 0
 
 
 def waits_redriven(stored: Execution) -> bool:
@@ -64,6 +70,8 @@ def plan_redrive(
     its way under the same key. `again`: the nodes of a run that start again although they have succeeded.
     """
     source: Source = "record" if as_it_was else "job"
+    if stored.state is State.RUNNING and is_begun_run(stored):
+        return RedrivePlan("it is RUNNING: a run is redriven once it has ended")
     if not (waits_redriven(stored) or stored.state is State.DEAD):
         return RedrivePlan(f"it is {stored.state}: only what is DEAD is redriven")
     if stored.kept.occurrence is None:

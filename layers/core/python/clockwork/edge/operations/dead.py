@@ -13,7 +13,7 @@ from clockwork.domain.clients import DELETED, Client
 from clockwork.domain.errors import NotDead
 from clockwork.domain.executions import Execution as Stored
 from clockwork.domain.lifecycle.ownership import is_of_client_since
-from clockwork.domain.lifecycle.redrives import is_redrivable
+from clockwork.domain.lifecycle.redrives import is_redrivable, nodes_again
 from clockwork.domain.requests.trail import Note
 from clockwork.edge.http.models import EdgeModel, checks_of
 from clockwork.edge.http.pages import PageTokens, page
@@ -86,8 +86,8 @@ class DeadApi(Operations):
         """POST /v1/clients/{clientId}/dead/redrive."""
 
         def handle(world: World, client_id: str, *which: Any, note: Note) -> Handled:
-            def admit(count: int) -> None:
-                self._admitting(client_id)(count)
+            def admit(count: int, nodes: int = 0) -> None:
+                self._admitting(client_id)(count, nodes)
                 if count:
                     note(client_id)
 
@@ -108,7 +108,7 @@ class DeadApi(Operations):
         with self._noting(request, "redriveExecution", body, execution_id=execution.execution_id) as note:
             if is_redrivable(execution):
                 self._require_own(execution)
-                self._admitting(execution.client_id)(1)
+                self._admitting(execution.client_id)(1, nodes_again(execution))
                 note(execution.client_id)
             waiting = redrive.redrive(self.world, execution, as_it_was=body.as_it_was)
         return HTTPStatus.OK, Execution.of(waiting)
