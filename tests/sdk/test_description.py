@@ -51,6 +51,9 @@ LEFT_OUT = {"postSchedule", "deleteSchedule"}
 LEFT_OUT |= {"claimTickets", "beatAttempts", "reportOutcomes", "keepCheckpoint"}
 #: For receivers without AWS credentials: the client signs whatever it sends.
 LEFT_OUT |= {"reportByToken"}
+#: Operations, fields and shapes that wait for the part of the client that is about runs of workflows.
+UNTIL_THE_CLIENT_HAS_RUNS = {"from", "run", "node", "executions"}
+LEFT_OUT |= {"listNodes"}
 AT = datetime(2027, 1, 31, 9, tzinfo=UTC)
 
 
@@ -268,6 +271,8 @@ AROUND = {"index", "status"}
 #: Shapes that become no object of their own: pages, choices, a batch, what is read as a plain dict.
 OTHERWISE = {"JobPage", "ExecutionPage", "Job", "Created", "CreatedBatch", "RefusedElement", "Problem", "Fault"}
 OTHERWISE |= {
+    "RunCounts",
+    "NodeOfRun",
     "ShownWorkflowTarget",
     "ShownNode",
     "ShownCondition",
@@ -351,6 +356,7 @@ def test_everything_that_an_operation_takes_can_be_given_and_nothing_else(operat
     else:
         assert body is not None
         for pointer, wanted, sent in properties(schema, json.loads(request.body)):
+            wanted -= UNTIL_THE_CLIENT_HAS_RUNS if operation == "redriveExecution" else set()
             assert sent == wanted, f"{operation} {pointer}"
 
 
@@ -430,6 +436,8 @@ def test_every_field_of_an_answer_has_its_typed_attribute(kind: type[Answer]) ->
     described = {name for schema in schemas for name in schema["properties"]}
     if kind is results.Job:
         described -= AROUND
+    if kind is results.Execution:
+        described -= UNTIL_THE_CLIENT_HAS_RUNS
     hints = get_type_hints(kind)
     attributes = {json_name: hints[name] for name, json_name, _, _ in fields_of(kind)}
     assert set(attributes) == described

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain import ids
-from clockwork.domain.executions import NOTHING_KEPT, End, Execution, Kept, Source, State
+from clockwork.domain.executions import End, Execution, Kept, Source, State
 from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence
@@ -47,8 +47,15 @@ def waits_redriven(stored: Execution) -> bool:
 
 def is_begun_run(stored: Execution) -> bool:
     """Whether it is the record of a workflow's run that had begun: it has the definition, and goes on by that alone."""
+    return stored.kept.occurrence is not None and bool(names_of(stored))
+
+
+def names_of(stored: Execution) -> tuple[str, ...]:
+    """The names of the nodes of a run, by index; none for what is no run, or has not begun."""
     occurrence = stored.kept.occurrence
-    return occurrence is not None and not occurrence.is_hint and isinstance(occurrence.target, WorkflowTarget)
+    if occurrence is not None and not occurrence.is_hint and isinstance(occurrence.target, WorkflowTarget):
+        return tuple(occurrence.target.nodes)
+    return stored.kept.nodes
 
 
 def plan_redrive(
@@ -114,7 +121,7 @@ def discarded(stored: Execution) -> Execution | None:
     """
     if stored.state is not State.DEAD or not stored.needs_attention:
         return None
-    return stored.changed(reason=f"discarded; {stored.reason}", kept=NOTHING_KEPT)
+    return stored.changed(reason=f"discarded; {stored.reason}", kept=Kept(nodes=names_of(stored)))
 
 
 def _waits_so(stored: Execution) -> str:

@@ -23,6 +23,7 @@ Scalar = str | int | float | bool | None
 
 #: The name of a node. It stands in pointers, so it has neither a slash nor a tilde.
 NODE_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+LONGEST_NAME = 40
 MOST_NODES = 100
 MOST_EDGES = 400
 #: The bytes of a definition as JSON, and of a run's input.
