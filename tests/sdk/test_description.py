@@ -72,7 +72,7 @@ MAKING: list[Callable[..., Target]] = [getattr(targets, name) for name in target
 #: By class of target the function that makes it.
 MAKERS = {getattr(targets, make.__annotations__["return"]): make for make in MAKING}
 #: Each type with a value in each of its fields.
-TARGETS: dict[str, Target] = {f"{kind.__name__}Body": example_of(kind) for kind in Target.__subclasses__()}
+TARGETS: dict[str, Target] = {f"{kind.__name__}Body": example_of(kind) for kind in MAKERS}
 HTTP = TARGETS["HttpTargetBody"]
 RETRY = requests.retry(
     max_attempts=2,
@@ -264,7 +264,7 @@ ANSWERS: dict[type[Answer], set[str]] = {
     handled.PassedJob: {"PassedJob"},
     results.Unparking: {"Unparking"},
     results.Discarding: {"Discarding"},
-    **{kind: {f"Shown{kind.__name__}", f"{kind.__name__}Body"} for kind in Target.__subclasses__()},
+    **{kind: {f"Shown{kind.__name__}", f"{kind.__name__}Body"} for kind in MAKERS},
 }
 #: Fields of a batch's elements that stand around the job: `Created` has them as its position and its kind.
 AROUND = {"index", "status"}

@@ -15,6 +15,8 @@ from clockwork_client.reporting import Reporting
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from clockwork_client.workflows.workflow import Workflow
+
 
 class Jobs(Resource):
     """Jobs. A `job_id` is the API's; `find` leads from the `key` of a named job to it.
@@ -75,7 +77,7 @@ class Jobs(Resource):
     def replace(
         self,
         job_id: str,
-        target: Target,
+        target: Target | Workflow,
         payload: Any = None,
         *,
         if_revision: int | None = None,
