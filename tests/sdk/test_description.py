@@ -21,6 +21,7 @@ import pytest
 
 from clockwork_client import (
     Clockwork,
+    Workflow,
     clients,
     errors,
     handled,
@@ -35,6 +36,7 @@ from clockwork_client import (
 )
 from clockwork_client.answers import Answer, Target, camel, fields_of
 from clockwork_client.transport import Request, Response
+from clockwork_client.workflows import answers
 from infra import ROOT
 from tests.sdk.edge import client_of
 
@@ -264,6 +266,7 @@ ANSWERS: dict[type[Answer], set[str]] = {
     handled.PassedJob: {"PassedJob"},
     results.Unparking: {"Unparking"},
     results.Discarding: {"Discarding"},
+    answers.WorkflowTarget: {"ShownWorkflowTarget"},
     **{kind: {f"Shown{kind.__name__}", f"{kind.__name__}Body"} for kind in MAKERS},
 }
 #: Fields of a batch's elements that stand around the job: `Created` has them as its position and its kind.
@@ -273,7 +276,6 @@ OTHERWISE = {"JobPage", "ExecutionPage", "Job", "Created", "CreatedBatch", "Refu
 OTHERWISE |= {
     "RunCounts",
     "NodeOfRun",
-    "ShownWorkflowTarget",
     "ShownNode",
     "ShownCondition",
     "Health",
@@ -372,6 +374,19 @@ def test_the_targets_are_those_of_the_api() -> None:
     assert {*TARGETS, "WorkflowTargetBody"} == choices
 
 
+def test_a_workflow_can_be_given_whole() -> None:
+    wf = Workflow(timeout=60)
+    first = wf.step("first", HTTP)
+    conditions = [first.state.is_("DEAD"), first.state.is_not("DEAD")]
+    completion, rules = requests.callback(timeout_seconds=600), {"when": "ended", "optional": True}
+    wf.step("second", HTTP, payload=1, after=first, if_=conditions, delay=1, retry=RETRY, completion=completion,
+            relevancy_window_seconds=1, **rules)  # type: ignore[arg-type]  # fmt: skip
+    assert set(wf.raw) == set(SCHEMAS["WorkflowTargetBody"]["properties"])
+    given = wf["second"].raw
+    assert set(given) == set(SCHEMAS["NodeBody"]["properties"])
+    assert {name for one in given["if"] for name in one} == set(SCHEMAS["ConditionBody"]["properties"])
+
+
 def test_the_retry_policy_can_be_given_whole() -> None:
     assert set(RETRY.raw) == set(SCHEMAS["RetryPolicyBody"]["properties"])
 
@@ -464,7 +479,7 @@ def expected(schema: Mapping[str, Any]) -> set[Any]:
     if schema.get("type") == "array":
         return {GenericAlias(tuple, (one, ...)) for one in expected(schema["items"])}
     if schema.get("type") == "object":
-        return {Mapping[str, str]}
+        return {Mapping[str, str] if schema["additionalProperties"].get("type") == "string" else Mapping[str, Any]}
     if schema.get("format") == "date-time":
         return {datetime}
     if "const" in schema:

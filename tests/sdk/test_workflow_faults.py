@@ -98,31 +98,6 @@ def test_a_definition_has_at_most_64_kib() -> None:
         wf.check()
 
 
-def test_each_wrong_field_is_named() -> None:
-    nodes = {
-        "a": {"target": {"type": "sqs"}, "delaySeconds": -1, "optional": 1, "whenn": "failed"},
-        "B": {"target": {"type": "workflow", "nodes": {}}},
-        "c": {"target": HOOK.raw, "when": "always", "after": "a", "if": [{"at": "/input", "is": [[]]}]},
-        "d": 7,
-    }
-    with pytest.raises(Invalid) as refused:
-        check({"type": "workflow", "nodes": nodes, "timeoutSeconds": 0})
-    found = {one.pointer.removeprefix("/target"): one.detail for one in refused.value.faults}
-    assert set(found) == {
-        "/nodes/a/target/queueArn",
-        "/nodes/a/delaySeconds",
-        "/nodes/a/optional",
-        "/nodes/a/whenn",
-        "/nodes/B",
-        "/nodes/B/target/type",
-        "/nodes/c/when",
-        "/nodes/c/after",
-        "/nodes/c/if/0/is/0",
-        "/nodes/d",
-        "/timeoutSeconds",
-    }
-
-
 @pytest.mark.parametrize("target", [None, [], "x", {}, {"type": "http"}, {"type": "workflow"}, {"nodes": {}}])
 def test_what_is_no_workflow_is_refused_and_breaks_nothing(target: Any) -> None:
     with pytest.raises(Invalid):

@@ -51,7 +51,7 @@ class TestSteps:
             optional=True,
             delay=timedelta(minutes=1),
             retry=retry(max_attempts=2),
-            completion=callback(timeout_seconds=60),
+            completion=callback(timeout_seconds=600),
             relevancy_window_seconds=5,
         )
         assert wf["second"].raw == {
@@ -66,7 +66,7 @@ class TestSteps:
             "optional": True,
             "delaySeconds": 60,
             "retryPolicy": {"maxAttempts": 2},
-            "completion": {"mode": "callback", "timeoutSeconds": 60},
+            "completion": {"mode": "callback", "timeoutSeconds": 600},
             "relevancyWindowSeconds": 5,
         }
         wf.check()

@@ -40,9 +40,9 @@ FILE = File()
 
 def target_of(raw: dict[str, Any]) -> Target:
     """The target in a file, for a job."""
-    from clockwork_client.workflows.answers import WorkflowTarget
+    from clockwork_client.answers import Target
 
-    return WorkflowTarget({"type": "workflow", "nodes": {}, **raw})
+    return Target({"type": "workflow", **raw})
 
 
 @click.group()

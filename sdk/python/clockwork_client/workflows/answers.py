@@ -7,13 +7,14 @@ from datetime import datetime
 from typing import Any
 
 from clockwork_client.answers import Answer, Target
+from clockwork_client.workflows.graph import behind
 
 
 class WorkflowTarget(Target):
     """Steps that wait for each other, by their names, without their payloads. `cw.workflow()` makes one to send."""
 
     nodes: Mapping[str, Any]
-    timeout_seconds: float | None
+    timeout_seconds: float
 
 
 class RunCounts(Answer):
@@ -68,6 +69,11 @@ class RunNodes(Answer):
         if found is None:
             raise KeyError(name)
         return found
+
+    def again(self, *named: str) -> list[str]:
+        """The nodes that a redrive from these starts again: also those that failed, and all that come after."""
+        roots = [one.name for one in self.items if one.name in named or one.state not in ("SUCCEEDED", "SKIPPED")]
+        return behind({one.name: one.after for one in self.items}, roots)
 
     @property
     def states(self) -> dict[str, str]:

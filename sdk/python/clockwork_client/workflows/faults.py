@@ -24,10 +24,17 @@ _REFERS = 'must be a pointer to /input, /run or /nodes/{name} of a node that com
 Nodes = Mapping[str, Mapping[str, Any]]
 
 
+def fault_of_number(nodes: Mapping[str, Any]) -> Fault | None:
+    """The fault of too many nodes, or of none."""
+    if 1 <= len(nodes) <= MOST_NODES:
+        return None
+    return Fault("/target/nodes", f"has {len(nodes)} nodes, at least 1 and at most {MOST_NODES} are taken")
+
+
 def faults_of_graph(nodes: Nodes) -> Iterator[Fault]:
     """The faults of nodes whose fields have none."""
-    if not 1 <= len(nodes) <= MOST_NODES:
-        yield Fault("/target/nodes", f"has {len(nodes)} nodes, at least 1 and at most {MOST_NODES} are taken")
+    if (fault := fault_of_number(nodes)) is not None:
+        yield fault
         return
     after = {name: tuple(node.get("after") or ()) for name, node in nodes.items()}
     edges = sum(map(len, after.values()))

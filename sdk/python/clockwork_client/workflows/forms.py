@@ -25,9 +25,8 @@ def faults_in(value: Any, schema: Schema, schemas: Schema, at: str) -> Iterator[
     """The faults of a value by its schema; `schemas` are those that it refers to by their names."""
     while "$ref" in schema:
         schema = schemas[schema["$ref"].rpartition("/")[2]]
-    choices = schema.get("oneOf") or schema.get("anyOf")
-    if choices:
-        yield from _of_choice(value, schema, choices, schemas, at)
+    if "oneOf" in schema:
+        yield from _of_choice(value, schema, schemas, at)
     elif not _is(value, schema.get("type")):
         yield Fault(at, _TYPES[schema["type"]][1])
     elif isinstance(value, dict):
@@ -46,20 +45,20 @@ def _is(value: Any, kind: str | None) -> bool:
     return isinstance(value, _TYPES[kind][0]) and (kind == "boolean" or not isinstance(value, bool))
 
 
-def _of_choice(value: Any, schema: Schema, choices: list[Schema], schemas: Schema, at: str) -> Iterator[Fault]:
-    mapping = schema.get("discriminator", {}).get("mapping")
-    if mapping and isinstance(value, dict):
-        kind = value.get("type")
-        if kind is None:
-            yield Fault(f"{at}/type", "is required")
-        elif kind not in mapping:
-            yield Fault(f"{at}/type", f"must be one of {', '.join(map(repr, mapping))}")
-        else:
-            yield from faults_in(value, {"$ref": mapping[kind]}, schemas, at)
-        return
-    found = [list(faults_in(value, one, schemas, at)) for one in choices]
-    if all(found):
-        yield from min(found, key=len)
+def _of_choice(value: Any, schema: Schema, schemas: Schema, at: str) -> Iterator[Fault]:
+    """The choices are objects that their types tell apart."""
+    choices = [schemas[one["$ref"].rpartition("/")[2]] for one in schema["oneOf"]]
+    kinds = {one["properties"]["type"]["const"]: one for one in choices}
+    if not isinstance(value, dict):
+        yield Fault(at, _TYPES["object"][1])
+    elif "type" not in value:
+        yield Fault(f"{at}/type", "is required")
+    elif value["type"] == "workflow":
+        yield Fault(at, "must not be a workflow: write its nodes here")
+    elif isinstance(value["type"], str) and value["type"] in kinds:
+        yield from faults_in(value, kinds[value["type"]], schemas, at)
+    else:
+        yield Fault(f"{at}/type", f"must be one of {', '.join(map(repr, kinds))}")
 
 
 def _of_object(value: dict[str, Any], schema: Schema, schemas: Schema, at: str) -> Iterator[Fault]:
@@ -101,7 +100,8 @@ def _of_scalar(value: Any, schema: Schema, at: str) -> Iterator[Fault]:
         elif "pattern" in schema and re.search(schema["pattern"], value) is None:
             yield Fault(at, f"must match {schema['pattern']}")
     elif isinstance(value, int | float):
+        as_shown = float if schema.get("type") == "number" else int
         if value < schema.get("minimum", value):
-            yield Fault(at, f"must be at least {schema['minimum']}")
+            yield Fault(at, f"must be at least {as_shown(schema['minimum'])}")
         elif value > schema.get("maximum", value):
-            yield Fault(at, f"must be at most {schema['maximum']}")
+            yield Fault(at, f"must be at most {as_shown(schema['maximum'])}")
