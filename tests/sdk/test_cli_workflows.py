@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from clockwork_client import Workflow, http
+from clockwork_client.transport import Response
 from tests.handlers.handlers import Api
 from tests.sdk.terminal import HOOK, Cli
 from tests.sdk.test_workflows import Edge, node
@@ -108,3 +109,17 @@ class TestRuns:
         assert cli("run", "redrive", "e", "--from", "fetch", "--from", "book").exit_code == 0
         assert [one.url.partition("/v1/")[2] for one in edge.sent] == ["executions/e/cancel", "executions/e/redrive"]
         assert json.loads(edge.sent[-1].body or b"") == {"from": ["fetch", "book"]}
+
+
+def test_an_execution_tells_of_its_nodes_and_of_its_run() -> None:
+    counts = {"generation": 2, "nodes": 7, "succeeded": 4, "failed": 1, "skipped": 0, "open": 2, "stopped": "cancel"}
+    one = {"executionId": "e", "jobId": "j", "dueAt": "2026-11-24T03:00:00.000Z", "state": "RUNNING", "attempts": []}
+    told = {**one, "run": counts, "node": {"name": "book", "run": "r", "generation": 1}, "executions": [one, one]}
+    cli = Cli(Api())
+    cli.transport = lambda _: Response(200, {}, json.dumps(told).encode())
+    said = cli("run", "cancel", "e").stdout.splitlines()
+    assert [one for one in said if one.startswith(("node", "still"))] == [
+        "nodes      4 succeeded, 1 failed, 2 open, stopped by cancel",
+        "node       book of r",
+        "still run  e, e",
+    ]

@@ -37,6 +37,7 @@ from clockwork_client import (
 from clockwork_client.answers import Answer, Target, camel, fields_of
 from clockwork_client.transport import Request, Response
 from clockwork_client.workflows import answers
+from clockwork_client.workflows.runs import Runs
 from infra import ROOT
 from tests.sdk.edge import client_of
 
@@ -53,9 +54,6 @@ LEFT_OUT = {"postSchedule", "deleteSchedule"}
 LEFT_OUT |= {"claimTickets", "beatAttempts", "reportOutcomes", "keepCheckpoint"}
 #: For receivers without AWS credentials: the client signs whatever it sends.
 LEFT_OUT |= {"reportByToken"}
-#: Operations, fields and shapes that wait for the part of the client that is about runs of workflows.
-UNTIL_THE_CLIENT_HAS_RUNS = {"from", "run", "node", "executions"}
-LEFT_OUT |= {"listNodes"}
 AT = datetime(2027, 1, 31, 9, tzinfo=UTC)
 
 
@@ -149,6 +147,8 @@ WHOLE = [
     (DEAD, requests.DeadFilter),
     (FILTER, requests.JobFilter),
 ]
+#: Methods that make calls of other methods: the first item of a list, and executions by the name of runs.
+MADE_OF_OTHERS = {"jobs.find", "runs.get", "runs.cancel", "runs.redrive", "runs.watch", "runs.mermaid"}
 Call = Callable[[Clockwork], Any]
 CALLS: dict[str, Call] = {
     "createJob": lambda cw: cw.schedule(HTTP, 1, client_id="c", idempotency_key="k", **JOB),
@@ -192,7 +192,8 @@ CALLS: dict[str, Call] = {
     "failExecution": lambda cw: cw.executions.fail("e", "t", "an error", retryable=False, retry_after_seconds=3),
     "confirmCancel": lambda cw: cw.executions.cancelled("e", "t"),
     "beatExecution": lambda cw: cw.executions.heartbeat("e", "t", progress=0.5, message="half-way"),
-    "redriveExecution": lambda cw: cw.executions.redrive("e", as_it_was=True),
+    "redriveExecution": lambda cw: cw.executions.redrive("e", as_it_was=True, from_=["n"]),
+    "listNodes": lambda cw: cw.runs.nodes("e"),
     "listDead": lambda cw: next(
         cw.dead.list(prefix="p", from_=AT, to=AT, client_id="c", page_size=1, next_token="n"), None
     ),
@@ -267,6 +268,10 @@ ANSWERS: dict[type[Answer], set[str]] = {
     results.Unparking: {"Unparking"},
     results.Discarding: {"Discarding"},
     answers.WorkflowTarget: {"ShownWorkflowTarget"},
+    answers.RunCounts: {"RunCounts"},
+    answers.NodeOfRun: {"NodeOfRun"},
+    answers.Node: {"RunNode"},
+    answers.RunNodes: {"RunNodes"},
     **{kind: {f"Shown{kind.__name__}", f"{kind.__name__}Body"} for kind in MAKERS},
 }
 #: Fields of a batch's elements that stand around the job: `Created` has them as its position and its kind.
@@ -274,8 +279,6 @@ AROUND = {"index", "status"}
 #: Shapes that become no object of their own: pages, choices, a batch, what is read as a plain dict.
 OTHERWISE = {"JobPage", "ExecutionPage", "Job", "Created", "CreatedBatch", "RefusedElement", "Problem", "Fault"}
 OTHERWISE |= {
-    "RunCounts",
-    "NodeOfRun",
     "ShownNode",
     "ShownCondition",
     "Health",
@@ -358,7 +361,6 @@ def test_everything_that_an_operation_takes_can_be_given_and_nothing_else(operat
     else:
         assert body is not None
         for pointer, wanted, sent in properties(schema, json.loads(request.body)):
-            wanted -= UNTIL_THE_CLIENT_HAS_RUNS if operation == "redriveExecution" else set()
             assert sent == wanted, f"{operation} {pointer}"
 
 
@@ -412,15 +414,15 @@ def _is_literal(hint: Any) -> bool:
 
 def test_no_method_is_left_out_here() -> None:
     asked: set[str] = set()
-    for kind in (resources.Jobs, resources.Executions, resources.Dead, clients.Clients, pools.Pools):
+    for kind in (resources.Jobs, resources.Executions, resources.Dead, clients.Clients, pools.Pools, Runs):
         asked |= {f"{kind.__name__.lower()}.{name}" for name, _ in inspect.getmembers(kind, inspect.isfunction)}
     told = {f"{match[1]}.{match[2]}" for call in CALLS.values() for match in _called(call)}
-    assert {name for name in asked if "._" not in name} - told == {"jobs.find"}  # a list, read to its first item
+    assert {name for name in asked if "._" not in name} - told == MADE_OF_OTHERS
 
 
 def _called(call: Call) -> list[re.Match[str]]:
     names = " ".join([*call.__code__.co_names])
-    return list(re.finditer(r"\b(jobs|executions|dead|clients|pools) (\w+)", names))
+    return list(re.finditer(r"\b(jobs|executions|dead|clients|pools|runs) (\w+)", names))
 
 
 def answer_schemas() -> set[str]:
@@ -451,8 +453,6 @@ def test_every_field_of_an_answer_has_its_typed_attribute(kind: type[Answer]) ->
     described = {name for schema in schemas for name in schema["properties"]}
     if kind is results.Job:
         described -= AROUND
-    if kind is results.Execution:
-        described -= UNTIL_THE_CLIENT_HAS_RUNS
     hints = get_type_hints(kind)
     attributes = {json_name: hints[name] for name, json_name, _, _ in fields_of(kind)}
     assert set(attributes) == described

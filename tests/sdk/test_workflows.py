@@ -38,6 +38,13 @@ class TestSteps:
             },
         }
 
+    def test_a_job_that_was_made_does_not_grow_with_its_workflow(self) -> None:
+        wf = Workflow()
+        wf.step("first", HOOK)
+        made = job(wf, in_=1)
+        wf.step("second", HOOK)
+        assert list(made["target"]["nodes"]) == ["first"]
+
     def test_a_step_has_all_that_the_api_takes(self) -> None:
         wf = Workflow()
         first = wf.step("first", "https://example.com/hook")

@@ -119,7 +119,7 @@ def references_in(value: Any) -> Iterator[Reference]:
 def moved(value: Any, names: Mapping[str, str]) -> Any:
     """A payload in JSON whose references name steps by their new names."""
     if isinstance(value, dict):
-        if value.keys() == {FROM}:
+        if value.keys() == {FROM} and isinstance(value[FROM], str):
             return {FROM: moved_pointer(value[FROM], names)}
         return {name: moved(one, names) for name, one in value.items()}
     return [moved(one, names) for one in value] if isinstance(value, list) else value

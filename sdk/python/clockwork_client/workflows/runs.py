@@ -23,7 +23,7 @@ class Runs(Resource):
         return results.Execution(self._call("GET", _run(execution_id)))
 
     def nodes(self, execution_id: str) -> RunNodes:
-        """The nodes of a run with their states. NotFound if the execution is no run of a workflow."""
+        """The nodes of a run with their states; none if it has not begun, or is no run of a workflow."""
         return RunNodes(self._call("GET", _run(execution_id, "/nodes")))
 
     def cancel(self, execution_id: str) -> results.Execution:

@@ -146,8 +146,8 @@ class Workflow:
 
     @property
     def raw(self) -> dict[str, Any]:
-        """The target as the API takes it."""
-        return {"type": "workflow", "nodes": self.nodes, **objects.fields(timeout_seconds=self.timeout)}
+        """The target as the API takes it, with the steps that there are now."""
+        return {"type": "workflow", "nodes": dict(self.nodes), **objects.fields(timeout_seconds=self.timeout)}
 
     def check(self) -> None:
         """Raise Invalid with the faults that the API would find, without asking it.
