@@ -6,9 +6,10 @@ import random
 from collections import Counter
 from dataclasses import replace
 
-from local.demo.fleet import FleetScene
-from local.demo.long_work import LongWorkScene
 from local.demo.scene import scene
+from local.demo.scenes.fleet import FleetScene
+from local.demo.scenes.long_work import LongWorkScene
+from local.demo.scenes.orders import OrderScene
 from local.demo.screen import Screen
 from local.demo.summary import POOL_SHOWN, Summary
 from local.demo.tour import Tour
@@ -21,7 +22,7 @@ def play(screen: Screen, server: Server) -> Summary:
         tour = Tour(ready, screen)
         summary = tour.run(random.Random())  # noqa: S311 - which job is due when is no secret
         further, shown = list(summary.further_faults), Counter[str]()
-        for one in (FleetScene(server, screen), LongWorkScene(server, screen)):
+        for one in (FleetScene(server, screen), LongWorkScene(server, screen), OrderScene(server, screen)):
             one.play()
             further += one.faults
             shown += one.shown

@@ -15,8 +15,15 @@ ArrivalsOf = Callable[[str], Sequence[Arrival]]
 #: Further ahead of the last create than any horizon was (ms). A job that is due later and arrives was found by a poller
 #: that a tick started.
 BEYOND_HORIZON_MS = 80_000
-#: The numbers shown of a pool, and of work that ends later.
-POOL_SHOWN = ("jobs", "resumedFromCheckpoint", "cancelledRunning", "completedByCallback")
+#: The numbers shown of a pool, of work that ends later, and of a workflow.
+POOL_SHOWN = (
+    "jobs",
+    "resumedFromCheckpoint",
+    "cancelledRunning",
+    "completedByCallback",
+    "undoneWorkflow",
+    "redrivenWorkflow",
+)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import uvicorn
 
-from clockwork_client import Clockwork, http, retry
+from clockwork_client import Clockwork, Workflow, http, retry
 from clockwork_client.console.context import Context
 from clockwork_client.console.serving import _config, link, listen
 from clockwork_client.console.sessions import Sessions
@@ -40,6 +40,8 @@ class Stage:
         for number in range(60):
             self.cw.schedule(http(_TARGET + ("/ok", "/ok", "/bad")[number % 3]), {"order": number},
                              in_=30 + number * 80, retry=_TWICE)  # fmt: skip
+        self.order = self.cw.schedule(_order(), {"order": 17}, in_=0).job_id
+        self.v.on_step("pay", lambda _: Answer(422, '{"error":"<b>no funds</b>"}'))
         self.v.run_until(now)
         self.cw.jobs.pause(self.ids["growth/import-leads"], "vendor migration until Thursday (CHG-1182)")
         with listen(0) as listener:
@@ -57,6 +59,7 @@ class Stage:
     def pages(self) -> dict[str, str]:
         """Name of a picture -> the address of the page on it."""
         dead = next(iter(self.cw.dead.list())).execution_id
+        workflow = self.v.run(self.order).execution_id
         return {
             "attention": "/",
             "jobs": "/jobs",
@@ -66,6 +69,8 @@ class Stage:
             "fires": f"/jobs/{self.ids['billing/close-of-day']}/fires",
             "pause": f"/jobs/{self.ids['ops/rotate-logs']}/pause",
             "run": f"/executions/{dead}",
+            "workflow": f"/executions/{workflow}",
+            "workflow-redrive": f"/executions/{workflow}/redrive?from=reserve",
             "upcoming": "/upcoming",
             "dead": "/dead",
             "redrive": "/dead/redrive?prefix=crm",
@@ -95,6 +100,19 @@ class Stage:
             return Answer(400, '{"error":"no such invoice"}')
         is_flaky = path.endswith("/flaky") and delivery.at.second % 3 == 0 and delivery.attempt == 1
         return Answer(503, "try again") if is_flaky else Answer(200)
+
+
+def _order() -> Workflow:
+    """An order whose payment is refused, beside two steps that are waited for together."""
+    wf, place = Workflow(), f"{_TARGET}/ok"
+    reserve = wf.step("reserve", place, retry=_TWICE)
+    pay = wf.step("pay", place, after=reserve, retry=_TWICE)
+    ship = wf.step("ship-with-a-carrier-of-the-customers", place, after=pay, retry=_TWICE)
+    thanks = [wf.step(f"tell-{who}", place, after=reserve) for who in ("customer", "warehouse", "partner")]
+    wf.step("survey", place, after=thanks)
+    wf.step("undo", place, after=ship, when="failed")
+    wf.step("clean-up", place, after=[ship, *thanks], when="ended")
+    return wf
 
 
 _HOSTILE = "zz <img src=x onerror=alert(1)> {{7*7}} العربية"

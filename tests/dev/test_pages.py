@@ -13,8 +13,10 @@ from tests.dev.checkout import Dev
 from tests.dev.pages import await_shown, pattern, run_page, shown, trimmed
 
 CAMPAIGN = ROOT / "examples/campaign/README.md"
-#: Pages that tests/sdk/test_howto.py and tests/sdk/test_local_tests_page.py run in memory.
-IN_MEMORY = {ROOT / "docs/howto" / page for page in ("outbox.md", "herds.md", "local-tests.md", "workers.md")}
+#: Pages that tests/sdk/test_howto.py, test_local_tests_page.py and test_workflows_page.py run in memory.
+IN_MEMORY = {
+    ROOT / "docs/howto" / page for page in ("outbox.md", "herds.md", "local-tests.md", "workers.md", "workflows.md")
+}
 #: Pages about an AWS account, and about a program that goes on until it is ended: `tests/unit/test_docs_ci.py`, and
 #: `tests/unit/local/dev/test_console.py` with `tests/console`, have their tests.
 ELSEWHERE = {ROOT / "docs/howto/ci.md", ROOT / "docs/howto/console.md"}

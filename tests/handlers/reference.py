@@ -24,7 +24,7 @@ EXAMPLES = "STEPS in tests/handlers/reference_examples.py"
 OPAQUE = ("jobId", "executionId", "backfillId", "nextToken", "owner")
 #: As many items of a list are shown, and as many fields of an object.
 _ITEMS, _FIELDS = 2, 40
-_KINDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
+_KINDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false", "null": "null"}
 _WIDTH = 120
 _HEAD = """\
 # API reference

@@ -23,6 +23,14 @@ BILLING = "arn:aws:iam::123456789012:role/Billing"
 _SESSION = "arn:aws:sts::123456789012:assumed-role/Billing/invoices"
 _HOOK = {"type": "http", "url": "https://example.com/hook"}
 _DOWN = {"type": "http", "url": "https://example.com/down"}
+_CLOSE = {
+    "type": "workflow",
+    "nodes": {
+        "book": {"target": _HOOK},
+        "report": {"target": _HOOK, "after": ["book"]},
+        "undo": {"target": _HOOK, "after": ["book"], "when": "failed"},
+    },
+}
 _PRINTED = {"schedule": {"delaySeconds": 0}, "target": _HOOK, "completion": {"mode": "callback"}}
 _NIGHTLY = {"cron": "0 3 * * *", "timezone": "America/Los_Angeles"}
 _ORIGINAL = {"clientId": "acme", "scheduleKey": "order1-create"}
@@ -163,6 +171,15 @@ STEPS = (
         kept="poll",
         shown=False,
     ),
+    Step(
+        "POST /v1/jobs",
+        {"jobKey": "close", "schedule": {"delaySeconds": 0}, "target": _CLOSE},
+        kept="run",
+        shown=False,
+    ),
+    Step("GET /v1/jobs/{jobId}/executions", ids=_job("run"), kept="runs", minutes=1, shown=False),
+    Step("GET /v1/executions/{executionId}/nodes", ids=_run("runs")),
+    Step("DELETE /v1/jobs/{jobId}", ids=_job("run"), shown=False),
     Step("GET /v1/clients/{clientId}/dead", query={"limit": "1"}, ids=_acme, kept="dead", minutes=4),
     Step("GET /v1/clients/{clientId}/usage", ids=_acme),
     Step("POST /v1/executions/{executionId}/redrive", {}, ids=_run("dead")),

@@ -20,6 +20,7 @@ from clockwork.edge.http.faults import listed_by_pydantic
 from clockwork.edge.http.forms import Form
 from clockwork.edge.http.validation import validate
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, DefinitionBody, JobBody
+from clockwork.edge.requests.workflows import NodeBody
 from clockwork.settings import Settings
 from tests.handlers.faults import BUS, EVENTBRIDGE, FIELDS, FIFO, FUNCTION, HTTP, LAMBDA, NOW, QUEUE, ROLE, SNS, TOPIC
 
@@ -48,6 +49,22 @@ TARGETS: list[Any] = [
     {"type": "kafka", "topic": "orders", "key": "k"},
     {"type": "pool", "pool": "batch", "handler": "close_month", "priority": "high", "timeoutSeconds": 9},
 ]
+NODES = {
+    "a": {"target": TARGETS[1], "payload": None},
+    "b": {
+        "target": HTTP,
+        "after": ["a"],
+        "when": "ended",
+        "if": [{"at": "/nodes/a/result", "is": [1, "x", None]}, {"at": "/input", "isNot": [True]}],
+        "payload": {"x": {"$from": "/input"}},
+        "optional": True,
+        "delaySeconds": 1.5,
+        "retryPolicy": {"maxAttempts": 3},
+        "completion": {"mode": "callback"},
+        "relevancyWindowSeconds": 5,
+    },
+}
+TARGETS.append({"type": "workflow", "nodes": NODES, "timeoutSeconds": 60})
 RECURRING: list[Any] = [
     {"every": {"seconds": 3_600}, "anchorAt": f"{NOW}Z", "jitterSeconds": 5, "catchUp": "all", "overlap": "skip"},
     {"cron": "0 3 * * *", "timezone": "Europe/Berlin", "dstGap": "skip", "exclude": ["2024-01-01"], "maxFires": 9},
@@ -207,6 +224,18 @@ def test_both_take_the_same_with_any_odd_value_in_any_place(body: dict[str, Any]
             for name in inner:
                 taken += agree(CreateJobBody, {**body, part: {**inner, name: value}})
     assert taken > 20
+
+
+def test_both_take_the_same_nodes_with_any_odd_value_in_any_place() -> None:
+    whole, taken = NODES["b"], 0
+    for value in ODD:
+        for name in [*whole, "color"]:
+            taken += agree(NodeBody, {**whole, name: value})
+        for name in ("at", "is", "isNot"):
+            taken += agree(NodeBody, {**whole, "if": [{"at": "/input", "is": [1], name: value}]})
+        for name in ("is", "isNot"):
+            taken += agree(NodeBody, {**whole, "if": [{"at": "/input", name: [value]}]})
+    assert taken > 200
 
 
 def test_what_only_one_of_them_refuses_is_refused_and_logged(

@@ -21,6 +21,7 @@ import pytest
 
 from clockwork_client import (
     Clockwork,
+    Workflow,
     clients,
     errors,
     handled,
@@ -35,6 +36,8 @@ from clockwork_client import (
 )
 from clockwork_client.answers import Answer, Target, camel, fields_of
 from clockwork_client.transport import Request, Response
+from clockwork_client.workflows import answers
+from clockwork_client.workflows.runs import Runs
 from infra import ROOT
 from tests.sdk.edge import client_of
 
@@ -69,7 +72,7 @@ MAKING: list[Callable[..., Target]] = [getattr(targets, name) for name in target
 #: By class of target the function that makes it.
 MAKERS = {getattr(targets, make.__annotations__["return"]): make for make in MAKING}
 #: Each type with a value in each of its fields.
-TARGETS: dict[str, Target] = {f"{kind.__name__}Body": example_of(kind) for kind in Target.__subclasses__()}
+TARGETS: dict[str, Target] = {f"{kind.__name__}Body": example_of(kind) for kind in MAKERS}
 HTTP = TARGETS["HttpTargetBody"]
 RETRY = requests.retry(
     max_attempts=2,
@@ -144,6 +147,8 @@ WHOLE = [
     (DEAD, requests.DeadFilter),
     (FILTER, requests.JobFilter),
 ]
+#: Methods that make calls of other methods: the first item of a list, and executions by the name of runs.
+MADE_OF_OTHERS = {"jobs.find", "runs.get", "runs.cancel", "runs.redrive", "runs.watch", "runs.mermaid"}
 Call = Callable[[Clockwork], Any]
 CALLS: dict[str, Call] = {
     "createJob": lambda cw: cw.schedule(HTTP, 1, client_id="c", idempotency_key="k", **JOB),
@@ -187,7 +192,8 @@ CALLS: dict[str, Call] = {
     "failExecution": lambda cw: cw.executions.fail("e", "t", "an error", retryable=False, retry_after_seconds=3),
     "confirmCancel": lambda cw: cw.executions.cancelled("e", "t"),
     "beatExecution": lambda cw: cw.executions.heartbeat("e", "t", progress=0.5, message="half-way"),
-    "redriveExecution": lambda cw: cw.executions.redrive("e", as_it_was=True),
+    "redriveExecution": lambda cw: cw.executions.redrive("e", as_it_was=True, from_=["n"]),
+    "listNodes": lambda cw: cw.runs.nodes("e"),
     "listDead": lambda cw: next(
         cw.dead.list(prefix="p", from_=AT, to=AT, client_id="c", page_size=1, next_token="n"), None
     ),
@@ -261,13 +267,28 @@ ANSWERS: dict[type[Answer], set[str]] = {
     handled.PassedJob: {"PassedJob"},
     results.Unparking: {"Unparking"},
     results.Discarding: {"Discarding"},
-    **{kind: {f"Shown{kind.__name__}", f"{kind.__name__}Body"} for kind in Target.__subclasses__()},
+    answers.WorkflowTarget: {"ShownWorkflowTarget"},
+    answers.RunCounts: {"RunCounts"},
+    answers.NodeOfRun: {"NodeOfRun"},
+    answers.Node: {"RunNode"},
+    answers.RunNodes: {"RunNodes"},
+    **{kind: {f"Shown{kind.__name__}", f"{kind.__name__}Body"} for kind in MAKERS},
 }
 #: Fields of a batch's elements that stand around the job: `Created` has them as its position and its kind.
 AROUND = {"index", "status"}
 #: Shapes that become no object of their own: pages, choices, a batch, what is read as a plain dict.
 OTHERWISE = {"JobPage", "ExecutionPage", "Job", "Created", "CreatedBatch", "RefusedElement", "Problem", "Fault"}
-OTHERWISE |= {"Health", "ClientPage", "ShardList", "UpcomingPage", "AuditPage", "PoolList", "RunningList"}
+OTHERWISE |= {
+    "ShownNode",
+    "ShownCondition",
+    "Health",
+    "ClientPage",
+    "ShardList",
+    "UpcomingPage",
+    "AuditPage",
+    "PoolList",
+    "RunningList",
+}
 
 
 class Answered(Exception):
@@ -352,7 +373,20 @@ def test_a_target_can_be_given_whole(name: str) -> None:
 
 def test_the_targets_are_those_of_the_api() -> None:
     choices = {one["$ref"].rpartition("/")[2] for one in SCHEMAS["DefinitionBody"]["properties"]["target"]["oneOf"]}
-    assert set(TARGETS) == choices
+    assert {*TARGETS, "WorkflowTargetBody"} == choices
+
+
+def test_a_workflow_can_be_given_whole() -> None:
+    wf = Workflow(timeout=60)
+    first = wf.step("first", HTTP)
+    conditions = [first.state.is_("DEAD"), first.state.is_not("DEAD")]
+    completion, rules = requests.callback(timeout_seconds=600), {"when": "ended", "optional": True}
+    wf.step("second", HTTP, payload=1, after=first, if_=conditions, delay=1, retry=RETRY, completion=completion,
+            relevancy_window_seconds=1, **rules)  # type: ignore[arg-type]  # fmt: skip
+    assert set(wf.raw) == set(SCHEMAS["WorkflowTargetBody"]["properties"])
+    given = wf["second"].raw
+    assert set(given) == set(SCHEMAS["NodeBody"]["properties"])
+    assert {name for one in given["if"] for name in one} == set(SCHEMAS["ConditionBody"]["properties"])
 
 
 def test_the_retry_policy_can_be_given_whole() -> None:
@@ -380,15 +414,15 @@ def _is_literal(hint: Any) -> bool:
 
 def test_no_method_is_left_out_here() -> None:
     asked: set[str] = set()
-    for kind in (resources.Jobs, resources.Executions, resources.Dead, clients.Clients, pools.Pools):
+    for kind in (resources.Jobs, resources.Executions, resources.Dead, clients.Clients, pools.Pools, Runs):
         asked |= {f"{kind.__name__.lower()}.{name}" for name, _ in inspect.getmembers(kind, inspect.isfunction)}
     told = {f"{match[1]}.{match[2]}" for call in CALLS.values() for match in _called(call)}
-    assert {name for name in asked if "._" not in name} - told == {"jobs.find"}  # a list, read to its first item
+    assert {name for name in asked if "._" not in name} - told == MADE_OF_OTHERS
 
 
 def _called(call: Call) -> list[re.Match[str]]:
     names = " ".join([*call.__code__.co_names])
-    return list(re.finditer(r"\b(jobs|executions|dead|clients|pools) (\w+)", names))
+    return list(re.finditer(r"\b(jobs|executions|dead|clients|pools|runs) (\w+)", names))
 
 
 def answer_schemas() -> set[str]:
@@ -445,7 +479,7 @@ def expected(schema: Mapping[str, Any]) -> set[Any]:
     if schema.get("type") == "array":
         return {GenericAlias(tuple, (one, ...)) for one in expected(schema["items"])}
     if schema.get("type") == "object":
-        return {Mapping[str, str]}
+        return {Mapping[str, str] if schema["additionalProperties"].get("type") == "string" else Mapping[str, Any]}
     if schema.get("format") == "date-time":
         return {datetime}
     if "const" in schema:

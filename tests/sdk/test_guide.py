@@ -42,7 +42,11 @@ def place(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 
 def test_the_programs_run_and_do_what_the_text_says(place: dict[str, Any]) -> None:
     api, cw = place["api"], place["cw"]
-    assert {job.job_key: job.state for job in cw.jobs} == {"nightly": "ACTIVE", "poll-stock": "ACTIVE"}
+    assert {job.job_key: job.state for job in cw.jobs} == {
+        "nightly": "ACTIVE",
+        "poll-stock": "ACTIVE",
+        "report": "ACTIVE",
+    }
     assert cw.jobs.get(cw.jobs.find("nightly").job_id).schedule.cron == "0 4 * * *"
     assert "cancelled" in place["printed"]
     api.clockwork.run_until(api.clockwork.clock.at + 3_700_000)

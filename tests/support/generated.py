@@ -1,18 +1,22 @@
 """Files that are made of the registry of targets: the client's module, the API's page, the schema of deployment.json.
 
+The shapes of a workflow, by which the client checks one without the API, are made of the description.
+
 `python -m tests.support.generated` writes it, after `make openapi`. A test holds each file to it.
 """
 
 from __future__ import annotations
 
+import json
 import keyword
 import re
 import textwrap
 from pathlib import Path
-from typing import Literal, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
+from clockwork.edge.description.openapi import describe
 from clockwork.targets.registry import LISTED, LISTED_ARNS, SERVICE_TARGETS, TARGETS
 from clockwork.targets.service import ServiceTarget
 from clockwork.targets.target import AskedField, StoredTarget, fields_of
@@ -21,6 +25,7 @@ from infra import ROOT
 CLIENT = ROOT / "sdk/python/clockwork_client/targets.py"
 PAGE = ROOT / "docs/api.md"
 SCHEMA = ROOT / "deployment.schema.json"
+SHAPES = ROOT / "sdk/python/clockwork_client/workflows/schema.json"
 WIDTH = 120
 _HEAD = '''"""Targets: the classes of answers, and the functions that make targets for requests.
 
@@ -156,13 +161,37 @@ def schema() -> str:
     return re.sub(r"(\"\^arn:\[a-z\*-\]\+:)\([a-z|]+\)(:\")", rf"\g<1>({'|'.join(LISTED_ARNS)})\g<2>", text)
 
 
+def shapes() -> str:
+    """The schemas of a workflow and of all that it has, without descriptions."""
+    schemas, found, waiting = describe()["components"]["schemas"], dict[str, Any](), ["WorkflowTargetBody"]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = _bare(schemas[name])
+            waiting += re.findall(r'"#/components/schemas/(\w+)"', json.dumps(found[name]))
+    return json.dumps(found, indent=1) + "\n"
+
+
+def _bare(schema: Any) -> Any:
+    """A schema without its titles and descriptions; a property may have such a name."""
+    if isinstance(schema, list):
+        return [_bare(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        name: {inner: _bare(one) for inner, one in part.items()} if name == "properties" else _bare(part)
+        for name, part in schema.items()
+        if name not in ("title", "description")
+    }
+
+
 def _tag(target: type[StoredTarget]) -> str:
     return str(target.__struct_config__.tag)
 
 
 def files() -> dict[Path, str]:
     """The files with their contents as they have to be."""
-    return {CLIENT: client_module(), **offered(), PAGE: page(), SCHEMA: schema()}
+    return {CLIENT: client_module(), **offered(), PAGE: page(), SCHEMA: schema(), SHAPES: shapes()}
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from infra import ROOT
 from infra.observability.metrics import STATISTICS
 from tests.handlers import reference
 from tests.handlers.handlers import Api
+from tests.sdk.terminal import Cli
 from tests.smoke.judging.checks import judge
 from tests.smoke.scale import ACCOUNT_BOUNDS
 from tests.support.examples import ADMIN
@@ -31,7 +33,7 @@ _LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _MAKE = re.compile(r"(?:^|[`\s])make ([a-z-]+)")
 _FILE = re.compile(r"`(\w[\w./-]*\.(?:py|md|json|txt|toml)|[\w-]+(?:/[\w-]+)*/)`")
-_SIGNED = re.compile(r"^signed (?P<more>[^']*?)\"\$API(?P<path>[^\"]+)\"(?P<rest>.*?)-d '(?P<body>.*?)'$", re.M | re.S)
+_PUT = re.compile(r'^\.venv/bin/clockwork --url "\$API" (client put .*?)(?<!\\)$', re.MULTILINE | re.DOTALL)
 
 
 def text_of(path: Path) -> str:
@@ -192,9 +194,9 @@ def api_with_secret() -> Api:
 
 def test_the_client_of_the_readme_is_accepted() -> None:
     api = api_with_secret()
-    (request,) = _SIGNED.finditer(text_of(ROOT / "README.md"))
-    assert "-X PUT" in request["more"]
-    assert api.call("PUT", request["path"], request["body"], caller=ADMIN).status == 200
+    (command,) = _PUT.findall(text_of(ROOT / "README.md"))
+    ran = Cli(api)(*shlex.split(command.replace("\\\n", "")), caller=ADMIN)
+    assert ran.exit_code == 0, ran.output
     # The role that it names may then create jobs.
     job = {"schedule": {"delaySeconds": 2}, "target": {"type": "http", "url": "https://example.com/hook"}}
     assert api.call("POST", "/v1/jobs", job, caller=BILLING).status == 201

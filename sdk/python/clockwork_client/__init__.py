@@ -36,6 +36,7 @@ __all__ = [
     "TooLarge",
     "TooManyRequests",
     "UnexpectedAnswer",
+    "Workflow",
     "callback",
     "eventbridge",
     "http",

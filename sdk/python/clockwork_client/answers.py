@@ -67,7 +67,9 @@ class Target(Answer):
 
 
 def place_of(target: Target) -> str:
-    """The address of a target in one text, or its pool and handler; empty for a type that is not known here."""
+    """The address of a target in one text, or what it has in place of one; empty for a type that is not known here."""
+    if target.type == "workflow":
+        return f"of {len(target.raw.get('nodes') or ())} steps"
     if target.type == "pool":
         return f"{target.raw.get('pool', '')}/{target.raw.get('handler', '')}"
     names = ("url", "queueArn", "topicArn", "topic", "functionArn", "busArn")

@@ -20,6 +20,8 @@ from clockwork_client.results import Job
 from clockwork_client.signing import Signer
 from clockwork_client.transport import Transport, Urllib3
 from clockwork_client.version import __version__
+from clockwork_client.workflows.runs import Runs
+from clockwork_client.workflows.workflow import Workflow
 
 if TYPE_CHECKING:
     from botocore.credentials import Credentials
@@ -60,6 +62,7 @@ class Clockwork:
         self._caller = Caller(self.url, self.signer, sending, timeout, deadline, _AGENT, machine or Machine())
         self.jobs = resources.Jobs(self._caller, self.client_id)
         self.executions = resources.Executions(self._caller, self.client_id)
+        self.runs = Runs(self._caller, self.client_id)
         self.dead = resources.Dead(self._caller, self.client_id)
         self.clients = Clients(self._caller, self.client_id)
         self.pools = Pools(self._caller, self.client_id)
@@ -82,7 +85,7 @@ class Clockwork:
 
     def schedule(
         self,
-        target: Target,
+        target: Target | Workflow,
         payload: Any = None,
         *,
         client_id: str | None = None,
@@ -98,6 +101,10 @@ class Clockwork:
         if client_id:
             body["clientId"] = client_id
         return self.create(body, idempotency_key=idempotency_key)
+
+    def workflow(self, *, timeout: objects.Duration | None = None) -> Workflow:
+        """A workflow without steps yet, as a target: `wf = cw.workflow(timeout=3600)`, then `wf.step(...)`."""
+        return Workflow(timeout=timeout)
 
     def create(
         self, job: Mapping[str, Any], *, idempotency_key: str | None = None, deadline: float | None = None

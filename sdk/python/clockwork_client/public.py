@@ -25,6 +25,7 @@ from clockwork_client.requests import callback, job, retry
 from clockwork_client.results import Execution, Job
 from clockwork_client.targets import eventbridge, http, kafka, kinesis, lambda_function, pool, sns, sqs, step_functions
 from clockwork_client.webhooks import ScheduledContext, scheduled_context, verify_webhook
+from clockwork_client.workflows.workflow import Workflow
 
 __all__ = [
     "BadRequest",
@@ -47,6 +48,7 @@ __all__ = [
     "TooLarge",
     "TooManyRequests",
     "UnexpectedAnswer",
+    "Workflow",
     "callback",
     "eventbridge",
     "http",

@@ -17,6 +17,8 @@ from clockwork_client.results import RetryPolicy
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from clockwork_client.workflows.workflow import Workflow
+
 
 class ScheduleOptions(TypedDict, total=False):
     """The time: exactly one of `in_`, `at`, `every` and `cron`. The last two recur, and need a `key`."""
@@ -135,7 +137,7 @@ def callback(*, heartbeat_seconds: Duration | None = None, timeout_seconds: Dura
     return made(Completion, mode="callback", heartbeat_seconds=heartbeat_seconds, timeout_seconds=timeout_seconds)
 
 
-def job(target: Target, payload: Any = None, **options: Unpack[JobOptions]) -> dict[str, Any]:
+def job(target: Target | Workflow, payload: Any = None, **options: Unpack[JobOptions]) -> dict[str, Any]:
     """A job as the API takes it, for `schedule_many`; `schedule` takes the same options.
 
     `payload` is any JSON value; a text is delivered as it is. Raises TypeError for an unknown option, ValueError for a
@@ -144,7 +146,7 @@ def job(target: Target, payload: Any = None, **options: Unpack[JobOptions]) -> d
     return _body(_JOB, target, payload, options)
 
 
-def definition(target: Target, payload: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+def definition(target: Target | Workflow, payload: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     """The definition of a named job, for a PUT. Raises as `job` does."""
     return _body(_DEFINITION, target, payload, options)
 
@@ -178,7 +180,7 @@ def dead_query(**options: Any) -> dict[str, Any]:
     return object_of(options)
 
 
-def _body(known: frozenset[str], target: Target, payload: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+def _body(known: frozenset[str], target: Target | Workflow, payload: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     schedule, rest = {}, {}
     for name, value in options.items():
         if name in SCHEDULE:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from clockwork_client import objects, requests, results
@@ -14,6 +14,8 @@ from clockwork_client.reporting import Reporting
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from clockwork_client.workflows.workflow import Workflow
 
 
 class Jobs(Resource):
@@ -75,7 +77,7 @@ class Jobs(Resource):
     def replace(
         self,
         job_id: str,
-        target: Target,
+        target: Target | Workflow,
         payload: Any = None,
         *,
         if_revision: int | None = None,
@@ -191,12 +193,15 @@ class Executions(Reporting):
         """Cancel one execution. Its `result` is the truth, as for a job."""
         return results.Execution(self._call("POST", _execution(execution_id, "/cancel")))
 
-    def redrive(self, execution_id: str, *, as_it_was: bool | None = None) -> results.Execution:
+    def redrive(
+        self, execution_id: str, *, as_it_was: bool | None = None, from_: Iterable[str] | None = None
+    ) -> results.Execution:
         """Deliver a DEAD execution after all, with a fresh budget of attempts. Conflict if it is not DEAD.
 
-        `as_it_was`: of a named job, as the record has it, and not by the definition that the job has now.
+        `as_it_was`: of a named job, as the record has it, and not by the definition that the job has now. `from_`: of
+        the run of a workflow, nodes that start again although they have succeeded (`cw.runs.redrive`).
         """
-        body = objects.fields(as_it_was=as_it_was) or None
+        body = objects.fields(as_it_was=as_it_was, from_=from_) or None
         return results.Execution(self._call("POST", _execution(execution_id, "/redrive"), body))
 
 

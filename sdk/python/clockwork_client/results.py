@@ -13,6 +13,7 @@ from typing import Any
 from clockwork_client.answers import Answer, Target
 from clockwork_client.reports import AtWork, Completion, Report
 from clockwork_client.waiting import Waiting
+from clockwork_client.workflows.answers import NodeOfRun, RunCounts
 
 
 class RetryPolicy(Answer):
@@ -87,7 +88,11 @@ class Waits(Answer):
 
 
 class Execution(Answer):
-    """One due instant of a job being carried out. `result` is there after a cancel, and says if it came in time."""
+    """One due instant of a job being carried out. `result` is there after a cancel, and says if it came in time.
+
+    `run` counts the nodes of a workflow's run, and `node` names the one that this is. `executions` is there after the
+    cancel of a run: itself, and its nodes that still run.
+    """
 
     execution_id: str
     job_id: str
@@ -104,6 +109,9 @@ class Execution(Answer):
     forced: bool | None
     report: Report | None
     result: str | None
+    run: RunCounts | None
+    node: NodeOfRun | None
+    executions: tuple[Execution, ...] | None
 
 
 class Ran(Answer):

@@ -68,6 +68,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "expires_at": 0,
     },
     "Node": {"when": "succeeded", "optional": False, "delay_seconds": 0},
+    "Place": {"when": "succeeded"},
     "Occurrence": {"record": "full", "sequence": 0, "is_hint": False, "precision": "millisecond"},
     "Of": {"run": "0", "source": "job"},
     "Parked": {"rate": 5.0, "by_hand": False, "noted_at": 0, "swept_until": 0},

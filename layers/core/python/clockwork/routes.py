@@ -45,6 +45,7 @@ ROUTES = (
     Route("GET", "/v1/jobs/{jobId}/executions", "list_executions"),
     Route("GET", "/v1/jobs/{jobId}/fires", "list_fires"),
     Route("GET", "/v1/executions/{executionId}", "get_execution"),
+    Route("GET", "/v1/executions/{executionId}/nodes", "list_nodes"),
     Route("POST", "/v1/executions/{executionId}/cancel", "cancel_execution"),
     Route("POST", "/v1/executions/{executionId}/redrive", "redrive_execution"),
     Route("POST", "/v1/executions/{executionId}/complete", "complete_execution"),

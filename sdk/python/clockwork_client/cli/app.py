@@ -39,6 +39,18 @@ def _exec() -> click.Group:
     return executions
 
 
+def _run() -> click.Group:
+    from clockwork_client.cli.runs import run
+
+    return run
+
+
+def _workflow() -> click.Group:
+    from clockwork_client.cli.workflows import workflow
+
+    return workflow
+
+
 def _dead() -> click.Group:
     from clockwork_client.cli.dead import dead
 
@@ -103,6 +115,8 @@ def _console() -> click.Command:
 GROUPS = {
     "job": (_job, "Jobs: create, list, count, get, fires, update, pause, resume, run, backfill, cancel."),
     "exec": (_exec, "Executions of jobs: list, get, cancel, redrive, complete, fail."),
+    "run": (_run, "Runs of workflows: nodes, graph, watch, cancel, redrive."),
+    "workflow": (_workflow, "Files with workflows: check, graph."),
     "dead": (_dead, "DEAD executions of a client: list, redrive, discard."),
     "client": (_client, "Clients, their principals and their bounds: list, get, usage, put, pause, resume, delete."),
     "pools": (_pools, "Pools of workers: list, show, running."),

@@ -14,6 +14,7 @@ from clockwork_client.cli.options import id_of, named
 
 if TYPE_CHECKING:
     from clockwork_client.cli.state import State
+    from clockwork_client.workflows.answers import RunCounts
 
 
 @click.group("exec")
@@ -114,6 +115,9 @@ def show_execution(state: State, found: results.Execution) -> None:
             ("reported", found.report and found.report.raw),
             ("reason", found.reason),
             ("skipped", found.skipped),
+            ("nodes", found.run and _counts(found.run)),
+            ("node", found.node and f"{found.node.name} of {found.node.run}"),
+            ("still run", ", ".join(one.execution_id for one in found.executions or ())),
         ]
     )
     if found.attempts:
@@ -130,6 +134,12 @@ def _waiting(found: results.Execution, now: datetime) -> str:
         return ""
     until = f", until {show.when(found.waiting.until, now)}" if found.waiting.until else ""
     return f"{found.waiting.cause}: {found.waiting.says}{until}"
+
+
+def _counts(run: RunCounts) -> str:
+    counted = {"succeeded": run.succeeded, "failed": run.failed, "skipped": run.skipped, "open": run.open}
+    stopped = f", stopped by {run.stopped}" if run.stopped else ""
+    return ", ".join(f"{count} {name}" for name, count in counted.items() if count) + stopped
 
 
 def _blank(value: object) -> object:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clockwork_client import objects, requests
-from clockwork_client.answers import camel
+from clockwork_client.answers import Target, camel
 from clockwork_client.cli import controls, show, values
 from clockwork_client.cli.options import (
     DEFINITION,
@@ -23,6 +23,7 @@ from clockwork_client.cli.options import (
     payload_of,
 )
 from clockwork_client.cli.shown import show_job
+from clockwork_client.cli.workflows import FILE, target_of
 
 if TYPE_CHECKING:
     from clockwork_client.cli.state import State
@@ -34,7 +35,8 @@ def job() -> None:
 
 
 @job.command()
-@click.argument("target")
+@click.argument("target", required=False)
+@click.option("--workflow", type=FILE, metavar="FILE", help="In place of TARGET: JSON of a workflow, or -.")
 @payload
 @click.option("--key", help="Names the job among its client's.")
 @click.option("--idempotency-key", metavar="KEY", help="The same command under the same key makes one job.")
@@ -43,7 +45,8 @@ def job() -> None:
 def create(
     state: State,
     /,
-    target: str,
+    target: str | None,
+    workflow: dict[str, Any] | None,
     data: Any,
     text: str | None,
     key: str | None,
@@ -61,12 +64,23 @@ def create(
         found["key"] = key
     content = payload_of(data, text)
     made = state.cw.schedule(
-        values.target(target, {name: given[name] for name, _, _ in TARGET}),
+        _target(target, workflow, {name: given[name] for name, _, _ in TARGET}),
         None if content is None else content.value,
         idempotency_key=idempotency_key,
         **found,
     )
     show_job(state, made)
+
+
+def _target(text: str | None, workflow: dict[str, Any] | None, more: dict[str, Any]) -> Target:
+    if (text is None) == (workflow is None):
+        raise click.UsageError("say where to: TARGET, or --workflow FILE")
+    if text is not None:
+        return values.target(text, more)
+    if any(value not in (None, ()) for value in more.values()):
+        raise click.UsageError("options of a target are for a TARGET: the nodes of a workflow have their own")
+    assert workflow is not None
+    return target_of(workflow)
 
 
 @job.command("list")
@@ -154,6 +168,7 @@ def fires(state: State, job_id: str | None, key: str | None, from_: Any, count: 
 @named
 @payload
 @click.option("--target", help="As of `create`.")
+@click.option("--workflow", type=FILE, metavar="FILE", help="As of `create`.")
 @click.option("--patch", type=values.JSON, help="A merge patch in the API's names, for all else.")
 @click.option("--if-revision", type=int, help="Only if the job is still at this revision.")
 @options(SCHEDULE, TARGET, DEFINITION)
@@ -166,6 +181,7 @@ def update(
     data: Any,
     text: str | None,
     target: str | None,
+    workflow: dict[str, Any] | None,
     patch: Any,
     if_revision: int | None,
     **given: Any,
@@ -180,8 +196,8 @@ def update(
         changes["schedule"] = {**(ways if is_another else {}), **requests.schedule_body(schedule)}
     changes |= requests.renamed(chosen(DEFINITION, given))
     more = {name: given[name] for name, _, _ in TARGET}
-    if target is not None:
-        changes["target"] = values.target(target, more).raw
+    if target is not None or workflow is not None:
+        changes["target"] = _target(target, workflow, more).raw
     elif any(value not in (None, ()) for value in more.values()):
         raise click.UsageError("options of a target need --target")
     content = payload_of(data, text)

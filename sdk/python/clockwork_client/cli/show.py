@@ -82,6 +82,12 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     Console(file=sys.stdout, width=width, highlight=False, emoji=False, markup=False).print(found)
 
 
+def lines(texts: Iterable[str]) -> None:
+    """Print each text on a line of its own."""
+    for text in texts:
+        click.echo(inert(text))
+
+
 def facts(pairs: Iterable[tuple[str, object]]) -> None:
     """Print names with their values, without those that are empty."""
     present = [(name, value) for name, value in pairs if value not in (None, "", (), {})]

@@ -82,6 +82,9 @@ def on_execution(context: Context, asked: Asked, execution_id: str, verb: str) -
         return Flash(*_cancelled(found))
 
     def redrive() -> Flash:
+        if asked.form.get("from"):
+            context.cw.runs.redrive(execution_id, from_=asked.form["from"])
+            return Flash("ok", "Its nodes start again, as the question said.")
         executions.redrive(execution_id, as_it_was=asked.form.get("as_it_was") == "yes" or None)
         return Flash("ok", "It will be delivered again, with a fresh budget of attempts.")
 
@@ -187,4 +190,4 @@ def _key(context: Context, asked: Asked) -> str:
 
 
 def _kept(form: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in form.items() if name in ("reason", "key", "as_it_was")}
+    return {name: value for name, value in form.items() if name in ("reason", "key", "as_it_was", "from")}

@@ -27,6 +27,7 @@ from clockwork_client.console.pages import (
     fires,
     job,
     jobs,
+    run,
     upcoming,
 )
 from clockwork_client.console.problems import Problem
@@ -64,6 +65,7 @@ def _routes(site: Site) -> list[BaseRoute]:
         found += [
             Route("/jobs/{job_id}/{verb}", site.page(confirm.show), methods=["GET"]),
             Route("/jobs/{job_id}/{verb}", site.form(actions.on_job), methods=["POST"]),
+            Route("/executions/{execution_id}/redrive", site.page(run.confirm), methods=["GET"]),
             Route("/executions/{execution_id}/{verb}", site.form(actions.on_execution), methods=["POST"]),
             *(Route(f"/dead/{verb}", site.page(partial(dead.confirm, verb=verb))) for verb in ("redrive", "discard")),
             Route("/dead/{verb}", site.form(actions.on_dead), methods=["POST"]),

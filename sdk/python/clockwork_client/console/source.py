@@ -12,6 +12,7 @@ from clockwork_client.client import Clockwork
 from clockwork_client.console.reads import Reads, Seen
 from clockwork_client.overview import AuditEntry, UpcomingItem, Usage, WhoAmI
 from clockwork_client.results import Execution, Job, JobFires, Ran
+from clockwork_client.workflows.answers import RunNodes
 
 Item = TypeVar("Item")
 #: The most named jobs, dead executions, upcoming starts and changes that a page looks at.
@@ -160,6 +161,10 @@ class Source:
     def execution(self, execution_id: str) -> Seen[Execution]:
         """One execution with its attempts, and what it waits for."""
         return self._reads.read(("execution", execution_id), 2, lambda: self.cw.executions.get(execution_id))
+
+    def nodes(self, execution_id: str) -> Seen[RunNodes]:
+        """The nodes of a run."""
+        return self._reads.read(("nodes", execution_id), 2, lambda: self.cw.runs.nodes(execution_id))
 
     def dead(
         self, client: str, prefix: str | None = None, from_: str | None = None, to: str | None = None

@@ -21,6 +21,7 @@ _TONES = {
     "RELEASED": "run",
     "SKIPPED": "skip",
     "CANCELLED": "skip",
+    "UNREACHED": "bad",
     "COMPLETED": "skip",
 }
 #: States after which nothing of a job or of an execution starts, unless somebody asks for it.
@@ -32,6 +33,7 @@ _STATES = {
     "HANDED_BACK": "handed back, will go on",
     "WORKER_LOST": "lost, will be retried",
     "COMPLETED": "over",
+    "UNREACHED": "not reached",
 }
 #: Of an attempt that has ended. After a lost worker nobody knows how far the attempt came.
 _ATTEMPTS = {
@@ -140,8 +142,10 @@ def instant(at: datetime) -> str:
 
 
 def target(found: Target | None) -> str:
-    """A target in one text: its address, or its pool and handler."""
-    return "" if found is None else place_of(found) or found.type
+    """A target in one text: its address, its pool and handler, or the number of its steps."""
+    if found is None:
+        return ""
+    return f"workflow {place_of(found)}" if found.type == "workflow" else place_of(found) or found.type
 
 
 def took(one: Execution | Ran) -> float | None:

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from clockwork_client.testing.deliveries import Answer, Delivery
     from clockwork_client.testing.inline import InlineContext, run_handler
     from clockwork_client.testing.scheduled import Scheduled
+    from clockwork_client.testing.steps import Run
     from clockwork_client.testing.virtual import VirtualClockwork
 
-__all__ = ["Answer", "Delivery", "InlineContext", "Scheduled", "VirtualClockwork", "run_handler"]
+__all__ = ["Answer", "Delivery", "InlineContext", "Run", "Scheduled", "VirtualClockwork", "run_handler"]
 
 
 def __getattr__(name: str) -> Any:

@@ -41,6 +41,9 @@ class Delivery:
     headers: Mapping[str, str]
     #: Of an attempt that ends by callback: under it the receiver reports.
     token: str | None = None
+    #: Of a step of a workflow: its name, and the executionId of its run.
+    node: str | None = None
+    run: str | None = None
 
     @property
     def payload(self) -> Any:
@@ -83,6 +86,8 @@ def delivery_of(attempt: Attempt, now: int, secrets: Mapping[str, str]) -> Deliv
         body=occurrence.payload.body,
         headers=_headers(attempt, now, secrets),
         token=attempt.token,
+        node=None if attempt.node is None else attempt.node.name,
+        run=None if attempt.node is None else attempt.node.run,
     )
 
 

@@ -23,15 +23,18 @@ from clockwork_client import objects
 from clockwork_client.answers import text_of
 from clockwork_client.calls import Machine, segment
 from clockwork_client.client import Clockwork
+from clockwork_client.results import Job
 from clockwork_client.testing.deliveries import Answer, Answering, Delivery, delivery_of, moment, outcome_of
 from clockwork_client.testing.gateway import URL, Gateway, principal
 from clockwork_client.testing.inline import InlineContext, run_handler
 from clockwork_client.testing.lambdas import ExactQueue, Lambdas
 from clockwork_client.testing.scheduled import Scheduled, all_scheduled, check_scheduled
+from clockwork_client.testing.steps import Began, Run, Stepping, Steps, answered, with_answer
 from clockwork_client.testing.workers import InlineWorkers
+from clockwork_client.worker.fail import Fail
 from clockwork_client.worker.pool import Pool
 
-__all__ = ["Answer", "Delivery", "InlineContext", "Scheduled", "VirtualClockwork", "run_handler"]
+__all__ = ["Answer", "Delivery", "InlineContext", "Run", "Scheduled", "VirtualClockwork", "run_handler"]
 
 _ADMIN = principal("admin")
 #: Nobody's: the kit has no signatures to check.
@@ -64,7 +67,8 @@ class VirtualClockwork:
         queues = Routed(by_order(ExactQueue(self._core.queue), self._core.ordered_queue))
         self._core.world = replace(self._core.world, releases=hardened_releases(self._core.world, queues))
         self._lambdas = Lambdas(self._core)
-        self._workers = InlineWorkers(self._core)
+        self._steps = Steps()
+        self._workers = InlineWorkers(self._core, self._steps)
         self._api = make_api(self._core.world, lambda _: None)
         self._lock = RLock()
         self._answer: Answering = lambda _: 200
@@ -102,6 +106,37 @@ class VirtualClockwork:
         exception, such as an AssertionError, ends the run: `advance` and `run_until` raise it.
         """
         self._answer = answer
+
+    def on_step(self, name: str, answer: Stepping) -> None:
+        """From now on `answer` gives the answers of the targets of a workflow's step, in place of `on_deliver`.
+
+        It gets a Delivery and returns the step's result, a JSON value: `on_step("check", lambda d: {"risk": "high"})`.
+        A step that ends by a callback is reported as complete with it. None leaves such a step open. It may also return
+        or raise `Fail`, TimeoutError or another OSError, or return an Answer. Steps of pools are for `work`.
+        """
+        self._steps.answer(name, answer)
+
+    def run(self, job: Job | str) -> Run:
+        """The newest run of a job, or of the job with this id, as it is now: `clockwork.run(job).nodes["book"]`.
+
+        Raises LookupError if none has begun.
+        """
+        found = next(self.admin.executions.list(job if isinstance(job, str) else job.job_id, page_size=1), None)
+        if found is None:
+            raise LookupError("no run of the job has begun")
+        return Run(found.execution_id, found.state, self.admin.runs.nodes(found.execution_id).states)
+
+    @property
+    def steps(self) -> list[Began]:
+        """The attempts of all steps in the order in which they began."""
+        return list(self._steps.began)
+
+    def assert_order(self, *names: str, run: str | None = None) -> None:
+        """Assert that steps began one after the other, in the run that began last or in another one.
+
+        Raises AssertionError with the order of all steps, also if one of these has not begun.
+        """
+        self._steps.check_order(names, run)
 
     def work(self, pool: Pool) -> None:
         """From now on the handlers of a pool do its jobs, one after the other, as they come due.
@@ -201,8 +236,12 @@ class VirtualClockwork:
     def _attempt(self, attempt: Attempt) -> Outcome:
         delivery = delivery_of(attempt, self._core.clock.at, self._secrets)
         self.deliveries.append(delivery)
+        if delivery.node is not None and delivery.run is not None:
+            self._steps.began.append(Began(delivery.run, delivery.node, delivery.attempt, delivery.at))
         try:
-            return outcome_of(self._ask(delivery), attempt, self._core.clock.at)
+            answer = self._ask(delivery)
+            outcome = outcome_of(answer, attempt, self._core.clock.at)
+            return with_answer(outcome, answer) if delivery.node is not None else outcome
         except Exception as fault:  # noqa: BLE001 - the flows contain a fault; the test has to see it
             self._fault = self._fault or fault
             return outcome_of(TimeoutError(), attempt, self._core.clock.at)
@@ -211,13 +250,22 @@ class VirtualClockwork:
         """The test's answer. Meanwhile other threads may call the API, such as the threads of `schedule_many`."""
         self._is_answering = True
         self._lock.release()
+        step = self._steps.of(delivery)
         try:
-            return self._answer(delivery)
+            if step is None:
+                return self._answer(delivery)
+            return answered(self._stepped(step, delivery), delivery, self._clients[delivery.client_id])
         except OSError as error:
             return error
         finally:
             self._lock.acquire()
             self._is_answering = False
+
+    def _stepped(self, step: Stepping, delivery: Delivery) -> Any:
+        try:
+            return step(delivery)
+        except Fail as error:
+            return error
 
     def _raise_fault(self) -> None:
         fault, self._fault = self._fault, None

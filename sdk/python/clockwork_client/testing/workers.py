@@ -13,6 +13,8 @@ from clockwork.memory.queue import Message
 from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.world import MemoryClockwork
 from clockwork_client.client import Clockwork
+from clockwork_client.testing.deliveries import moment
+from clockwork_client.testing.steps import Began, Steps
 from clockwork_client.worker.attempt import Attempt
 from clockwork_client.worker.calls import MOST_CLAIMS, Calls
 from clockwork_client.worker.context import Context
@@ -47,8 +49,9 @@ class VirtualSeconds:
 class InlineWorkers:
     """The workers of the pools that a test works for: one each, with one slot."""
 
-    def __init__(self, core: MemoryClockwork) -> None:
+    def __init__(self, core: MemoryClockwork, steps: Steps) -> None:
         self._core = core
+        self._steps = steps
         self._pools: dict[str, tuple[Pool, Calls]] = {}
 
     def add(self, pool: Pool, cw: Clockwork) -> None:
@@ -83,10 +86,17 @@ class InlineWorkers:
                 continue
             attempt = Attempt(answer, sent_at, clock.now())
             clock.sleep(max(0.0, attempt.start_at - clock.now()))
+            self._note(attempt)
             context = Context(attempt, clock, calls)
             outcome = outcome_of(attempt, lambda: called(pool, attempt, context), clock)  # noqa: B023 - called at once
             if outcome is not None:
                 calls.report([{"token": attempt.token, **outcome}])
+
+    def _note(self, attempt: Attempt) -> None:
+        record = self._core.executions.find(attempt.job_id, attempt.execution_id)
+        node = record.kept.node if record is not None else None
+        if node is not None:
+            self._steps.began.append(Began(node.run, node.name, attempt.number, moment(self._core.clock.at)))
 
 
 def called(pool: Pool, attempt: Attempt, context: Context) -> Any:

@@ -251,7 +251,7 @@ def test_redriven_ordered_jobs_keep_the_pace_too() -> None:
     ordered(clockwork, *({"name": f"a{n}", "delay_ms": 1_000 + n} for n in range(4)))
     run(clockwork, 60_000)
     is_down = False
-    assert redrive_dead(clockwork.world, "acme", DeadFilter(), 10, None, admit=lambda _: None).changed == len(starts)
+    assert redrive_dead(clockwork.world, "acme", DeadFilter(), 10, None, admit=lambda *_: None).changed == len(starts)
     run(clockwork, 120_000)
     assert {record.state for record in clockwork.executions.all()} == {State.SUCCEEDED}
     assert all(later - earlier >= 4_900 for earlier, later in pairwise(starts))

@@ -121,7 +121,7 @@ def test_a_redrive_by_filter_puts_them_back_by_due_instant_and_then_by_sequence(
     clockwork.run_until(clockwork.clock.at + 60_000)
     assert {one.state for one in records(clockwork)} == {State.DEAD}
     clockwork.clients.put(ACME)
-    assert redrive_dead(clockwork.world, "acme", DeadFilter(), 100, None, admit=lambda _: None).changed == 12
+    assert redrive_dead(clockwork.world, "acme", DeadFilter(), 100, None, admit=lambda *_: None).changed == 12
     clockwork.run_until(clockwork.clock.at + 3_600_000)
     assert delivered(clockwork) == names
 
@@ -134,7 +134,7 @@ def test_page_by_page_those_that_were_due_first_are_put_back_first() -> None:
     clockwork.clients.put(ACME)
     behind: str | None = None
     while True:
-        handled = redrive_dead(clockwork.world, "acme", DeadFilter(), 4, behind, admit=lambda _: None)
+        handled = redrive_dead(clockwork.world, "acme", DeadFilter(), 4, behind, admit=lambda *_: None)
         clockwork.clock.at += 500
         behind = handled.next_before
         if behind is None:

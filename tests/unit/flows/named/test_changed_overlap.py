@@ -103,7 +103,7 @@ def test_nothing_begins_while_a_backfilled_fire_that_began_before_is_put_off() -
     case = Becoming(30, 10, retried_s=30)
     case.run(35)
     trigger.backfill(
-        case.clockwork.world, case.stored, case.start + 5_000, case.start + 15_000, 100, "key", admit=lambda _: None
+        case.clockwork.world, case.stored, case.start + 5_000, case.start + 15_000, 100, "key", admit=lambda *_: None
     )
     case.run(4)
     (begun,) = [e for e in case.executions() if e.state is State.FAILED and e.due_at < case.at(30).due_at]
@@ -126,7 +126,7 @@ def test_of_backfilled_fires_that_began_before_all_go_on_though_the_deliverer_of
     case = Becoming(30, 10, 20, retried_s=30)
     case.run(35)
     trigger.backfill(
-        case.clockwork.world, case.stored, case.start + 5_000, case.start + 25_000, 100, "key", admit=lambda _: None
+        case.clockwork.world, case.stored, case.start + 5_000, case.start + 25_000, 100, "key", admit=lambda *_: None
     )
     case.run(4)
     at_work = case.is_at_work(30)
@@ -151,7 +151,7 @@ def test_a_backfilled_fire_waits_for_a_later_one_that_had_begun_before() -> None
     case.becomes("skip")
     before = len(case.clockwork.targets.delivered)
     planned = trigger.backfill(
-        case.clockwork.world, case.stored, case.start + 5_000, case.start + 15_000, 100, "key", admit=lambda _: None
+        case.clockwork.world, case.stored, case.start + 5_000, case.start + 15_000, 100, "key", admit=lambda *_: None
     )
     assert planned.count == 1
     case.run(30)

@@ -200,7 +200,7 @@ def test_a_backfilled_fire_and_a_run_by_hand_are_late_from_when_they_were_to_run
     named.change(paused(None))
     trigger.run_now(named.clockwork.world, named.stored, None)
     trigger.backfill(
-        named.clockwork.world, named.stored, named.start, named.start + 20_000, 0.1, "key", admit=lambda _: None
+        named.clockwork.world, named.stored, named.start, named.start + 20_000, 0.1, "key", admit=lambda *_: None
     )
     named.run(40)
     by_hand = [e for e in named.executions() if not e.execution_id.endswith(".0")]

@@ -21,7 +21,7 @@ from clockwork.targets.message import Payload
 from tests.support.named import Named
 
 #: Of a client without caps.
-backfill = partial(trigger.backfill, admit=lambda _: None)
+backfill = partial(trigger.backfill, admit=lambda *_: None)
 
 
 def test_run_now_leaves_the_schedule_alone_and_works_while_paused() -> None:

@@ -17,7 +17,7 @@ from clockwork.memory.executions import MemoryExecutions
 from tests.support.examples import failure
 from tests.support.named import Named
 
-backfill = partial(trigger.backfill, admit=lambda _: None)
+backfill = partial(trigger.backfill, admit=lambda *_: None)
 RETRIED = RetryPolicy(max_attempts=3, backoff="fixed", initial_seconds=20, jitter="none")
 
 

@@ -470,7 +470,7 @@ def test_a_backfilled_fire_that_is_kept_comes_once_though_its_job_is_changed_mea
     named = Named(every_ms=3_600_000)
     clockwork, partition_id = named.clockwork, named.job.partition_id
     from_at = named.start - 3 * 3_600_000
-    planned = backfill(clockwork.world, named.stored, from_at, named.start - 1, 0.1, "key", admit=lambda _: None)
+    planned = backfill(clockwork.world, named.stored, from_at, named.start - 1, 0.1, "key", admit=lambda *_: None)
     with monkeypatch.context() as broken:
         for port, call in ((clockwork.queue, "send"), (clockwork.executions, "save")):
             broken.setattr(port, call, raising(getattr(port, call), lambda one: not is_of_quarantine(one)))

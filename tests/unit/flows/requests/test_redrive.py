@@ -153,7 +153,7 @@ def test_a_redrive_that_dies_before_its_release_is_finished_by_its_repeat(monkey
             redrive(failing.world, dead)
     (waiting,) = failing.dead()
     assert waiting.state is State.PENDING
-    handled = redrive_dead(failing.world, "acme", ALL, 100, None, admit=lambda _: None)
+    handled = redrive_dead(failing.world, "acme", ALL, 100, None, admit=lambda *_: None)
     assert (handled.seen, handled.changed) == (1, 0)
     failing.run(60)
     assert len(failing.clockwork.targets.delivered) == 3
@@ -186,7 +186,7 @@ def test_many_are_redriven_page_by_page_and_none_twice() -> None:
     before, changed, pages = None, 0, 0
     admitted: list[int] = []
     while True:
-        handled = redrive_dead(failing.world, "acme", ALL, 3, before, admit=admitted.append)
+        handled = redrive_dead(failing.world, "acme", ALL, 3, before, admit=lambda count, _: admitted.append(count))
         changed, pages, before = changed + handled.changed, pages + 1, handled.next_before
         if before is None:
             break
@@ -331,7 +331,7 @@ def test_what_waits_is_redriven_again_in_its_own_way_alone(
     with pytest.raises(NotDead, match="repeat that without asItWas" if not as_it_was else "repeat that with asItWas"):
         redrive(world, dead, as_it_was=not as_it_was)
     # By filter, which has no mode, it goes on in its own way.
-    assert redrive_dead(world, "acme", ALL, 100, None, admit=lambda _: None).changed == 0
+    assert redrive_dead(world, "acme", ALL, 100, None, admit=lambda *_: None).changed == 0
     assert redrive(world, dead, as_it_was=as_it_was).state is State.PENDING
     named.run(5)
     sent = [one for one in named.clockwork.targets.delivered if one.execution_id == dead.execution_id]
@@ -382,7 +382,7 @@ def test_a_page_is_redriven_by_one_read_of_its_jobs_and_without_one_that_cannot_
         return [odd if ref == ("acme", "odd") else one for ref, one in zip(job_refs, get(job_refs), strict=True)]
 
     monkeypatch.setattr(clockwork.jobs, "get", damaged)
-    handled = redrive_dead(world, "acme", ALL, 100, None, admit=lambda count: None)
+    handled = redrive_dead(world, "acme", ALL, 100, None, admit=lambda *_: None)
     assert (handled.seen, handled.changed, reads) == (9, 6, [3])
     left = list_dead(world, "acme", DeadFilter(), 100, None).executions
     assert {(one.job_id, one.state) for one in left if one.state is State.DEAD} == {(jobs[1].job_id, State.DEAD)}

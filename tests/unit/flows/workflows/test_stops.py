@@ -160,7 +160,7 @@ def test_a_run_whose_time_was_over_goes_on_by_a_redrive() -> None:
     flowing.run(400)
     flowing.started.clear()
     told.clear()
-    assert redrive_dead(flowing.world, "acme", DeadFilter(), 10, None, admit=lambda _: None).changed == 1
+    assert redrive_dead(flowing.world, "acme", DeadFilter(), 10, None, admit=lambda *_: None).changed == 1
     flowing.run(30)
     assert flowing.started == ["b", "c"]
     tell(flowing, told["b"])

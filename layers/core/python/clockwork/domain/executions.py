@@ -38,11 +38,9 @@ class State(StrEnum):
 
 Source = Literal["job", "record"]
 DAY_MS = 86_400_000
-#: Characters kept of an error, whose text may quote an ARN or a URL. The errors of the hundred attempts that a record
-#: keeps then leave room for the largest payload in an item of 400 KB.
+#: Characters kept of an error. The errors of a hundred attempts then leave room for the largest payload in 400 KB.
 LONGEST_ERROR = 500
-#: A record keeps at most this many of the last attempts, however often the execution is redriven. With them and the
-#: largest payload it has to fit into a row of the table, which holds 400 KB.
+#: A record keeps at most this many of the last attempts, however often the execution is redriven.
 ATTEMPTS_KEPT = 100
 #: A record keeps the excerpts of answers for only this many of the last attempts, so that it stays small.
 EXCERPTS_KEPT = 3
@@ -154,7 +152,8 @@ class End(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 class Kept(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The values of which a release is made again, where a record is DEAD, redriven, awaited or handed back.
 
-    `raw` holds bytes that could not be read. The fields behind it are those of the release (`Of`).
+    `raw`: bytes that could not be read. `nodes`: the names of a run's nodes, once nothing else of it is kept.
+    The fields between them are those of the release (`Of`).
     """
 
     occurrence: Occurrence | None = None
@@ -163,6 +162,7 @@ class Kept(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     revision: int | None = None
     source: Source = "job"
     node: NodeOf | None = None
+    nodes: tuple[str, ...] = ()
 
 
 NO_END, NOTHING_KEPT = End(), Kept()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain.policies import Completion, Precision, RecordLevel, RetryPolicy
-from clockwork.domain.workflows.definition import WorkflowTarget
+from clockwork.domain.workflows.definition import WorkflowTarget, targets_in
 from clockwork.targets.message import Payload
 from clockwork.targets.registry import Target
 
@@ -20,9 +20,7 @@ LEAST_WINDOW_SECONDS = 3
 
 def is_signed(target: JobTarget, on_failure: Target | None) -> bool:
     """Whether a job's deliveries or its callback are signed."""
-    nodes = target.nodes.values() if isinstance(target, WorkflowTarget) else ()
-    is_any_signed = target.is_signed or any(node.target.is_signed for node in nodes)
-    return is_any_signed or (on_failure is not None and on_failure.is_signed)
+    return any(one.is_signed for one in targets_in(target)) or (on_failure is not None and on_failure.is_signed)
 
 
 class NodeOf(msgspec.Struct, frozen=True, array_like=True):

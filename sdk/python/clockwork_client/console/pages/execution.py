@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clockwork_client.console import shapes, words
 from clockwork_client.console.context import Asked, Broken, Context, Page
+from clockwork_client.console.pages import run
 
 
 def show(context: Context, asked: Asked, execution_id: str) -> Page:  # noqa: ARG001 - as all pages
@@ -24,6 +25,7 @@ def show(context: Context, asked: Asked, execution_id: str) -> Page:  # noqa: AR
         "bars": shapes.shares(words.causes(one)),
         "is_final": one.state in words.FINAL,
         "can_act": not context.is_read_only,
+        **run.parts(context, one),
     }
     return Page(
         "execution.html", f"{job.value.job_key if job.value and job.value.job_key else 'One-off job'}: a run", model

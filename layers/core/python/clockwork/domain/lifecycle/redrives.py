@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain import ids
-from clockwork.domain.executions import NOTHING_KEPT, End, Execution, Kept, Source, State
+from clockwork.domain.executions import End, Execution, Kept, Source, State
 from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.releases import Deliver, Of, Travels
 from clockwork.domain.waits import Waiting
-from clockwork.domain.workflows.definition import WorkflowTarget
+from clockwork.domain.workflows.definition import WorkflowTarget, nodes_of
 from clockwork.domain.workflows.progress import MOST_GENERATIONS
 
 
@@ -34,6 +34,12 @@ def is_redrivable(stored: Execution) -> bool:
     return stored.state is State.DEAD and stored.kept.occurrence is not None
 
 
+def nodes_again(stored: Execution) -> int:
+    """How many nodes a redrive may start again, at the most: it counts them in the caps of the client."""
+    occurrence = stored.kept.occurrence
+    return nodes_of(occurrence.target) if occurrence is not None and is_redrivable(stored) else 0
+
+
 def waits_redriven(stored: Execution) -> bool:
     """Whether it was redriven and no deliverer has claimed it since. `source` of the record tells how."""
     return stored.state is State.PENDING and stored.kept.occurrence is not None
@@ -41,8 +47,15 @@ def waits_redriven(stored: Execution) -> bool:
 
 def is_begun_run(stored: Execution) -> bool:
     """Whether it is the record of a workflow's run that had begun: it has the definition, and goes on by that alone."""
+    return stored.kept.occurrence is not None and bool(names_of(stored))
+
+
+def names_of(stored: Execution) -> tuple[str, ...]:
+    """The names of the nodes of a run, by index; none for what is no run, or has not begun."""
     occurrence = stored.kept.occurrence
-    return occurrence is not None and not occurrence.is_hint and isinstance(occurrence.target, WorkflowTarget)
+    if occurrence is not None and not occurrence.is_hint and isinstance(occurrence.target, WorkflowTarget):
+        return tuple(occurrence.target.nodes)
+    return stored.kept.nodes
 
 
 def plan_redrive(
@@ -64,6 +77,8 @@ def plan_redrive(
     its way under the same key. `again`: the nodes of a run that start again although they have succeeded.
     """
     source: Source = "record" if as_it_was else "job"
+    if stored.state is State.RUNNING and is_begun_run(stored):
+        return RedrivePlan("it is RUNNING: a run is redriven once it has ended")
     if not (waits_redriven(stored) or stored.state is State.DEAD):
         return RedrivePlan(f"it is {stored.state}: only what is DEAD is redriven")
     if stored.kept.occurrence is None:
@@ -106,7 +121,7 @@ def discarded(stored: Execution) -> Execution | None:
     """
     if stored.state is not State.DEAD or not stored.needs_attention:
         return None
-    return stored.changed(reason=f"discarded; {stored.reason}", kept=NOTHING_KEPT)
+    return stored.changed(reason=f"discarded; {stored.reason}", kept=Kept(nodes=names_of(stored)))
 
 
 def _waits_so(stored: Execution) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 
 import msgspec
 
-from clockwork.domain.executions import NO_END, NOTHING_KEPT, WAITING, Execution, State
+from clockwork.domain.executions import NO_END, WAITING, Execution, Kept, State
 from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS, ends_at
 from clockwork.domain.waits import NO_WAITING, Waiting
 
@@ -77,7 +77,7 @@ HAS_NO_PLAN = Guard(
 )
 HAS_NO_RELEASE = Guard(
     "no release can be made of it, unless it is DEAD or was handed back",
-    lambda _, after: after.kept == NOTHING_KEPT or after.state in (State.DEAD, State.HANDED_BACK),
+    lambda _, after: after.kept == Kept(nodes=after.kept.nodes) or after.state in (State.DEAD, State.HANDED_BACK),
 )
 HAS_NO_END = Guard("nothing of an earlier end is left", lambda _, after: after.end == NO_END)
 IS_SAME_CLAIMANT = Guard("the claimant stays", lambda before, after: after.claimant == before.claimant)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Protocol
 
 import msgspec
 
@@ -19,12 +20,22 @@ MOST_OWED_MS = 60_000
 #: jobs that were as asked for already, since each of these is looked at again.
 READ_FOR_A_CREATE = 100
 LOOKED_AT_FOR_A_CREATE = 10
-#: Lets in so many occurrences of a client, and counts them. Raises TooManyRequests if a cap forbids it, or Unavailable.
-Admit = Callable[[int], None]
+#: Lets in so much work of a client, as so many creates. Raises TooManyRequests, or Unavailable.
+AdmitWork = Callable[[int], None]
+
+
+class Admit(Protocol):
+    """Lets in occurrences of a client, and counts them."""
+
+    def __call__(self, count: int, nodes: int = 0) -> None:
+        """Let in `count` occurrences, of which runs of workflows have `nodes` nodes together.
+
+        Raises TooManyRequests if a cap forbids it, or Unavailable.
+        """
 
 
 def admitted(count: int) -> None:
-    """The Admit of calls that no cap may refuse."""
+    """The AdmitWork of calls that no cap may refuse."""
 
 
 class Pace(msgspec.Struct, frozen=True):

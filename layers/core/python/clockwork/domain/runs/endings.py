@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from clockwork.domain.executions import Execution, Outcome, State
+from clockwork.domain.executions import Execution, Kept, Outcome, State
 from clockwork.domain.lifecycle.attempts import plan_outcome
 from clockwork.domain.lifecycle.awaiting import release_of
+from clockwork.domain.lifecycle.redrives import names_of
 from clockwork.domain.runs.beginning import is_run, occurrence_of
 from clockwork.domain.workflows.graph import counted, succeeds
 from clockwork.domain.workflows.progress import Sets
@@ -62,4 +63,8 @@ def _failed(run: Execution, state: State, error: str, now: int) -> Outcome:
 
 
 def _ended(run: Execution, outcome: Outcome) -> Ending:
-    return Ending(plan_outcome(release_of(run), run, outcome, outcome.ended_at, 0.0).execution)
+    ended = plan_outcome(release_of(run), run, outcome, outcome.ended_at, 0.0).execution
+    assert ended is not None, "an end is recorded"
+    if ended.kept.occurrence is None:
+        ended = msgspec.structs.replace(ended, kept=Kept(nodes=names_of(run)))
+    return Ending(ended)

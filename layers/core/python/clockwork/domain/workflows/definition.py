@@ -6,11 +6,13 @@ own. The place of a node among `nodes` is its *index*: ids, sets and graphs name
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar, Literal
 
 import msgspec
 
 from clockwork.domain.policies import Completion, RetryPolicy
+from clockwork.targets.message import Payload
 from clockwork.targets.registry import Target
 from clockwork.targets.target import StoredTarget
 
@@ -19,6 +21,9 @@ When = Literal["succeeded", "failed", "ended"]
 #: A value with which a condition compares.
 Scalar = str | int | float | bool | None
 
+#: The name of a node. It stands in pointers, so it has neither a slash nor a tilde.
+NODE_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+LONGEST_NAME = 40
 MOST_NODES = 100
 MOST_EDGES = 400
 #: The bytes of a definition as JSON, and of a run's input.
@@ -45,19 +50,27 @@ class Condition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     is_not: tuple[Scalar, ...] | None = None
 
 
-class Node(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """A step. It is decided once all of its parents (`after`) have ended, and never earlier.
+class Place(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """The place of a node in its graph: its parents, when it runs, and to what its payload refers.
 
     `payload`: JSON in which each object `{"$from": pointer}` stands for a value of the context; None: all of the
-    context. `optional`: its failure counts as a skip. The node starts `delay_seconds` after its parents have ended.
+    context.
     """
 
-    target: Target
     after: tuple[str, ...] = ()
     when: When = "succeeded"
     conditions: tuple[Condition, ...] = msgspec.field(default=(), name="if")
-    optional: bool = False
     payload: bytes | None = None
+
+
+class Node(Place, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A step. It is decided once all of its parents (`after`) have ended, and never earlier.
+
+    `optional`: its failure counts as a skip. The node starts `delay_seconds` after its parents have ended.
+    """
+
+    target: Target
+    optional: bool = False
     delay_seconds: float = 0
     retry_policy: RetryPolicy = RetryPolicy()
     relevancy_window_seconds: float | None = None
@@ -76,6 +89,23 @@ class WorkflowTarget(StoredTarget, frozen=True, tag="workflow"):
 
     shown_as: ClassVar[str] = "Steps that wait for each other."
 
+    @classmethod
+    def fault_of_payload(cls, payload: Payload) -> str | None:
+        """The input of a run is part of the record of it, beside the definition."""
+        if len(payload.body) <= LARGEST_INPUT:
+            return None
+        return f"has {len(payload.body):,} bytes encoded, at most {LARGEST_INPUT:,} are taken for a workflow"
+
     def hint(self) -> WorkflowTarget:
         """No nodes: the row of its job has them."""
         return WorkflowTarget()
+
+
+def nodes_of(target: StoredTarget) -> int:
+    """How many executions follow from one occurrence of a job, beside its own."""
+    return len(target.nodes) if isinstance(target, WorkflowTarget) else 0
+
+
+def targets_in(target: Target | WorkflowTarget) -> tuple[Target, ...]:
+    """The targets to which a job delivers: its own, or those of its nodes."""
+    return tuple(node.target for node in target.nodes.values()) if isinstance(target, WorkflowTarget) else (target,)

@@ -7,17 +7,22 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from clockwork.domain.workflows.contexts import Unfilled, parts_of, references_of
-from clockwork.domain.workflows.definition import MOST_EDGES, MOST_NODES, Node
+from clockwork.domain.workflows.definition import MOST_EDGES, MOST_NODES, NODE_NAME, Place
 from clockwork.domain.workflows.graph import ancestors_of, circle_in
 
 Fault = tuple[str, str]
 _REFERS = 'must be a pointer to /input, /run or /nodes/{name} of a node that comes before it, such as "/input/day"'
 
 
-def faults_of(nodes: Mapping[str, Node]) -> Iterator[Fault]:
+def fault_of_number(count: int) -> str | None:
+    """Why a workflow may not have so many nodes, as the end of a sentence; None if it may."""
+    return None if 1 <= count <= MOST_NODES else f"has {count} nodes, at least 1 and at most {MOST_NODES} are taken"
+
+
+def faults_of(nodes: Mapping[str, Place]) -> Iterator[Fault]:
     """The faults of the nodes together. Each bound of a single field was checked before."""
-    if not 1 <= len(nodes) <= MOST_NODES:
-        yield "/nodes", f"has {len(nodes)} nodes, at least 1 and at most {MOST_NODES} are taken"
+    if (fault := fault_of_number(len(nodes))) is not None:
+        yield "/nodes", fault
         return
     edges = sum(len(node.after) for node in nodes.values())
     if edges > MOST_EDGES:
@@ -38,7 +43,7 @@ def faults_of(nodes: Mapping[str, Node]) -> Iterator[Fault]:
                 yield place, str(fault)
 
 
-def _wrong_edges(nodes: Mapping[str, Node]) -> Iterator[Fault]:
+def _wrong_edges(nodes: Mapping[str, Place]) -> Iterator[Fault]:
     for name, node in nodes.items():
         for place, parent in enumerate(node.after):
             at = f"/nodes/{name}/after/{place}"
@@ -50,7 +55,7 @@ def _wrong_edges(nodes: Mapping[str, Node]) -> Iterator[Fault]:
                 yield at, f'names "{parent}" a second time'
 
 
-def _pointers(name: str, node: Node) -> Iterator[tuple[str, object]]:
+def _pointers(name: str, node: Place) -> Iterator[tuple[str, object]]:
     """Each pointer of a node, with its place; in place of a payload's pointers the reason why they cannot be told."""
     for place, condition in enumerate(node.conditions):
         yield f"/nodes/{name}/if/{place}/at", condition.at
@@ -64,7 +69,7 @@ def _pointers(name: str, node: Node) -> Iterator[tuple[str, object]]:
             yield f"/nodes/{name}/payload{inner}", pointer
 
 
-def _fault_of(pointer: object, nodes: Mapping[str, Node], before: frozenset[str], name: str) -> str | None:
+def _fault_of(pointer: object, nodes: Mapping[str, Place], before: frozenset[str], name: str) -> str | None:
     """Why a pointer may not stand in a node; None if it may."""
     parts = parts_of(pointer) if isinstance(pointer, str) else None
     if parts is None or parts[0] not in ("input", "run", "nodes") or parts == ("nodes",):
@@ -72,5 +77,5 @@ def _fault_of(pointer: object, nodes: Mapping[str, Node], before: frozenset[str]
     if parts[0] != "nodes" or parts[1] in before:
         return None
     if parts[1] not in nodes:
-        return f'refers to "{parts[1]}", which is no node'
+        return f'refers to "{parts[1]}", which is no node' if NODE_NAME.fullmatch(parts[1]) else _REFERS
     return f"refers to {parts[1]}, which does not come before {name}"

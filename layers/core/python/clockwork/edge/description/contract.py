@@ -17,6 +17,7 @@ from clockwork.edge.requests.pools import PoolBody
 from clockwork.edge.requests.reports import CancelledBody, CompleteBody, FailBody, HeartbeatBody, UnsignedBody
 from clockwork.edge.requests.workers import BeatsBody, CheckpointBody, ClaimsBody, OutcomesBody
 from clockwork.edge.responses import bulk, clients, executions, fires, jobs, named_jobs, overview, pools, trail, workers
+from clockwork.edge.responses.runs import RunNodes
 
 _change = partial(Operation, answer=named_jobs.ChangedJob, parameters=("If-Match",))
 _report = partial(Operation, answer=executions.Execution, conflicts=True)
@@ -104,15 +105,15 @@ OPERATIONS = {
         "See a named job's next fires", fires.JobFires, parameters=("from", "count"), conflicts=True, capped=True
     ),
     "get_execution": Operation("Read an execution with its attempts", executions.Execution),
+    "list_nodes": Operation("See where each node of a workflow's run stands", RunNodes),
     "cancel_execution": _bare(
-        "Cancel an execution, and learn whether that came in time",
-        executions.CancelledExecution,
+        "Cancel an execution, and learn whether that came in time", executions.CancelledExecution
     ),
     "redrive_execution": Operation(
         "Deliver a dead execution after all, with a fresh budget of attempts",
         executions.Execution,
         body=RedriveBody,
-        examples=({"asItWas": True},),
+        examples=({"asItWas": True}, {"from": ["fetch"]}),
         conflicts=True,
         capped=True,
     ),

@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
 from pydantic_core import core_schema
 
+from clockwork.domain.workflows.definition import MOST_NODES, NODE_NAME
 from clockwork.edge.description.contract import OPERATIONS
 from clockwork.edge.description.operation import Operation
 from clockwork.edge.description.parameters import PARAMETERS
@@ -26,6 +27,7 @@ from clockwork.edge.http.forms import Form
 from clockwork.edge.http.models import model_of
 from clockwork.edge.http.problems import CONTENT_TYPE, Problem
 from clockwork.edge.requests.jobs import JobBody
+from clockwork.edge.requests.workflows import NodeBody
 from clockwork.edge.responses.jobs import Created, Element, Job
 from clockwork.routes import ROUTES, Route
 
@@ -172,6 +174,13 @@ def _schemas() -> dict[str, Any]:
     schemas = _requests() | _answers()
     # The edge validates the jobs of a batch one by one, so the model of the batch does not name their type.
     schemas["CreateBatchBody"]["properties"]["jobs"]["items"] = _ref(JobBody)
+    # So it does with the nodes of a workflow.
+    schemas["WorkflowTargetBody"]["properties"]["nodes"] |= {
+        "additionalProperties": _ref(NodeBody),
+        "propertyNames": {"pattern": f"^{NODE_NAME.pattern}$"},
+        "minProperties": 1,
+        "maxProperties": MOST_NODES,
+    }
     # msgspec describes a union of objects only if they have tags. These have none.
     schemas["CreatedBatch"]["properties"]["results"]["items"] = _any_of(get_args(Element))
     for choice in (Created, Job):
@@ -180,7 +189,7 @@ def _schemas() -> dict[str, Any]:
 
 
 def _requests() -> dict[str, Any]:
-    bodies = [JobBody, *(operation.body for operation in OPERATIONS.values() if operation.body is not None)]
+    bodies = [JobBody, NodeBody, *(operation.body for operation in OPERATIONS.values() if operation.body is not None)]
     models = [model_of(body) if issubclass(body, Form) else body for body in bodies]
     unique = [(model, "validation") for model in dict.fromkeys(models)]
     _, generated = models_json_schema(unique, ref_template=_SCHEMAS, schema_generator=_Schemas)  # type: ignore[arg-type]

@@ -14,6 +14,8 @@ from clockwork.edge.http.models import model_of
 
 #: Fields that hold a target.
 TARGETS = frozenset({"target", "onFailure"})
+#: The type of a target that only a job has, and neither a callback nor a node.
+WORKFLOW = "workflow"
 #: Messages instead of those of pydantic that speak of Python or of Rust. Its other messages are shown as they are.
 _WORDS = {
     "missing": "is required",
@@ -25,6 +27,7 @@ _WORDS = {
     "string_type": "must be a string",
     "int_type": "must be a whole number",
     "float_type": "must be a number",
+    "bool_type": "must be true or false",
     "literal_error": "must be one of {expected}",
     "string_pattern_mismatch": "must match {pattern}",
     "greater_than_equal": "must be at least {ge}",
@@ -55,6 +58,9 @@ def _problem(error: ErrorDetails, value: Any) -> Problem:
     if kind == "union_tag_not_found":
         return Problem(f"{pointer}/type", _WORDS["missing"])
     if kind == "union_tag_invalid":
+        if context["tag"] == WORKFLOW:
+            in_node = pointer == "/target"
+            return Problem(pointer, "must not be a workflow" + (": write its nodes here" if in_node else ""))
         return Problem(f"{pointer}/type", f"must be one of {context['expected_tags']}")
     if kind == "value_error":
         return Problem(pointer, str(context["error"]))

@@ -54,8 +54,10 @@ class Form(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=T
         for name, sent in zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True):
             if sent not in value or (here := getattr(self, name)) is None:
                 continue
-            if isinstance(here, Form):
-                here._check(value[sent], checks)
+            one_by_one = zip(here, value[sent], strict=True) if isinstance(here, list) else [(here, value[sent])]
+            for part, part_sent in one_by_one:
+                if isinstance(part, Form):
+                    part._check(part_sent, checks)
             if (check := self.field_checks.get(name)) is not None:
                 setattr(self, name, check(here, checks, self._earlier))
         self.after(value, checks)

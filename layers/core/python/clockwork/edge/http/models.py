@@ -75,7 +75,10 @@ def model_of(form: type[Form]) -> type[BaseModel]:
         default = ... if field.required else field.default
         if field.default_factory is not msgspec.NODEFAULT:
             default = field.default_factory()
-        fields[field.name] = (_checked(form, field.name, _type_of(field.type)), default)
+        kind = _checked(form, field.name, _type_of(field.type))
+        # A name that Python keeps for itself, or that another member of the form has.
+        named = kind if field.encode_name == to_camel(field.name) else Annotated[kind, Field(alias=field.encode_name)]
+        fields[field.name] = (named, default)
     base = type(form.__name__, (EdgeModel,), {"model_config": ConfigDict(json_schema_extra=form.more_schema or None)})
     whole: Any = model_validator(mode="wrap")(_whole(form))
     return create_model(form.__name__, __base__=base, __doc__=form.__doc__, __validators__={"whole": whole}, **fields)

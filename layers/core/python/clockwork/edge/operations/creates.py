@@ -15,6 +15,7 @@ from clockwork.domain.clients import Client
 from clockwork.domain.ids import digest_of
 from clockwork.domain.requests.create import CreateRequest, NewJob
 from clockwork.domain.requests.packing import Outline
+from clockwork.domain.workflows.definition import nodes_of
 from clockwork.edge.http.body import BATCH_BYTES, SINGLE_BYTES, canonical, read_body
 from clockwork.edge.http.checks import Checks
 from clockwork.edge.http.request import Request
@@ -23,6 +24,7 @@ from clockwork.edge.operations import batches
 from clockwork.edge.operations.base import Answer, Counts, Operations
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, JobBody, as_sent
 from clockwork.edge.requests.outlines import outlines_of
+from clockwork.edge.requests.workflows import nodes_in
 from clockwork.edge.responses.jobs import CreatedBatch, CreatedJob, Health
 from clockwork.edge.responses.named_jobs import WrittenJob
 from clockwork.flows import access
@@ -63,7 +65,7 @@ class CreateApi(Operations):
         checks = self._checks(request, client)
         body = validate(CreateJobBody, value, checks)
         self._changing(request, client.client_id)
-        self.intake.admit(self.world, client, 1)
+        self.intake.admit(self.world, client, 1, nodes_in(body.target))
         anonymous = [body.to_new_job(checks)] if body.job_key is None else []
         created = self._create_anonymous(client, anonymous, request, digest_of([b"job", canonical(value)]))
         if body.job_key is not None:
@@ -88,7 +90,8 @@ class CreateApi(Operations):
                     with_key.append((index, job))
             batches.require_work(checks.work, index)
         self._changing(request, client.client_id)
-        self.intake.admit(self.world, client, len(anonymous) + len(with_key))
+        nodes = sum(nodes_of(job.target) for job in anonymous) + sum(nodes_in(job.target) for _, job in with_key)
+        self.intake.admit(self.world, client, len(anonymous) + len(with_key), nodes)
         # Anonymous jobs come first: their Idempotency-Key may refuse the request as a whole.
         digest = digest_of([b"batch", canonical(value)])
         created = self._create_anonymous(client, anonymous, request, digest, outlines_of(body.jobs))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -13,8 +13,9 @@ from clockwork.domain.clients import DELETED, Client
 from clockwork.domain.errors import NotDead
 from clockwork.domain.executions import Execution as Stored
 from clockwork.domain.lifecycle.ownership import is_of_client_since
-from clockwork.domain.lifecycle.redrives import is_redrivable
+from clockwork.domain.lifecycle.redrives import is_redrivable, names_of, nodes_again
 from clockwork.domain.requests.trail import Note
+from clockwork.domain.workflows.definition import LONGEST_NAME, MOST_NODES
 from clockwork.edge.http.models import EdgeModel, checks_of
 from clockwork.edge.http.pages import PageTokens, page
 from clockwork.edge.http.request import Request
@@ -63,6 +64,12 @@ class RedriveBody(EdgeModel):
     as_it_was: bool = Field(
         False, description="of a named job: as the record has it, and not by the definition that the job has now"
     )
+    from_: list[Annotated[str, Field(max_length=LONGEST_NAME)]] = Field(
+        [],
+        alias="from",
+        max_length=MOST_NODES,
+        description="of a run: these nodes start again as well, and what follows",
+    )
 
 
 class DeadApi(Operations):
@@ -86,8 +93,8 @@ class DeadApi(Operations):
         """POST /v1/clients/{clientId}/dead/redrive."""
 
         def handle(world: World, client_id: str, *which: Any, note: Note) -> Handled:
-            def admit(count: int) -> None:
-                self._admitting(client_id)(count)
+            def admit(count: int, nodes: int = 0) -> None:
+                self._admitting(client_id)(count, nodes)
                 if count:
                     note(client_id)
 
@@ -108,9 +115,9 @@ class DeadApi(Operations):
         with self._noting(request, "redriveExecution", body, execution_id=execution.execution_id) as note:
             if is_redrivable(execution):
                 self._require_own(execution)
-                self._admitting(execution.client_id)(1)
+                self._admitting(execution.client_id)(1, nodes_again(execution))
                 note(execution.client_id)
-            waiting = redrive.redrive(self.world, execution, as_it_was=body.as_it_was)
+            waiting = redrive.redrive(self.world, execution, as_it_was=body.as_it_was, again=tuple(body.from_))
         return HTTPStatus.OK, Execution.of(waiting)
 
     def cancel_execution(self, request: Request) -> Answer:
@@ -121,7 +128,8 @@ class DeadApi(Operations):
         self._changing_at(request, caller, ids.job_of(execution_id))
         with self._noting(request, "cancelExecution", execution_id=execution_id) as note:
             answer, execution = cancel.cancel_execution(self.world, caller, execution_id, note)
-        return HTTPStatus.OK, CancelledExecution.of(execution, result=answer.verdict)
+        listed = [Execution.of(one) for one in answer.executions] if names_of(execution) else None
+        return HTTPStatus.OK, CancelledExecution.of(execution, result=answer.verdict, executions=listed)
 
     def _require_own(self, execution: Stored) -> None:
         """Raise NotDead if the execution is of a client that had the id before this one."""

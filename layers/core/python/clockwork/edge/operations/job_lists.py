@@ -18,6 +18,7 @@ from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.ownership import told_of_unreadable
 from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.recurrence import Fire, TooMuchWork, Work
+from clockwork.domain.workflows.definition import WorkflowTarget, targets_in
 from clockwork.edge.http.pages import PageTokens, page
 from clockwork.edge.http.request import Request, in_query
 from clockwork.edge.operations.base import Answer, Operations
@@ -186,7 +187,10 @@ def has_tag(tag: str | None) -> Callable[[NamedJob], bool]:
 
 
 def has_text(text: str) -> Callable[[NamedJob], bool]:
-    """Whether a job has the text in its key or in a field of its target, in any case. Raises InvalidRequest."""
+    """Whether a job has the text in its key, in a field of a target, or in the name of a node, in any case.
+
+    Raises InvalidRequest.
+    """
     if len(text) > LONGEST_SOUGHT:
         fault = f"the query parameter contains has at most {LONGEST_SOUGHT} characters"
         raise InvalidRequest([Problem(in_query("contains"), fault)])
@@ -195,7 +199,9 @@ def has_text(text: str) -> Callable[[NamedJob], bool]:
     def found(job: NamedJob) -> bool:
         if not sought or sought in job.job_key.casefold():
             return True
-        fields = msgspec.to_builtins(job.definition.target).values()
-        return any(sought in one.casefold() for one in fields if isinstance(one, str))
+        target = job.definition.target
+        nodes = target.nodes if isinstance(target, WorkflowTarget) else {}
+        fields = (one for part in targets_in(target) for one in msgspec.to_builtins(part).values())
+        return any(sought in one.casefold() for one in (*nodes, *fields) if isinstance(one, str))
 
     return found

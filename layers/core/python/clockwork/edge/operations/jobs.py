@@ -31,10 +31,12 @@ from clockwork.edge.requests.clients import ClientBody
 from clockwork.edge.responses.clients import ShownClient
 from clockwork.edge.responses.executions import Cancellation, Execution, ExecutionPage, Waiting
 from clockwork.edge.responses.jobs import AnonymousJob
+from clockwork.edge.responses.runs import NodeOfRun, RunCounts, RunNode, RunNodes
 from clockwork.flows import access
 from clockwork.flows.requests import cancel, read
 from clockwork.flows.requests.clients import change_client
 from clockwork.flows.requests.holding import what_holds
+from clockwork.flows.workflows.views import nodes_of_run, place_of_node, view_of_run
 
 
 class Api(
@@ -100,7 +102,16 @@ class Api(
         self._looking_at(request, caller, ids.job_of(request.path["executionId"]))
         execution = read.get_execution(self.world, caller, request.path["executionId"])
         holding = what_holds(self.world, execution)
-        return HTTPStatus.OK, Execution.whole(execution, waiting=holding and Waiting.of(holding))
+        run, node = view_of_run(self.world, execution), place_of_node(self.world, execution)
+        more = {"run": run and RunCounts.like(run), "node": node and NodeOfRun.like(node)}
+        return HTTPStatus.OK, Execution.whole(execution, waiting=holding and Waiting.of(holding), **more)
+
+    def list_nodes(self, request: Request) -> Answer:
+        """GET /v1/executions/{executionId}/nodes: the nodes of a run."""
+        caller = access.require_known(self.world, request.caller)
+        self._looking_at(request, caller, ids.job_of(request.path["executionId"]))
+        nodes = nodes_of_run(self.world, read.get_execution(self.world, caller, request.path["executionId"]))
+        return HTTPStatus.OK, RunNodes(nodes.generation, [RunNode.of(one) for one in nodes.items])
 
     def put_client(self, request: Request) -> Answer:
         """PUT /v1/clients/{clientId}, for admins."""

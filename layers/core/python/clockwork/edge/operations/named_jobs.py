@@ -18,6 +18,7 @@ from clockwork.domain.named_jobs import Definition, JobState, NamedJob
 from clockwork.domain.recurrence import TooMuchWork, Work
 from clockwork.domain.requests.differences import differences
 from clockwork.domain.requests.trail import Note, unnoted
+from clockwork.domain.workflows.definition import nodes_of
 from clockwork.edge.http.body import SINGLE_BYTES, read_body
 from clockwork.edge.http.request import Request
 from clockwork.edge.http.validation import validate
@@ -85,7 +86,7 @@ class NamedApi(Operations):
         """POST /v1/jobs/{jobId}/run: one execution now, whatever the schedule says."""
         job = self._changeable(request)
         self._optional(request, EmptyBody)
-        self._admitting(job.client_id)(1)
+        self._admitting(job.client_id)(1, nodes_of(job.definition.target))
         with self._noting(request, "runJob") as note:
             note(job.client_id)
             execution_id = trigger.run_now(self.world, job, request.idempotency_key)
@@ -98,8 +99,8 @@ class NamedApi(Operations):
         from_at, to_at = instants.from_text(body.from_), instants.from_text(body.to)
         with self._noting(request, "backfillJob", body) as note:
 
-            def admit(count: int) -> None:
-                self._admitting(job.client_id)(count)
+            def admit(count: int, nodes: int = 0) -> None:
+                self._admitting(job.client_id)(count, nodes)
                 if count:
                     note(job.client_id)
 
@@ -167,27 +168,29 @@ class NamedApi(Operations):
         if written == job.as_sent and definition == job.definition:
             return self._change(request, job, None, unnoted)
         # Another schedule starts from now on, and a schedule counts as one occurrence, as that of a create does.
-        is_retimed = retiming(job.definition, definition) is not Retiming.SAME
+        makes = None if retiming(job.definition, definition) is Retiming.SAME else definition
         changes = differences(job.as_sent, written)
         with self._noting(request, action, changes=changes) as note:
-            return self._change(request, job, replaced(definition, written), note, makes=int(is_retimed))
+            return self._change(request, job, replaced(definition, written), note, makes)
 
-    def _change(self, request: Request, job: NamedJob, change: Change | None, note: Note, makes: int = 0) -> Answer:
+    def _change(
+        self, request: Request, job: NamedJob, change: Change | None, note: Note, makes: Definition | None = None
+    ) -> Answer:
         """Answer with the job after a change; without a change, the job is as the request wants it already.
 
-        `makes`: how many occurrences it makes, for the caps of the client.
+        `makes`: the definition by which it makes an occurrence, for the caps of the client.
         """
         now = self.world.clock.now()
         return HTTPStatus.OK, answers.ChangedJob.after(self._written(request, job, change, note, makes), now)
 
     def _written(
-        self, request: Request, job: NamedJob, change: Change | None, note: Note, makes: int = 0
+        self, request: Request, job: NamedJob, change: Change | None, note: Note, makes: Definition | None = None
     ) -> write.Written:
         if change is None:
             return write.unchanged(self.world, job)
         revision = request.revision()
-        if makes:
-            self._admitting(job.client_id)(makes)
+        if makes is not None:
+            self._admitting(job.client_id)(1, nodes_of(makes.target))
         return write.change(self.world, job, revision, change, note)
 
 

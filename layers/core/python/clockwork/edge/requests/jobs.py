@@ -15,6 +15,7 @@ from clockwork.domain.named_jobs import Definition
 from clockwork.domain.ordering import LARGEST_SEQUENCE, LONGEST_ORDERING_KEY, LONGEST_RETRYING_SECONDS
 from clockwork.domain.policies import Precision
 from clockwork.domain.requests.create import NewJob, occurrence_of
+from clockwork.domain.workflows.definition import WorkflowTarget
 from clockwork.edge.http.body import canonical
 from clockwork.edge.http.checks import Checks
 from clockwork.edge.http.fields import kept
@@ -22,6 +23,7 @@ from clockwork.edge.http.forms import Earlier, FieldCheck, Form
 from clockwork.edge.requests.policies import RELEVANCY_WINDOW, CompletionBody, RetryPolicyBody
 from clockwork.edge.requests.schedules import ScheduleBody, instant_of
 from clockwork.edge.requests.targets import TargetBody, kept_target
+from clockwork.edge.requests.workflows import WorkflowTargetBody, kept_job_target
 from clockwork.targets.message import Payload
 from clockwork.targets.pool import PoolTarget
 
@@ -79,7 +81,7 @@ class DefinitionBody(Form, kw_only=True):
     """The definition of a job: the body of PUT, and most of a create."""
 
     schedule: ScheduleBody
-    target: TargetBody
+    target: TargetBody | WorkflowTargetBody
     payload: Annotated[
         Any, Meta(description=f"delivered as JSON, a string as it is; {LARGEST_PAYLOAD:,} bytes encoded")
     ] = None
@@ -161,7 +163,7 @@ class DefinitionBody(Form, kw_only=True):
             checks.report("/orderingKey", "needs the record level full")
         if self.completion is not None and level != "full":
             checks.report("/completion", "needs the record level full")
-        if issubclass(self.target.kept_as, PoolTarget) and level != "full":
+        if issubclass(self.target.kept_as, (PoolTarget, WorkflowTarget)) and level != "full":
             checks.report("/target", "needs the record level full")
 
     def _is_in_order(self, sent_policy: dict[str, Any] | None, checks: Checks) -> None:
@@ -169,6 +171,8 @@ class DefinitionBody(Form, kw_only=True):
             checks.report("/orderingKey", "is not for jobs with completion: an attempt may take days")
         if issubclass(self.target.kept_as, PoolTarget):
             self._is_for_workers(checks)
+        if issubclass(self.target.kept_as, WorkflowTarget):
+            self._is_for_nodes(checks)
         if self.sequence is not None and self.ordering_key is None:
             checks.report("/sequence", "is for jobs with an orderingKey alone")
         # What a policy leaves out is cut to fit; what it asks for is not.
@@ -184,6 +188,14 @@ class DefinitionBody(Form, kw_only=True):
         if self.completion is not None:
             checks.report("/completion", "is not for pools: a worker always tells how its attempt ended")
 
+    def _is_for_nodes(self, checks: Checks) -> None:
+        if self.ordering_key is not None:
+            checks.report("/orderingKey", "is not for workflows: a run may take days")
+        if self.completion is not None:
+            checks.report("/completion", "is not for workflows: each node has its own")
+        if self.retry_policy is not None:
+            checks.report("/retryPolicy", "is not for workflows: each node has its own")
+
     @property
     def has_name(self) -> bool:
         """Whether the job has a `jobKey`: a definition without one of its own belongs to a job that has it."""
@@ -195,7 +207,7 @@ class DefinitionBody(Form, kw_only=True):
             NewJob,
             self,
             index=index,
-            target=kept_target(self.target, checks, self.ordering_key),
+            target=kept_job_target(self.target, checks, self.ordering_key),
             payload=self.payload or NO_PAYLOAD,
             at=instant_of(self.schedule.at),
             delay_ms=round((self.schedule.delay_seconds or 0) * 1000),

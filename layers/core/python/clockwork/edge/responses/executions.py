@@ -16,6 +16,7 @@ from clockwork.domain.instants import to_text
 from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.lifecycle.holding import Holding, Wait
 from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
+from clockwork.edge.responses.runs import NodeOfRun, RunCounts
 from clockwork.flows.requests.cancel import CancelAnswer
 
 
@@ -153,6 +154,10 @@ class Execution(AnswerBody):
     waiting: Annotated[
         Waiting | None, Meta(description="while it waits, where one execution is read: for what, and until when")
     ] = None
+    run: Annotated[RunCounts | None, Meta(description="of a workflow that has begun, where one execution is read")] = (
+        None
+    )
+    node: Annotated[NodeOfRun | None, Meta(description="of a workflow's run, where one execution is read")] = None
 
     @classmethod
     def of(cls, record: executions.Execution, **more: object) -> Self:
@@ -168,11 +173,13 @@ class Execution(AnswerBody):
         skipped = stretch and SkippedStretch(to_text(stretch.from_at), to_text(stretch.to_at), stretch.count)
         waited = record.waits.waited and Waits.like(record.waits.waited)
         planned = {} if record.state is not State.PARKED else {"next_attempt_at": None}
-        at_work = None if record.awaited is None else AtWork.of(record)
+        at_work = None if record.awaited is None or record.awaited.is_run else AtWork.of(record)
         shown = {
             "job_key": key_of(record.job_id),
             "waiting": None,
             "report": None,
+            "run": None,
+            "node": None,
             "at_work": at_work,
             "forced": record.is_forced,
             **planned,
@@ -216,6 +223,9 @@ class CancelledExecution(Execution, kw_only=True):
     """An execution after a cancel: `result` says whether it came in time, as for a job."""
 
     result: Annotated[str, one_of(Verdict)]
+    executions: Annotated[
+        list[Execution] | None, Meta(description="of the run of a workflow: itself, and its nodes that still run")
+    ] = None
 
 
 class ExecutionPage(AnswerBody):

@@ -19,6 +19,7 @@ from clockwork.edge.responses.named_jobs import ShownNamedJob, WrittenJob
 from clockwork.edge.responses.targets import (
     Record,
     ShownCompletion,
+    ShownJobTarget,
     ShownPrecision,
     ShownRetryPolicy,
     ShownTarget,
@@ -92,7 +93,7 @@ class AnonymousJob(AnswerBody):
     due_at: Instant
     created_at: Instant
     schedule: ShownSchedule
-    target: ShownTarget
+    target: ShownJobTarget
     payload: Any
     retry_policy: ShownRetryPolicy
     record: Record

@@ -21,7 +21,14 @@ from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
 from clockwork.edge.responses import targets
 from clockwork.edge.responses.executions import Cancellation, Execution, Outcomes, Ran
 from clockwork.edge.responses.fires import LAST_SHOWN_AT, NextFire
-from clockwork.edge.responses.targets import Record, ShownCompletion, ShownPrecision, ShownRetryPolicy, ShownTarget
+from clockwork.edge.responses.targets import (
+    Record,
+    ShownCompletion,
+    ShownJobTarget,
+    ShownPrecision,
+    ShownRetryPolicy,
+    ShownTarget,
+)
 from clockwork.flows.named.write import Written
 from clockwork.flows.requests.cancel import CancelAnswer
 
@@ -108,7 +115,7 @@ class JobSummary(AnswerBody):
     schedule: Annotated[
         Any, Meta(description="as it was sent", extra_json_schema={"$ref": "#/components/schemas/ScheduleBody"})
     ]
-    target: ShownTarget
+    target: ShownJobTarget
     retry_policy: ShownRetryPolicy
     record: Record
     tags: dict[str, str]

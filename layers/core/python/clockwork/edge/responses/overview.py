@@ -17,7 +17,7 @@ from clockwork.domain.timeline import Shard, ShardStatus
 from clockwork.domain.waits import Cause
 from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
 from clockwork.edge.responses.clients import ShownClient
-from clockwork.edge.responses.targets import ShownTarget, shown_target
+from clockwork.edge.responses.targets import ShownJobTarget, shown_job_target
 from clockwork.flows.requests import upcoming
 
 
@@ -179,7 +179,7 @@ class UpcomingItem(AnswerBody):
     at: Annotated[Instant, Meta(description="when it is to start")]
     due_at: Instant
     job_id: str
-    target: ShownTarget
+    target: ShownJobTarget
     job_key: str | None = None
     recurs: Annotated[bool, Meta(description="other fires follow; they are not listed")] = False
     execution_id: Annotated[str | None, Meta(description="of an execution that waits")] = None
@@ -190,7 +190,7 @@ class UpcomingItem(AnswerBody):
     def of(cls, item: upcoming.Upcoming, *, is_paused: bool) -> Self:
         """The item as it was read. `is_paused`: its client is, and it is parked when it comes due."""
         waits_for = "pause" if is_paused else item.waits_for
-        shown = {"target": shown_target(item.target), "job_key": item.job_key or key_of(item.job_id)}
+        shown = {"target": shown_job_target(item.target), "job_key": item.job_key or key_of(item.job_id)}
         return cls.like(item, at=instant(item.at), waits_for=waits_for, **shown)
 
 

@@ -9,6 +9,7 @@ from clockwork.domain.fires.timings import Timing
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.requests.quotas import Admit
 from clockwork.domain.storage.rows import row_of
+from clockwork.domain.workflows.definition import nodes_of
 from clockwork.flows.idempotency import claim_key
 from clockwork.flows.named.advance import advance_past_horizon, put_pointer
 from clockwork.flows.timeline.put import put_and_check
@@ -48,7 +49,7 @@ def backfill(
     if the answer is not certain.
     """
     fires = fires_of_range(job, from_at, to_at)
-    admit(fires.count)
+    admit(fires.count, fires.count * nodes_of(job.definition.target))
     timing = Timing.of(job.definition).digest
     asked = f"backfill/{job.job_id}/{timing}/{from_at}/{to_at}/{per_second}"
     origin = _origin(world, job, asked, idempotency_key)

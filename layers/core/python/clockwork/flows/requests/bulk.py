@@ -16,7 +16,7 @@ import msgspec
 from clockwork.domain.errors import RevisionConflict, Unreadable
 from clockwork.domain.named.changes import Change
 from clockwork.domain.named_jobs import NamedJob
-from clockwork.domain.requests.quotas import Admit
+from clockwork.domain.requests.quotas import AdmitWork
 from clockwork.domain.requests.trail import Note
 from clockwork.flows.named import write
 from clockwork.flows.requests.read import list_jobs
@@ -60,7 +60,7 @@ def change_jobs(
     change_of: Callable[[NamedJob], Change | None],
     until: int,
     *,
-    admit: Admit,
+    admit: AdmitWork,
     note: Note,
 ) -> Handled:
     """Change the jobs that are meant and whose keys are behind `after`, until the clock passes `until` (ms).

@@ -26,6 +26,7 @@ from clockwork.domain.ids import is_named
 from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.named.changes import cancelled
 from clockwork.domain.requests.create import CreateRequest, Rejected
+from clockwork.domain.workflows.definition import nodes_of
 from clockwork.flows.access import Caller, get_by_key, get_named
 from clockwork.flows.containment import why
 from clockwork.flows.named import write
@@ -113,7 +114,8 @@ class Ingestion:
         try:
             command = self._read(message)
             if isinstance(command, CreateRequest):
-                self._intake.admit(self._world, command.client, len(command.jobs))
+                nodes = sum(nodes_of(job.target) for job in command.jobs)
+                self._intake.admit(self._world, command.client, len(command.jobs), nodes)
                 self._waiting.append((message, command))
                 return
             self._create_waiting()
@@ -155,7 +157,7 @@ class Ingestion:
                 self._report.created += 1
 
     def _create_named(self, request: write.NamedRequest) -> None:
-        self._intake.admit(self._world, request.client, 1)
+        self._intake.admit(self._world, request.client, 1, nodes_of(request.definition.target))
         self._report.created += write.create_named(self._world, request, self._partitions).created
 
     def _cancel(self, wanted: Cancel) -> None:

@@ -1,7 +1,8 @@
 """Quotas: whether a client may make so many occurrences, checked once per request before anything is written.
 
 A create counts its jobs. A run by hand, a redrive, a backfill and a changed schedule count the occurrences that they
-make; a schedule counts as one, also if it recurs. For a client without caps the check is free. Both caps count what
+make; a schedule counts as one, also if it recurs. In the jobs of a day the run of a workflow counts as one and its
+nodes. For a client without caps the check is free. Both caps count what
 requests were let in for, and count a repeated request again. A request that stops many jobs is never refused and not
 counted. Only if that request finds nothing to change, the client is charged for the reads. One environment knows only
 the requests that it let in itself. For that reason the pace is divided by the number of environments that are expected.
@@ -30,8 +31,8 @@ class Intake:
         #: The debts for reads.
         self.reading = Reading()
 
-    def admit(self, world: World, client: Client, count: int) -> None:
-        """Let in `count` occurrences of the client, and count them.
+    def admit(self, world: World, client: Client, count: int, nodes: int = 0) -> None:
+        """Let in `count` occurrences of the client, and count them; each of their `nodes` counts in the day as well.
 
         Raises TooManyRequests if a cap forbids it, ClientDeleting if the client is being deleted; then none of them is
         counted. Raises Unavailable.
@@ -41,7 +42,7 @@ class Intake:
         if client.deleting_at is not None:
             raise ClientDeleting(f"the client {client.client_id} is being deleted: it takes no jobs any more")
         paid_until_at = self._pace(world, client, count)
-        self._count_day(world, client, count)
+        self._count_day(world, client, count + nodes)
         if paid_until_at is not None:
             self._paid_until[client.client_id] = paid_until_at
 

@@ -18,6 +18,7 @@ from clockwork.domain.lifecycle.redrives import (
     discarded,
     is_begun_run,
     is_redrivable,
+    nodes_again,
     place_of,
     plan_redrive,
     waits_redriven,
@@ -149,7 +150,7 @@ def redrive_dead(
     stays as it is, and is logged. Raises Unavailable if the result is not certain: the caller may repeat.
     """
     page = _matching(world.executions.dead(client_id, limit, behind, oldest_first=True), wanted)
-    admit(sum(map(is_redrivable, page.executions)))
+    admit(sum(map(is_redrivable, page.executions)), sum(map(nodes_again, page.executions)))
     plans = list(_plans(world, sorted(page.executions, key=place_of)))
     changed = [(before_, plan.execution) for before_, plan in plans if plan.execution is not None]
     kept = _save(world, changed)

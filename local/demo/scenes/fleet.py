@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from local.api import SignedApi
-from local.demo.jobs import INVOICES
+from local.demo.scenes.jobs import INVOICES
 from local.demo.screen import Screen
 from local.dev.files import environment_of
 from local.dev.running import Server
@@ -95,7 +95,7 @@ class FleetScene:
     @contextmanager
     def _worker(self, log: Path) -> Iterator[None]:
         told = {**os.environ, **environment_of(self._server)}
-        process = subprocess.Popen([sys.executable, "-m", "local.demo.jobs", str(log)], env=told)
+        process = subprocess.Popen([sys.executable, "-m", "local.demo.scenes.jobs", str(log)], env=told)
         try:
             yield
         finally:

@@ -1,6 +1,6 @@
 """The demonstration's workers: a process of `clockwork_client.worker`, which logs its work to a file.
 
-python -m local.demo.jobs FILE
+python -m local.demo.scenes.jobs FILE
 """
 
 from __future__ import annotations

@@ -1,0 +1,112 @@
+"""The demonstration's workflow: an order whose payment is refused is undone, and goes through once it is redriven."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import time
+from collections import Counter
+from typing import Any
+
+from clockwork_client import Workflow, retry
+from local.api import SignedApi
+from local.demo.screen import Screen
+from local.demo.webhooks import fault_of
+from local.dev.keys import WEBHOOK_SECRET
+from local.dev.running import Server
+from local.receiver import Answer, Post, Receiver
+
+_KEY = base64.b64decode(WEBHOOK_SECRET.removeprefix("whsec_"))
+_PATIENCE = 60.0
+_REFUSED = {"reserve": "SUCCEEDED", "pay": "DEAD", "ship": "UNREACHED", "undo": "SUCCEEDED"}
+_PAID = {"reserve": "SUCCEEDED", "pay": "SUCCEEDED", "ship": "SUCCEEDED", "undo": "SKIPPED"}
+
+
+class Shop(Receiver):
+    """Answers for the steps of an order. Its bank refuses until `has_funds`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_funds = threading.Event()
+        #: The steps that were called, in their order, each with its payload.
+        self.called: list[tuple[str, Any]] = []
+
+    def answer(self, post: Post) -> Answer:
+        """The step's result as JSON."""
+        if fault_of(post.headers, post.body, _KEY, post.at / 1000):
+            return Answer(401)
+        step = post.headers.get("clockwork-node", "none")
+        self.called.append((step, json.loads(post.body)))
+        if step == "pay" and not self.has_funds.is_set():
+            return Answer(422, b'{"error": "no funds"}')
+        return Answer(200, json.dumps({"reserve": {"id": "r-17"}, "pay": {"receipt": "n-1"}}.get(step, {})).encode())
+
+
+def order_at(place: str) -> Workflow:
+    """Reserve, pay, ship; undo on failure."""
+    wf, once = Workflow(timeout=600), retry(max_attempts=1)
+    reserve = wf.step("reserve", f"http://{place}/reserve", payload=wf.input, retry=once)
+    pay = wf.step("pay", f"http://{place}/pay", payload={"hold": reserve.result["id"]}, retry=once)
+    ship = wf.step("ship", f"http://{place}/ship", payload={"paid": pay.result["receipt"]}, retry=once)
+    hold = {"hold": reserve.result["id"]}
+    wf.step("undo", f"http://{place}/undo", after=ship, when="failed", payload=hold, retry=once)
+    return wf
+
+
+class OrderScene:
+    """One order: its payment is refused, what was reserved is given back, and a redrive pays and ships it."""
+
+    def __init__(self, server: Server, screen: Screen) -> None:
+        self._server = server
+        self._screen = screen
+        #: The faults of the demonstration, in words.
+        self.faults: list[str] = []
+        #: The numbers shown: the jobs, and the workflows that were undone, and that went through by a redrive.
+        self.shown = Counter[str]()
+
+    def play(self) -> None:
+        """Play this part. Any error becomes a fault."""
+        api = self._server.api()
+        try:
+            with Shop() as shop, self._screen.step("A workflow: an order is undone, and redriven"):
+                self._order(api, shop)
+        except TimeoutError as error:
+            self.faults.append(str(error))
+        finally:
+            api.close()
+
+    def _order(self, api: SignedApi, shop: Shop) -> None:
+        body = {"schedule": {"delaySeconds": 1}, "target": order_at(shop.place).raw, "payload": {"order": 17}}
+        created = api.request("POST", "/v1/jobs", body)
+        if created.status != 201:
+            raise TimeoutError(f"the API did not take a workflow: {created.status} {created.body}")
+        self.shown["jobs"] += 1
+        run = self._ended(api, created.body["jobId"], "DEAD")
+        self._expect(api, run, shop, _REFUSED, ["reserve", "pay", "undo"], "undoneWorkflow")
+        shop.has_funds.set()
+        shop.called.clear()
+        api.request("POST", f"/v1/executions/{run}/redrive", {})
+        self._ended(api, created.body["jobId"], "SUCCEEDED")
+        self._expect(api, run, shop, _PAID, ["pay", "ship"], "redrivenWorkflow")
+
+    def _expect(
+        self, api: SignedApi, run: str, shop: Shop, states: dict[str, str], called: list[str], name: str
+    ) -> None:
+        answer = api.request("GET", f"/v1/executions/{run}/nodes")
+        found = {one["name"]: one["state"] for one in answer.body.get("items", [])}
+        if found != states or [step for step, _ in shop.called] != called:
+            self.faults.append(f"the workflow: {found}, and its steps were called with {shop.called}")
+        else:
+            self.shown[name] += 1
+            self._screen.say(f"  {', '.join(f'{step} {state}' for step, state in found.items())}.")
+
+    def _ended(self, api: SignedApi, job_id: str, state: str) -> str:
+        """The executionId of the job's run, once it has this state."""
+        ends_at = time.monotonic() + _PATIENCE
+        while time.monotonic() < ends_at:
+            for one in api.request("GET", f"/v1/jobs/{job_id}/executions").body["items"]:
+                if one["state"] == state:
+                    return str(one["executionId"])
+            time.sleep(0.2)
+        raise TimeoutError(f"the workflow never was {state}")

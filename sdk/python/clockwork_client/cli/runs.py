@@ -1,0 +1,84 @@
+"""`clockwork run`: nodes, graph, watch, cancel, redrive. A run is an execution of a job whose target is a workflow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from clockwork_client.cli import show
+from clockwork_client.cli.executions import show_execution
+
+if TYPE_CHECKING:
+    from clockwork_client.cli.state import State
+    from clockwork_client.workflows.answers import Node
+
+
+@click.group()
+def run() -> None:
+    """Runs of workflows: nodes, graph, watch, cancel, redrive."""
+
+
+@run.command()
+@click.argument("execution_id")
+@click.pass_obj
+def nodes(state: State, execution_id: str) -> None:
+    """List the nodes of a run with their states."""
+    found = state.cw.runs.nodes(execution_id)
+    if state.is_json:
+        show.as_json(found.raw)
+        return
+    rows = [[one.name, one.state, ", ".join(one.after), _said(one), one.execution_id or ""] for one in found.items]
+    show.table(("node", "state", "after", "last word", "execution"), rows)
+
+
+@run.command()
+@click.argument("execution_id")
+@click.pass_obj
+def graph(state: State, execution_id: str) -> None:
+    """Print the nodes of a run and their states as a flowchart of mermaid."""
+    click.echo(state.cw.runs.mermaid(execution_id), nl=False)
+
+
+@run.command()
+@click.argument("execution_id")
+@click.option("--every", type=click.FloatRange(0.5), default=2.0, help="Seconds between looks (2).")
+@click.pass_obj
+def watch(state: State, execution_id: str, every: float) -> None:
+    """Print each change of a node until the run has ended. Exit status 1 unless it has succeeded."""
+    before: dict[str, tuple[str, int]] = {}
+    for found in state.cw.runs.watch(execution_id, every=every):
+        changed = [one for one in found.items if before.get(one.name) != (one.state, one.generation)]
+        before = {one.name: (one.state, one.generation) for one in found.items}
+        if state.is_json:
+            show.as_json(found.raw)
+        else:
+            show.lines(f"{one.name}  {one.state}  {_said(one)}".rstrip() for one in changed)
+    ended = state.cw.runs.get(execution_id)
+    show.said(f"The run has ended: {ended.state}. {ended.reason or ''}".rstrip())
+    if ended.state != "SUCCEEDED":
+        raise SystemExit(1)
+
+
+@run.command()
+@click.argument("execution_id")
+@click.pass_obj
+def cancel(state: State, execution_id: str) -> None:
+    """Cancel a run with its nodes. Exit status 1 if the cancel came too late."""
+    found = state.cw.runs.cancel(execution_id)
+    show_execution(state, found)
+    if found.result == "too_late":
+        raise SystemExit(1)
+
+
+@run.command()
+@click.argument("execution_id")
+@click.option("--from", "from_", metavar="NODE", multiple=True, help="This node as well; repeatable.")
+@click.pass_obj
+def redrive(state: State, execution_id: str, from_: tuple[str, ...]) -> None:
+    """Let the failed nodes of a DEAD run start again, with all that comes after them."""
+    show_execution(state, state.cw.runs.redrive(execution_id, from_=from_ or None))
+
+
+def _said(node: Node) -> str:
+    return node.last_error or (f"because of {node.because}" if node.because else "")
