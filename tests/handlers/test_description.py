@@ -18,6 +18,7 @@ from clockwork.domain.ids import only_execution
 from clockwork.domain.instants import from_text
 from clockwork.domain.lifecycle.tokens import Token, decode_token
 from clockwork.domain.policies import Completion
+from clockwork.domain.workflows.definition import Node, WorkflowTarget
 from clockwork.edge.description import openapi
 from clockwork.edge.description.contract import OPERATIONS
 from clockwork.edge.description.examples import TOKEN
@@ -25,7 +26,7 @@ from clockwork.routes import ROUTES
 from tests.handlers.description import DESCRIPTION
 from tests.handlers.handlers import Api
 from tests.handlers.wsgi import Gateway
-from tests.support.examples import ADMIN, ALICE, execution, occurrence
+from tests.support.examples import ADMIN, ALICE, TARGET, execution, occurrence
 
 API = Api(pools=("batch-etl=normal",))
 JOB = API.create(schedule={"delaySeconds": 1}).body["jobId"]
@@ -139,8 +140,9 @@ def test_every_example_is_taken(route: Any, example: dict[str, Any]) -> None:
     anonymous = api.create(schedule={"at": "2026-06-01T00:00:00Z"}).body["jobId"]
     execution_id = only_execution(anonymous, from_text("2026-06-01T00:00:00Z"))
     if route.operation == "redrive_execution":
-        # Only a dead execution can be redriven.
-        lost = execution(State.DEAD, job_id=anonymous, execution_id=execution_id, occurrence=occurrence())
+        # Only a dead execution can be redriven, and from a node only a run that has it.
+        run = occurrence(target=WorkflowTarget({"fetch": Node(target=TARGET)}))
+        lost = execution(State.DEAD, job_id=anonymous, execution_id=execution_id, occurrence=run)
         api.clockwork.executions.save([(None, lost)])
     # Only its workers call what is below a pool.
     api.call("PUT", "/v1/pools/batch-etl", {"principals": [ALICE]}, caller=ADMIN)
