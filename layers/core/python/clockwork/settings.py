@@ -9,7 +9,13 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 
-from clockwork.queue_names import pool_of, pool_queue_name, private_queue_name, release_queue_name
+from clockwork.queue_names import (
+    pool_of,
+    pool_queue_name,
+    private_queue_name,
+    queue_name,
+    release_queue_name,
+)
 
 #: The alias of every Lambda's version that works at the moment. Every caller that starts a Lambda names it.
 LIVE = "live"
@@ -34,7 +40,18 @@ FEW_METRICS = (*USUAL_METRICS, *FAULT_METRICS)
 #: The sets of own metrics that a deployment may ask for. None: all metrics are written, those that are 0 as well.
 OWN_METRICS: Mapping[str, Collection[str] | None] = {"few": FEW_METRICS, "all": None, "none": ()}
 
-_NEEDED = ("timeline_table", "jobs_table", "executions_table", "shards_table", "clients_table", "release_queue_url")
+_TABLES = ("timeline_table", "jobs_table", "executions_table", "shards_table", "clients_table")
+#: The names of all tables in an environment, in their order: a variable for each would be longer.
+_OF_TABLES = "TABLES"
+_NEEDED = (*_TABLES, "release_queue_url")
+#: The settings of queues whose names derive from the stack's, with the use of each. Kafka's derive if there is one.
+_DERIVED = {
+    "release_dead_letter_queue_url": "DeadLetters",
+    "ordered_release_queue_url": "OrderedRelease",
+    "ordered_release_dead_letter_queue_url": "OrderedDeadLetters",
+}
+_OF_KAFKA = {f"kafka_{name}": f"Kafka{use}" for name, use in _DERIVED.items()}
+DERIVED_QUEUES: Mapping[str, str] = _DERIVED | _OF_KAFKA
 
 
 class InvalidSettings(Exception):
@@ -114,6 +131,7 @@ class Settings:
     fair_queue: bool = False
     #: Whether receivers may report unsigned, by the token of their attempt alone (`POST /v1/completions/{token}`).
     takes_unsigned: bool = False
+    #: An environment has the names of the tables as one list, and those of most queues not at all, see `named`.
     timeline_table: str = ""
     jobs_table: str = ""
     executions_table: str = ""
@@ -127,8 +145,8 @@ class Settings:
     release_dead_letter_queue_url: str = ""
     ordered_release_queue_url: str = ""
     ordered_release_dead_letter_queue_url: str = ""
-    #: The pools of workers with the priorities of each, such as `batch-etl=high,normal,low`. The names of their queues
-    #: derive from the stack's name, see `pool_queue_name`.
+    #: The pools of workers with the priorities of each, such as `batch-etl=high,low`, or `gpu` for all. The names of
+    #: their queues derive from the stack's name, see `pool_queue_name`.
     pools: tuple[str, ...] = ()
     #: Whether deliveries to private targets have queues and a deliverer of their own, by the option `network`.
     has_network: bool = False
@@ -147,7 +165,7 @@ class Settings:
     rejected_queue_url: str = ""
     #: How long a Kafka topic may take to acknowledge a message. Well below the deliverer's timeout.
     kafka_timeout_seconds: int = 10
-    #: Empty: this deployment has no Kafka.
+    #: Empty: this deployment has no Kafka. The names of its other queues derive, see `named`.
     kafka_release_queue_url: str = ""
     kafka_release_dead_letter_queue_url: str = ""
     kafka_ordered_release_queue_url: str = ""
@@ -205,8 +223,20 @@ class Settings:
         """The URLs of their dead-letter queues, by pool: all priorities of a pool share one."""
         return {pool: self._beside(pool_queue_name(self.stack_name, pool)) for pool, _ in map(pool_of, self.pools)}
 
-    def _beside(self, queue_name: str) -> str:
-        return f"{self.release_queue_url.rpartition('/')[0]}/{queue_name}"
+    def named(self) -> Settings:
+        """A copy in which all queues have URLs.
+
+        The names of queues that have none derive from the stack's name. A name in place of a URL is that of a queue
+        beside the release queue: an environment tells so of Kafka's, and of queues that the stack adopted.
+        """
+        others = DERIVED_QUEUES if self.has_kafka else _DERIVED
+        names = {one: getattr(self, one) or queue_name(self.stack_name, use) for one, use in others.items()}
+        if self.has_kafka:
+            names["kafka_release_queue_url"] = self.kafka_release_queue_url
+        return self.with_(**{one: name if "/" in name else self._beside(name) for one, name in names.items()})
+
+    def _beside(self, queue: str) -> str:
+        return f"{self.release_queue_url.rpartition('/')[0]}/{queue}"
 
     @staticmethod
     def for_account() -> Settings:
@@ -249,15 +279,17 @@ class Settings:
         A default is left out: an environment holds 4 KB, and belongs to one version with its code and its defaults.
         """
         changed = (one for one in fields(self) if not one.metadata and getattr(self, one.name) != one.default)
-        return {one.name.upper(): _to_text(getattr(self, one.name)) for one in changed}
+        texts = {one.name.upper(): _to_text(getattr(self, one.name)) for one in changed if one.name not in _TABLES}
+        return texts | {_OF_TABLES: ",".join(getattr(self, name) for name in _TABLES)}
 
     @staticmethod
     def from_environment(environment: Mapping[str, str]) -> Settings:
-        """Settings from environment variables, with the defaults of those that are not set.
+        """Settings from environment variables, with defaults and derived names for those that are not set.
 
         Raises InvalidSettings naming every unreadable one, and every missing one without which no Lambda works.
         """
         values = dict[str, object]()
+        environment = _with_tables(environment)
         faults = [f"{name.upper()} is not set" for name in _NEEDED if not environment.get(name.upper())]
         for one in (one for one in fields(Settings) if not one.metadata and one.name.upper() in environment):
             name = one.name.upper()
@@ -269,7 +301,13 @@ class Settings:
                 faults.append(f"{name} is {environment[name]!r}: {error}")
         if faults:
             raise InvalidSettings("; ".join(faults))
-        return Settings(**values)  # type: ignore[arg-type]
+        return Settings(**values).named()  # type: ignore[arg-type]
+
+
+def _with_tables(environment: Mapping[str, str]) -> Mapping[str, str]:
+    """The environment with a variable for each table. Stacks of 0.2.0 have no other variables of tables."""
+    names = environment.get(_OF_TABLES, "").split(",")
+    return {**dict(zip(map(str.upper, _TABLES), names, strict=False)), **environment}
 
 
 def _to_text(value: object) -> str:
