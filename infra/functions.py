@@ -11,8 +11,8 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from clockwork.queue_names import queue_name
-from clockwork.settings import DERIVED_QUEUES, LIVE, Settings
+from clockwork.queue_names import DERIVED, queue_name
+from clockwork.settings import LIVE, Settings
 from infra.ingestion import Ingestion
 from infra.kafka.cluster import KafkaCluster
 from infra.kafka.functions import reach
@@ -20,7 +20,7 @@ from infra.network import Network, place
 from infra.options import Options
 from infra.packaging.bundle import handler
 from infra.packaging.layers import ARCHITECTURES, RUNTIME, Layers
-from infra.permissions import TELLS, grant, kind_of
+from infra.permissions import TELLS, allow, grant, kind_of
 from infra.queues import Queues, leave_behind
 from infra.shapes import Shape, ingester_shape, kafka_shape, private_shape, shapes, workers_shape
 from infra.storage import Storage
@@ -64,7 +64,9 @@ class Functions(Construct):
         of = shapes(settings)
         self.poller = self._function("poller", of["poller"], settings)
         settings = settings.with_(poller_function=f"{self.poller.function_name}:{LIVE}")
-        self.sweeper = self._function("sweeper", of["sweeper"], settings)
+        counting = ingestion.names["InboundDeadLetters"] if ingestion and ingestion.dead_letters else ""
+        of_sweeper = settings.with_(inbound_dead_letter_queue_url=counting)
+        self.sweeper = self._function("sweeper", of["sweeper"], of_sweeper)
         sweeping = settings.with_(sweeper_function=f"{self.sweeper.function_name}:{LIVE}")
         self.api = self._function("api", of["api"], sweeping)
         self.ticker = self._function("ticker", of["ticker"], settings)
@@ -75,7 +77,7 @@ class Functions(Construct):
         if options.network:
             self.by_moment["private_deliverer"] = self._private_deliverer(settings, options.network)
         if ingestion:
-            rejecting = settings.with_(rejected_queue_url=ingestion.rejected.queue_url)
+            rejecting = settings.with_(rejected_queue_url=ingestion.names["Rejected"])
             self.by_moment["ingester"] = self._function("ingester", ingester_shape(settings), rejecting)
             ingester = self.by_moment["ingester"]
             ingestion.feed(ingester, self.live(ingester), options.kafka)
@@ -100,6 +102,8 @@ class Functions(Construct):
             target_key_arns=options.target_key_arns,
             key_arn=options.key_arn,
         )
+        if ingestion and ingestion.dead_letters:
+            allow(self.sweeper, ["sqs:GetQueueAttributes"], ingestion.dead_letters.queue_arn)
 
     def deliverer_of(self, number: int) -> lambda_.Function:
         """The deliverer of a further release queue."""
@@ -199,7 +203,7 @@ def _with_resources(options: Options, storage: Storage, queues: Queues) -> Setti
     """
     names = {f"{name}_table": table.table_name for name, table in storage.tables.items()}
     names["release_queue_url"] = queues.by_use["Release"].queue_url
-    for name, use in {**DERIVED_QUEUES, **_OF_KAFKA}.items():
+    for name, use in {**DERIVED, **_OF_KAFKA}.items():
         derived = queue_name(options.name, use)
         named = options.adopted_queues.get(use, derived)
         if use in queues.by_use and (name in _OF_KAFKA or named != derived):

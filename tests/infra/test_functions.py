@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from clockwork.settings import DERIVED_QUEUES, Settings
+from clockwork.queue_names import DERIVED
+from clockwork.settings import Settings
 from tests.infra.conftest import synthesize
 from tests.infra.option_sets import OPTION_SETS, template_of
 from tests.infra.template import MOMENTS, Resource, Template
@@ -44,7 +45,7 @@ def test_a_lambda_derives_the_names_that_the_stack_gives_to_queues(name: str) ->
     variables = environment(template.function("Sweeper")) | {"RELEASE_QUEUE_URL": "https://q/1/Release"}
     read = Settings.from_environment(variables)
     given = {one["Properties"].get("QueueName") for one in template.all("SQS::Queue").values()} - {None}
-    urls = [*(getattr(read, field) for field in DERIVED_QUEUES), read.kafka_release_queue_url]
+    urls = [*(getattr(read, field) for field in DERIVED), read.kafka_release_queue_url]
     derived = {url.removeprefix("https://q/1/") for url in urls if url}
     assert len(derived) == (7 if "kafka" in OPTION_SETS[name] else 3)
     assert derived <= given

@@ -82,8 +82,7 @@ def test_a_stack_is_small(name: str) -> None:
     counts = {kind: len(found) for kind, found in kinds.items()}
     print(f"{name}: {counts}")
     assert counts["resources"] <= RESOURCES.get(name, RESOURCES["largest"])
-    # A queue of messages that nobody could handle has an alarm of its own.
-    assert counts["alarms"] <= MOST_ALARMS + ("pools" in OPTION_SETS[name] and "ingestionQueue" in OPTION_SETS[name])
+    assert counts["alarms"] <= MOST_ALARMS
     assert counts["routes"] <= MOST_ROUTES
 
 

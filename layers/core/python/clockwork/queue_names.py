@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+#: The settings of queues whose names derive from the stack's, with the use of each.
+DERIVED_ALWAYS = {
+    "release_dead_letter_queue_url": "DeadLetters",
+    "ordered_release_queue_url": "OrderedRelease",
+    "ordered_release_dead_letter_queue_url": "OrderedDeadLetters",
+}
+#: ... with those of Kafka, which derive if there is one.
+DERIVED = DERIVED_ALWAYS | {f"kafka_{name}": f"Kafka{use}" for name, use in DERIVED_ALWAYS.items()}
 #: The priorities of a pool that names none.
 PRIORITIES = ("high", "normal", "low")
 
 
 def queue_name(stack_name: str, use: str) -> str:
     """The name of the queue with this use, such as Release or OrderedDeadLetters. SQS ends FIFO queues with .fifo."""
-    return f"{stack_name}-{use}{'.fifo' if 'Ordered' in use else ''}"
+    return f"{stack_name}-{use}{'.fifo' if 'Ordered' in use or 'Inbound' in use else ''}"
 
 
 def release_queue_name(stack_name: str, index: int | str) -> str:

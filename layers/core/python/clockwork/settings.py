@@ -5,17 +5,19 @@ An environment variable is the upper-case name of its field. Durations say their
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 
 from clockwork.queue_names import (
+    DERIVED,
+    DERIVED_ALWAYS,
     pool_of,
     pool_queue_name,
     private_queue_name,
     queue_name,
     release_queue_name,
 )
+from clockwork.variables import from_text, to_text
 
 #: The alias of every Lambda's version that works at the moment. Every caller that starts a Lambda names it.
 LIVE = "live"
@@ -25,15 +27,8 @@ USUAL_METRICS = ("Polls", "CursorLagMs", "LatenessMs", "OwnLatenessMs", "Release
 FAULT_METRICS = (
     *("Early", "FaultsContained", "Stuck", "SetAside", "Quarantined", "SettingsRefused", "PollersNotStarted"),
     *("MessagesFailed", "MessagesRejected", "DeadLettersReleased", "DeadLettersLeft", "ChainsRepaired", "ChainsLeft"),
-    *(
-        "TablesThrottled",
-        "WorkersLost",
-        "ForcedCancels",
-        "StaleTokens",
-        "LookaheadNarrowed",
-        "ParkedNearEnd",
-        "ParkedTooLong",
-    ),
+    *("TablesThrottled", "WorkersLost", "ForcedCancels", "StaleTokens", "LookaheadNarrowed"),
+    *("ParkedNearEnd", "ParkedTooLong"),
 )
 #: The own metrics that are written unless the deployment asks for others: alarms and dashboard look at each.
 FEW_METRICS = (*USUAL_METRICS, *FAULT_METRICS)
@@ -44,14 +39,7 @@ _TABLES = ("timeline_table", "jobs_table", "executions_table", "shards_table", "
 #: The names of all tables in an environment, in their order: a variable for each would be longer.
 _OF_TABLES = "TABLES"
 _NEEDED = (*_TABLES, "release_queue_url")
-#: The settings of queues whose names derive from the stack's, with the use of each. Kafka's derive if there is one.
-_DERIVED = {
-    "release_dead_letter_queue_url": "DeadLetters",
-    "ordered_release_queue_url": "OrderedRelease",
-    "ordered_release_dead_letter_queue_url": "OrderedDeadLetters",
-}
-_OF_KAFKA = {f"kafka_{name}": f"Kafka{use}" for name, use in _DERIVED.items()}
-DERIVED_QUEUES: Mapping[str, str] = _DERIVED | _OF_KAFKA
+_OF_INGESTION = ("rejected_queue_url", "inbound_dead_letter_queue_url")
 
 
 class InvalidSettings(Exception):
@@ -163,6 +151,8 @@ class Settings:
     own_metrics: str = "few"
     #: The queue to which the ingester sends messages that it rejects. No other Lambda has it.
     rejected_queue_url: str = ""
+    #: The dead-letter queue of the queue of ingestion. The sweeper alone has it, and counts its messages.
+    inbound_dead_letter_queue_url: str = ""
     #: How long a Kafka topic may take to acknowledge a message. Well below the deliverer's timeout.
     kafka_timeout_seconds: int = 10
     #: Empty: this deployment has no Kafka. The names of its other queues derive, see `named`.
@@ -227,12 +217,12 @@ class Settings:
         """A copy in which all queues have URLs.
 
         The names of queues that have none derive from the stack's name. A name in place of a URL is that of a queue
-        beside the release queue: an environment tells so of Kafka's, and of queues that the stack adopted.
+        beside the release queue: an environment tells so of Kafka's, of ingestion's, and of adopted queues.
         """
-        others = DERIVED_QUEUES if self.has_kafka else _DERIVED
+        others = DERIVED if self.has_kafka else DERIVED_ALWAYS
         names = {one: getattr(self, one) or queue_name(self.stack_name, use) for one, use in others.items()}
-        if self.has_kafka:
-            names["kafka_release_queue_url"] = self.kafka_release_queue_url
+        told = (one for one in ("kafka_release_queue_url", *_OF_INGESTION) if getattr(self, one))
+        names |= {one: getattr(self, one) for one in told}
         return self.with_(**{one: name if "/" in name else self._beside(name) for one, name in names.items()})
 
     def _beside(self, queue: str) -> str:
@@ -279,7 +269,7 @@ class Settings:
         A default is left out: an environment holds 4 KB, and belongs to one version with its code and its defaults.
         """
         changed = (one for one in fields(self) if not one.metadata and getattr(self, one.name) != one.default)
-        texts = {one.name.upper(): _to_text(getattr(self, one.name)) for one in changed if one.name not in _TABLES}
+        texts = {one.name.upper(): to_text(getattr(self, one.name)) for one in changed if one.name not in _TABLES}
         return texts | {_OF_TABLES: ",".join(getattr(self, name) for name in _TABLES)}
 
     @staticmethod
@@ -289,12 +279,14 @@ class Settings:
         Raises InvalidSettings naming every unreadable one, and every missing one without which no Lambda works.
         """
         values = dict[str, object]()
-        environment = _with_tables(environment)
+        # Stacks of 0.2.0 have a variable for each table.
+        names = environment.get(_OF_TABLES, "").split(",")
+        environment = {**dict(zip(map(str.upper, _TABLES), names, strict=False)), **environment}
         faults = [f"{name.upper()} is not set" for name in _NEEDED if not environment.get(name.upper())]
         for one in (one for one in fields(Settings) if not one.metadata and one.name.upper() in environment):
             name = one.name.upper()
             try:
-                values[one.name] = _from_text(environment[name], one.default)
+                values[one.name] = from_text(environment[name], one.default)
             except KeyError:
                 faults.append(f"{name} is not 1 or 0")
             except ValueError as error:
@@ -302,30 +294,3 @@ class Settings:
         if faults:
             raise InvalidSettings("; ".join(faults))
         return Settings(**values).named()  # type: ignore[arg-type]
-
-
-def _with_tables(environment: Mapping[str, str]) -> Mapping[str, str]:
-    """The environment with a variable for each table. Stacks of 0.2.0 have no other variables of tables."""
-    names = environment.get(_OF_TABLES, "").split(",")
-    return {**dict(zip(map(str.upper, _TABLES), names, strict=False)), **environment}
-
-
-def _to_text(value: object) -> str:
-    plain = int(value) if isinstance(value, bool) else value
-    return json.dumps(list(plain)) if isinstance(plain, tuple) else str(plain)
-
-
-def _from_text(text: str, like: object) -> object:
-    if isinstance(like, bool):
-        return {"1": True, "0": False}[text]
-    if isinstance(like, int):
-        return int(text)
-    if isinstance(like, tuple):
-        return _texts(json.loads(text))
-    return text
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise ValueError("must be a JSON list of strings")
-    return tuple(value)
