@@ -5,14 +5,13 @@ Only the deliverers of further release queues share the role and the log of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from clockwork.queue_names import DERIVED, queue_name
 from clockwork.settings import LIVE, Settings
 from infra.ingestion import Ingestion
 from infra.kafka.cluster import KafkaCluster
@@ -21,10 +20,13 @@ from infra.network import Network, place
 from infra.options import Options
 from infra.packaging.bundle import handler
 from infra.packaging.layers import ARCHITECTURES, RUNTIME, Layers
-from infra.permissions import TELLS, grant, kind_of
-from infra.queues import Pair, Queues, leave_behind
+from infra.permissions import TELLS, allow, grant, kind_of
+from infra.queues import Queues, leave_behind
 from infra.shapes import Shape, ingester_shape, kafka_shape, private_shape, shapes, workers_shape
 from infra.storage import Storage
+
+#: Where there is Kafka, this setting says so.
+_OF_KAFKA = {"kafka_release_queue_url": "KafkaRelease"}
 
 
 class Functions(Construct):
@@ -56,14 +58,15 @@ class Functions(Construct):
         self._removal_policy = cdk.RemovalPolicy.RETAIN if options.keeps else cdk.RemovalPolicy.DESTROY
         kept = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
         self._version_policy = kept if options.keeps else cdk.RemovalPolicy.DESTROY
-        settings = _with_resources(options.settings, storage, queues)
+        settings = _with_resources(options, storage, queues)
         if options.kafka:
             settings = settings.with_(ingestion_topic=options.kafka.ingestion_topic)
         of = shapes(settings)
         self.poller = self._function("poller", of["poller"], settings)
         settings = settings.with_(poller_function=f"{self.poller.function_name}:{LIVE}")
-        letters = _letters(queues)
-        self.sweeper = self._function("sweeper", of["sweeper"], settings.with_(**letters))
+        counting = ingestion.names["InboundDeadLetters"] if ingestion and ingestion.dead_letters else ""
+        of_sweeper = settings.with_(inbound_dead_letter_queue_url=counting)
+        self.sweeper = self._function("sweeper", of["sweeper"], of_sweeper)
         sweeping = settings.with_(sweeper_function=f"{self.sweeper.function_name}:{LIVE}")
         self.api = self._function("api", of["api"], sweeping)
         self.ticker = self._function("ticker", of["ticker"], settings)
@@ -74,7 +77,7 @@ class Functions(Construct):
         if options.network:
             self.by_moment["private_deliverer"] = self._private_deliverer(settings, options.network)
         if ingestion:
-            rejecting = settings.with_(rejected_queue_url=ingestion.rejected.queue_url)
+            rejecting = settings.with_(rejected_queue_url=ingestion.names["Rejected"])
             self.by_moment["ingester"] = self._function("ingester", ingester_shape(settings), rejecting)
             ingester = self.by_moment["ingester"]
             ingestion.feed(ingester, self.live(ingester), options.kafka)
@@ -99,6 +102,8 @@ class Functions(Construct):
             target_key_arns=options.target_key_arns,
             key_arn=options.key_arn,
         )
+        if ingestion and ingestion.dead_letters:
+            allow(self.sweeper, ["sqs:GetQueueAttributes"], ingestion.dead_letters.queue_arn)
 
     def deliverer_of(self, number: int) -> lambda_.Function:
         """The deliverer of a further release queue."""
@@ -191,28 +196,19 @@ def construct_name(moment: str) -> str:
     return "".join(part.capitalize() for part in moment.split("_"))
 
 
-def _with_resources(settings: Settings, storage: Storage, queues: Queues) -> Settings:
+def _with_resources(options: Options, storage: Storage, queues: Queues) -> Settings:
+    """The settings with the names that a Lambda cannot derive from the stack's: of tables, and of some queues.
+
+    A queue that was adopted may have any name.
+    """
     names = {f"{name}_table": table.table_name for name, table in storage.tables.items()}
-    for prefix, plain, ordered in _lanes(queues):
-        names[f"{prefix}release_queue_url"] = plain.release.queue_url
-        names[f"{prefix}ordered_release_queue_url"] = ordered.release.queue_url
-    return settings.with_(**names)
-
-
-def _letters(queues: Queues) -> dict[str, str]:
-    """The settings that the sweeper alone has: the dead-letter queues."""
-    urls = {}
-    for prefix, plain, ordered in _lanes(queues):
-        urls[f"{prefix}release_dead_letter_queue_url"] = plain.dead_letters.queue_url
-        urls[f"{prefix}ordered_release_dead_letter_queue_url"] = ordered.dead_letters.queue_url
-    return urls
-
-
-def _lanes(queues: Queues) -> Iterator[tuple[str, Pair, Pair]]:
-    """The prefix of the settings, the plain pair and the ordered pair of each deliverer whose queues need settings."""
-    for moment, pair in queues.pairs.items():
-        if moment != "private_deliverer":
-            yield moment.removesuffix("deliverer"), pair, queues.ordered[moment]
+    names["release_queue_url"] = queues.by_use["Release"].queue_url
+    for name, use in {**DERIVED, **_OF_KAFKA}.items():
+        derived = queue_name(options.name, use)
+        named = options.adopted_queues.get(use, derived)
+        if use in queues.by_use and (name in _OF_KAFKA or named != derived):
+            names[name] = named
+    return options.settings.with_(**names)
 
 
 def _environment(settings: Settings) -> dict[str, str]:

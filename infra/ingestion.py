@@ -13,6 +13,7 @@ from aws_cdk import aws_sqs as sqs
 from aws_cdk.aws_lambda_event_sources import SqsEventSource
 from constructs import Construct
 
+from clockwork.queue_names import queue_name
 from clockwork.settings import Settings
 from infra.kafka.cluster import KafkaCluster
 from infra.kafka.msk import GET_BROKERS
@@ -34,11 +35,17 @@ _CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibil
 
 
 class Ingestion(Construct):
-    """The ingester's queues: `rejected`, and `inbound` with its `dead_letters` if jobs may come through a queue."""
+    """The ingester's queues: `rejected`, and `inbound` with its `dead_letters` if jobs may come through a queue.
+
+    `names` has the names of all three by their use.
+    """
 
     def __init__(self, scope: Construct, construct_id: str, *, options: Options) -> None:
         super().__init__(scope, construct_id)
         self._options = options
+        uses = ("Rejected", "Inbound", "InboundDeadLetters")
+        derived = {use: queue_name(options.name, use) for use in uses}
+        self.names = derived | {use: options.adopted_queues[use] for use in uses if use in options.adopted_queues}
         self.rejected = self._queue("Rejected")
         self.dead_letters = self._queue("InboundDeadLetters", fifo=True) if options.value("ingestionQueue") else None
         self.inbound = self._inbound(options.settings, self.dead_letters) if self.dead_letters else None
@@ -75,6 +82,7 @@ class Ingestion(Construct):
         made = sqs.Queue(
             self,
             name,
+            queue_name=self.names[name],
             fifo=fifo or None,
             # High throughput: SQS limits the messages per second of each message group, not those of the queue.
             deduplication_scope=sqs.DeduplicationScope.MESSAGE_GROUP if fifo else None,

@@ -10,7 +10,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IConstruct
 
-from clockwork.queue_names import pool_queue_name, private_queue_name, release_queue_name
+from clockwork.queue_names import pool_queue_name, private_queue_name, queue_name, release_queue_name
 from clockwork.settings import Settings
 from infra.options import Options
 
@@ -48,8 +48,8 @@ class Queues(Construct):
 
     `pairs` (standard queues) and `ordered` (FIFO queues) are by the Lambda that takes from them, the deliverer's first.
     `further` has the deliverer's further standard queues, by number from 1 on, for loads that its first is not enough
-    for. `pools` has the queues of each pool, from which its workers receive. All queues refuse plain HTTP, are
-    encrypted, and stay when they leave the template.
+    for. `pools` has the queues of each pool, from which its workers receive. `by_use` has every queue by the use that
+    the option `adopt` names. All queues refuse plain HTTP, are encrypted, and stay when they leave the template.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, options: Options) -> None:
@@ -58,6 +58,7 @@ class Queues(Construct):
         self._is_disposable = not options.keeps
         self._adopted = options.adopted_queues
         self._key_arn = options.key_arn
+        self.by_use: dict[str, sqs.IQueue] = {}
         prefixes = {"deliverer": ""}
         if options.kafka:
             # A deliverer with queues of its own, so that only the Lambda that delivers to Kafka is in its network.
@@ -77,11 +78,14 @@ class Queues(Construct):
         return [*self.pairs.values(), *self.ordered.values()]
 
     def _pair(self, prefix: str, settings: Settings, *, fifo: bool = False) -> Pair:
-        dead_letters = self._queue(f"{prefix}DeadLetters", fifo=fifo)
+        """A release queue and its dead-letter queue, whose names are derived."""
+        stack = cdk.Stack.of(self).stack_name
+        letters, releases = f"{prefix}DeadLetters", f"{prefix}Release"
+        dead_letters = self._queue(letters, named=queue_name(stack, letters), fifo=fifo)
         # The head of a message group that fails is received again and again, since it is never sent anew.
         receives = settings.ordered_max_receive_count if fifo else settings.max_receive_count
         redrive = sqs.DeadLetterQueue(queue=dead_letters, max_receive_count=receives)
-        release = self._queue(f"{prefix}Release", settings.visibility_seconds, redrive, fifo=fifo)
+        release = self._queue(releases, settings.visibility_seconds, redrive, queue_name(stack, releases), fifo=fifo)
         return Pair(release, dead_letters)
 
     def _private(self, settings: Settings, like: Pair, *, fifo: bool = False) -> Pair:
@@ -111,7 +115,7 @@ class Queues(Construct):
     def _pool(self, pool: str, settings: Settings) -> PoolQueues:
         """The queues of a pool, whose names are derived."""
         stack = cdk.Stack.of(self).stack_name
-        dead_letters = self._queue(f"PoolDead-{pool}", queue_name=pool_queue_name(stack, pool), policed=False)
+        dead_letters = self._queue(f"PoolDead-{pool}", named=pool_queue_name(stack, pool), policed=False)
         redrive = sqs.DeadLetterQueue(queue=dead_letters, max_receive_count=settings.max_receive_count)
         names = {one: pool_queue_name(stack, pool, one) for one in settings.pool_queue_urls[pool]}
         made = {
@@ -147,18 +151,19 @@ class Queues(Construct):
         name: str,
         visibility_seconds: int = 300,
         dead_letter_queue: sqs.DeadLetterQueue | None = None,
-        queue_name: str | None = None,
+        named: str | None = None,
         *,
         fifo: bool = False,
         policed: bool = True,
     ) -> sqs.IQueue:
         """A queue. `policed`: it has a policy of its own that refuses plain HTTP."""
         if name in self._adopted:
-            return adopted(self, name, self._adopted[name])
-        queue = sqs.Queue(
+            self.by_use[name] = adopted(self, name, self._adopted[name])
+            return self.by_use[name]
+        queue = self.by_use[name] = sqs.Queue(
             self,
             name,
-            queue_name=queue_name,
+            queue_name=named,
             visibility_timeout=cdk.Duration.seconds(visibility_seconds),
             retention_period=RETENTION,
             encryption=sqs.QueueEncryption.SQS_MANAGED,

@@ -84,7 +84,7 @@ class Alarms(Construct):
         for pool, of_pool in queues.pools.items():
             self._watch_pool(pool, of_pool)
         if ingestion:
-            self._watch_ingestion(ingestion)
+            self._watch_ingestion(ingestion, wakes=options.settings.own_metrics == "none")
         for moment, function in functions.by_moment.items():
             self._watch_function(construct_name(moment), function, wakes=moment == "deliverer")
         for name, table in storage.tables.items():
@@ -147,7 +147,7 @@ class Alarms(Construct):
         polls = metric(settings, "Polls", minutes=POLL_MINUTES)
         means = "There were fewer polls than there are shards: one of them is left alone"
         self._alarm("FewPolls", polls, below=settings.shards, of=2, missing=_SILENCE, means=means)
-        left = "Dead letters of any queue stay, although the sweeper takes them up: its log says why"
+        left = "Dead letters stay: the sweeper's log says why, or the ingester's if they lie in InboundDeadLetters"
         self._alarm("DeadLettersLeft", metric(settings, "DeadLettersLeft"), above=0, of=5, means=left, wakes=True)
         many = "Many executions end DEAD: a target refuses everything, or a client sends what no target takes"
         dead = metric(settings, "Dead", minutes=5)
@@ -208,20 +208,23 @@ class Alarms(Construct):
         means = f"Workers of the pool {pool} received tickets again and again and never asked for their jobs"
         self._alarm("DeadLetters", dead, above=0, means=means, kind=kind)
 
-    def _watch_ingestion(self, ingestion: Ingestion) -> None:
-        """Nobody gets up for a message that asks for what cannot be: its sender does."""
-        for name, queue, means, wakes in (
+    def _watch_ingestion(self, ingestion: Ingestion, *, wakes: bool) -> None:
+        """Nobody gets up for a message that asks for what cannot be: its sender does.
+
+        `wakes`: for messages that could not be handled. The sweeper counts them in `DeadLettersLeft`, if it counts.
+        """
+        for name, queue, means, is_waking in (
             ("Rejected", ingestion.rejected, "Messages ask for what cannot be: each lies there with its reason", False),
             (
                 "InboundDeadLetters",
                 ingestion.dead_letters,
-                "Messages could not be handled: see the ingester's log",
-                True,
+                "Messages were not handled: see the ingester's log",
+                wakes,
             ),
         ):
             if queue:
                 found = queue.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
-                self._alarm(name, found, above=0, means=means, wakes=wakes)
+                self._alarm(name, found, above=0, means=means, wakes=is_waking)
 
     def _watch_function(self, name: str, function: lambda_.Function, *, wakes: bool = False) -> None:
         errors = function.metric_errors(statistic="Sum", period=_MINUTE)

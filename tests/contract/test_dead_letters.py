@@ -56,6 +56,15 @@ def test_a_received_letter_is_hidden_from_others(aws_world: AwsWorld, urls: list
     assert AwsDeadLetters(aws_world.aws, urls).receive() == []
 
 
+def test_letters_that_nobody_sweeps_are_counted_and_left(aws_world: AwsWorld, urls: list[str]) -> None:
+    letters = AwsDeadLetters(aws_world.aws, urls[:1], beside=urls[1:])
+    assert letters.beside() == 1
+    assert [letter.body for letter in letters.receive()] == ["first"]
+    assert (held_by(aws_world, urls[1]), AwsDeadLetters(aws_world.aws, urls).beside()) == (1, 0)
+    with pytest.raises(Unavailable):
+        AwsDeadLetters(aws_world.aws, urls, beside=[f"{urls[0]}-gone"]).beside()
+
+
 def test_a_receipt_of_nobody_is_refused(aws_world: AwsWorld, urls: list[str]) -> None:
     with pytest.raises(ValueError):
         AwsDeadLetters(aws_world.aws, urls).delete("unknown")

@@ -141,7 +141,7 @@ def test_the_settings_are_those_of_any_lambda_that_is_left() -> None:
     row = {"LogicalResourceId": "FunctionsSweeper", "ResourceType": "AWS::Lambda::Function", "ResourceStatus": "X"}
     settings = deployed(Settings.for_account()).with_(jobs_table="Old-StorageJobs")
     found = {"Environment": {"Variables": settings.to_environment()}}
-    assert going(row, get_function_configuration=found).settings == settings
+    assert going(row, get_function_configuration=found).settings == settings.named()
 
 
 @pytest.mark.parametrize("command", ["preflight", "destroy"])
@@ -176,8 +176,11 @@ def test_what_is_adopted_is_used_and_not_made(more: dict[str, Any]) -> None:
     assert not template.all("DynamoDB::GlobalTable")
     assert not template.all("SQS::Queue")
     variables = template.function("Api")["Properties"]["Environment"]["Variables"]
-    assert [variables[f"{name}_TABLE"] for name in map(str.upper, TABLES)] == [f"Old-Storage{name}" for name in TABLES]
-    assert "".join(strings(variables["ORDERED_RELEASE_QUEUE_URL"])).endswith("/Old-OrderedRelease.fifo")
+    read = Settings.from_environment(variables | {"RELEASE_QUEUE_URL": "https://q/1/Old-Release"})
+    told = [getattr(read, f"{name.lower()}_table") for name in TABLES]
+    assert told == [f"Old-Storage{name}" for name in TABLES]
+    assert read.ordered_release_dead_letter_queue_url == "https://q/1/Old-OrderedDeadLetters.fifo"
+    assert all(url[0].startswith("https://q/1/Old-Kafka") for url in read.lanes.values())
     sources = template.all("Lambda::EventSourceMapping").values()
     arns = ["".join(strings(one["Properties"]["EventSourceArn"])) for one in sources]
     assert len([arn for arn in arns if "Old-" in arn]) == (5 if more else 2)

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
+from clockwork.queue_names import DERIVED
 from clockwork.settings import Settings
 from tests.infra.conftest import synthesize
+from tests.infra.option_sets import OPTION_SETS, template_of
 from tests.infra.template import MOMENTS, Resource, Template
 
 
 def environment(function: Resource) -> dict[str, str]:
     """The environment variables of a function; a value that CloudFormation fills in is replaced by a marker."""
     variables: dict[str, object] = function["Properties"]["Environment"]["Variables"]
-    return {name: value if isinstance(value, str) else "<resource>" for name, value in variables.items()}
+    return {name: _text(value) for name, value in variables.items()}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict) and "Fn::Join" in value:
+        return "".join(map(_text, value["Fn::Join"][1]))
+    return value if isinstance(value, str) else "<resource>"
 
 
 @pytest.mark.parametrize("stage", ["account", "local"])
@@ -27,10 +36,19 @@ def test_a_lambda_reads_its_settings_back_from_its_environment(
     written = Settings.for_account() if stage == "account" else Settings.for_local()
     assert (read.stage, read.shards, read.lookahead_seconds) == (stage, written.shards, written.lookahead_seconds)
     resources = (read.timeline_table, read.jobs_table, read.executions_table, read.shards_table, read.clients_table)
-    assert {*resources, read.release_queue_url, read.ordered_release_queue_url} == {"<resource>"}
-    # The sweeper alone takes dead letters, and an environment is small.
-    letters = {read.release_dead_letter_queue_url, read.ordered_release_dead_letter_queue_url}
-    assert letters == ({"<resource>"} if moment == "Sweeper" else {""})
+    assert {*resources, read.release_queue_url} == {"<resource>"}
+
+
+@pytest.mark.parametrize("name", OPTION_SETS)
+def test_a_lambda_derives_the_names_that_the_stack_gives_to_queues(name: str) -> None:
+    template = template_of(name)
+    variables = environment(template.function("Sweeper")) | {"RELEASE_QUEUE_URL": "https://q/1/Release"}
+    read = Settings.from_environment(variables)
+    given = {one["Properties"].get("QueueName") for one in template.all("SQS::Queue").values()} - {None}
+    urls = [*(getattr(read, field) for field in DERIVED), read.kafka_release_queue_url]
+    derived = {url.removeprefix("https://q/1/") for url in urls if url}
+    assert len(derived) == (7 if "kafka" in OPTION_SETS[name] else 3)
+    assert derived <= given
 
 
 @pytest.mark.parametrize("moment", MOMENTS)

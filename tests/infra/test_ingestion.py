@@ -67,16 +67,26 @@ def test_the_ingester_may_do_what_it_needs_and_delete_nothing(queue: Template) -
     further = {one for one in sending if ":Clockwork-Release-*" in one}
     assert sending == further | {json.dumps({"Fn::GetAtt": [one, "Arn"]}) for one in (rejected, *releases)}
     variables = queue.function("Ingester")["Properties"]["Environment"]["Variables"]
-    assert variables["REJECTED_QUEUE_URL"] == {"Ref": rejected}
+    assert variables["REJECTED_QUEUE_URL"] == queue.body["Resources"][rejected]["Properties"]["QueueName"]
     assert queue.allowed("Ingester", "secretsmanager:") == {}
 
 
-def test_messages_that_nobody_could_handle_wake_somebody_and_bad_ones_do_where_all_alarms_are_asked_for(
-    queue: Template,
-) -> None:
-    assert not [name for name in queue.all("CloudWatch::Alarm") if name.startswith("AlarmsRejected")]
-    every = synthesize(ingestionQueue="true", alarms="all")
-    for template, name in ((queue, "InboundDeadLetters"), (every, "Rejected")):
+def test_the_sweeper_counts_the_messages_that_nobody_could_handle_and_takes_none(queue: Template) -> None:
+    letters = queue.one("SQS::Queue", "IngestionInboundDeadLetters")
+    variables = queue.function("Sweeper")["Properties"]["Environment"]["Variables"]
+    assert variables["INBOUND_DEAD_LETTER_QUEUE_URL"] == letters["Properties"]["QueueName"]
+    arn = json.dumps({"Fn::GetAtt": [queue.logical_id(letters), "Arn"]})
+    assert queue.allowed("Sweeper", "sqs:")[arn] == {"sqs:GetQueueAttributes"}
+
+
+def test_messages_of_the_queue_have_alarms_where_all_are_asked_for_or_nothing_counts_them(queue: Template) -> None:
+    """Otherwise `DeadLettersLeft` rings for those that nobody could handle."""
+    ours = ("AlarmsRejected", "AlarmsInboundDeadLetters")
+    assert not [name for name in queue.all("CloudWatch::Alarm") if name.startswith(ours)]
+    every, uncounted = (
+        synthesize(ingestionQueue="true", **{key: value}) for key, value in (("alarms", "all"), ("ownMetrics", "none"))
+    )
+    for template, name in ((every, "InboundDeadLetters"), (every, "Rejected"), (uncounted, "InboundDeadLetters")):
         alarm = template.one("CloudWatch::Alarm", f"Alarms{name}")["Properties"]
         assert (alarm["MetricName"], alarm["Threshold"]) == ("ApproximateNumberOfMessagesVisible", 0)
     assert {"InboundQueueUrl", "RejectedQueueUrl", "IngesterFunction"} <= set(queue.body["Outputs"])

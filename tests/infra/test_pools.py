@@ -12,6 +12,7 @@ from clockwork.settings import Settings
 from tests.infra.conftest import synthesize
 from tests.infra.option_sets import KEY
 from tests.infra.template import MOMENTS, Resource, Template, as_list, strings
+from tests.infra.test_limits import OWN_ENVIRONMENT_BYTES, size_of
 from tests.support.iam.calls import REGION, Call
 from tests.support.iam.policies import Account
 from tests.support.iam.simulator import ALLOWED, verdicts
@@ -56,6 +57,14 @@ def actions_on(template: Template, moment: str, name: str) -> set[str]:
         for action in actions
         if resource == arn or fnmatch(f":{name}", "*:" + "".join(strings(json.loads(resource))).rpartition(":")[2])
     }
+
+
+def test_ten_pools_fit_into_every_environment() -> None:
+    pools = json.dumps([{"name": f"pool-{number}-with-a-name-as-it-may-be"} for number in range(10)])
+    template = synthesize(pools=pools)
+    for moment in (*MOMENTS, "Workers"):
+        variables = template.function(moment)["Properties"]["Environment"]["Variables"]
+        assert size_of(variables, template, "Clockwork") <= OWN_ENVIRONMENT_BYTES
 
 
 def test_a_deployment_without_pools_has_nothing_of_them(account: Template) -> None:

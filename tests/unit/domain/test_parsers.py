@@ -31,7 +31,7 @@ from clockwork.targets.http import HttpTarget
 from clockwork.targets.message import Payload
 from clockwork.targets.sqs import SqsTarget
 from clockwork.targets.webhooks import InvalidSecret, key_of
-from tests.support.deployed_settings import deployed
+from tests.support.deployed_settings import TABLES, deployed
 from tests.support.examples import execution, release
 
 quick = settings(max_examples=200, deadline=None)
@@ -238,23 +238,47 @@ def test_any_text_is_a_header_or_refused(text: str) -> None:
 
 
 DEPLOYED = deployed(Settings())
+#: An environment has the tables in one variable.
+OF_TABLES = {f"{name.upper()}_TABLE" for name in TABLES}
+VARIABLES = sorted({one.name.upper() for one in fields(Settings) if not one.metadata} - OF_TABLES | {"TABLES"})
 
 
 def test_settings_survive_the_environment_which_holds_no_default() -> None:
     chosen = DEPLOYED.with_(stage="local", shards=5, pools=("a", "b,c"), fair_queue=True)
     environment = chosen.to_environment()
-    assert Settings.from_environment(environment) == chosen
-    assert len(environment) == len(DEPLOYED.to_environment()) + 4 == 10
+    assert Settings.from_environment(environment) == chosen.named()
+    assert len(environment) == len(DEPLOYED.to_environment()) + 4 == 6
 
 
 def test_each_setting_without_which_no_lambda_works_is_named() -> None:
     with pytest.raises(InvalidSettings, match=r"JOBS_TABLE is not set; .*RELEASE_QUEUE_URL is not set"):
-        Settings.from_environment({"TIMELINE_TABLE": "t"})
+        Settings.from_environment({"TABLES": "t"})
+
+
+def test_tables_may_have_variables_of_their_own_as_stacks_of_0_2_0_have_them() -> None:
+    tables = {name: getattr(DEPLOYED, name) for name in (f"{one}_table" for one in TABLES)}
+    environment = {name.upper(): table for name, table in tables.items()}
+    read = Settings.from_environment({**environment, "RELEASE_QUEUE_URL": DEPLOYED.release_queue_url})
+    assert read == DEPLOYED.named()
+
+
+def test_queues_without_a_name_have_one_that_derives_from_the_stack() -> None:
+    beside = "https://sqs.us-east-1.amazonaws.com/123456789012"
+    told = {"STACK_NAME": "Prod", "ORDERED_RELEASE_QUEUE_URL": "Old-Ordered.fifo"}
+    read = Settings.from_environment({**DEPLOYED.to_environment(), **told})
+    assert read.release_dead_letter_queue_url == f"{beside}/Prod-DeadLetters"
+    assert read.ordered_release_dead_letter_queue_url == f"{beside}/Prod-OrderedDeadLetters.fifo"
+    # A name stands for the URL of a queue beside the release queue.
+    assert read.ordered_release_queue_url == f"{beside}/Old-Ordered.fifo"
+    assert not read.has_kafka
+    assert read.kafka_ordered_release_queue_url == ""
+    read = Settings.from_environment({**DEPLOYED.to_environment(), "KAFKA_RELEASE_QUEUE_URL": "Clockwork-KafkaRelease"})
+    assert read.lanes == {"kafka": (f"{beside}/Clockwork-KafkaRelease", f"{beside}/Clockwork-KafkaOrderedRelease.fifo")}
 
 
 @quick
 @given(
-    st.sampled_from(sorted(one.name.upper() for one in fields(Settings) if not one.metadata)),
+    st.sampled_from(VARIABLES),
     st.text(max_size=20) | st.text('[]"0123456789,TrueFals', max_size=12),
 )
 @example("POOLS", "5")

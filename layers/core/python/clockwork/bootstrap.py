@@ -233,7 +233,8 @@ def _dead_letters(aws: Any, settings: Settings) -> ports.DeadLetters:
     if settings.has_kafka:
         urls += [settings.kafka_release_dead_letter_queue_url, settings.kafka_ordered_release_dead_letter_queue_url]
     # The sweeper alone has their addresses, and takes letters from them.
-    return AwsDeadLetters(aws, [*filter(None, urls), *settings.pool_dead_letter_queue_urls.values()])
+    swept = [*filter(None, urls), *settings.pool_dead_letter_queue_urls.values()]
+    return AwsDeadLetters(aws, swept, beside=[*filter(None, [settings.inbound_dead_letter_queue_url])])
 
 
 def _in_hand(aws: Any, settings: Settings) -> ports.InHand:

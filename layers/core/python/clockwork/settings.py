@@ -5,11 +5,19 @@ An environment variable is the upper-case name of its field. Durations say their
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 
-from clockwork.queue_names import pool_of, pool_queue_name, private_queue_name, release_queue_name
+from clockwork.queue_names import (
+    DERIVED,
+    DERIVED_ALWAYS,
+    pool_of,
+    pool_queue_name,
+    private_queue_name,
+    queue_name,
+    release_queue_name,
+)
+from clockwork.variables import from_text, to_text
 
 #: The alias of every Lambda's version that works at the moment. Every caller that starts a Lambda names it.
 LIVE = "live"
@@ -19,22 +27,19 @@ USUAL_METRICS = ("Polls", "CursorLagMs", "LatenessMs", "OwnLatenessMs", "Release
 FAULT_METRICS = (
     *("Early", "FaultsContained", "Stuck", "SetAside", "Quarantined", "SettingsRefused", "PollersNotStarted"),
     *("MessagesFailed", "MessagesRejected", "DeadLettersReleased", "DeadLettersLeft", "ChainsRepaired", "ChainsLeft"),
-    *(
-        "TablesThrottled",
-        "WorkersLost",
-        "ForcedCancels",
-        "StaleTokens",
-        "LookaheadNarrowed",
-        "ParkedNearEnd",
-        "ParkedTooLong",
-    ),
+    *("TablesThrottled", "WorkersLost", "ForcedCancels", "StaleTokens", "LookaheadNarrowed"),
+    *("ParkedNearEnd", "ParkedTooLong"),
 )
 #: The own metrics that are written unless the deployment asks for others: alarms and dashboard look at each.
 FEW_METRICS = (*USUAL_METRICS, *FAULT_METRICS)
 #: The sets of own metrics that a deployment may ask for. None: all metrics are written, those that are 0 as well.
 OWN_METRICS: Mapping[str, Collection[str] | None] = {"few": FEW_METRICS, "all": None, "none": ()}
 
-_NEEDED = ("timeline_table", "jobs_table", "executions_table", "shards_table", "clients_table", "release_queue_url")
+_TABLES = ("timeline_table", "jobs_table", "executions_table", "shards_table", "clients_table")
+#: The names of all tables in an environment, in their order: a variable for each would be longer.
+_OF_TABLES = "TABLES"
+_NEEDED = (*_TABLES, "release_queue_url")
+_OF_INGESTION = ("rejected_queue_url", "inbound_dead_letter_queue_url")
 
 
 class InvalidSettings(Exception):
@@ -114,6 +119,7 @@ class Settings:
     fair_queue: bool = False
     #: Whether receivers may report unsigned, by the token of their attempt alone (`POST /v1/completions/{token}`).
     takes_unsigned: bool = False
+    #: An environment has the names of the tables as one list, and those of most queues not at all, see `named`.
     timeline_table: str = ""
     jobs_table: str = ""
     executions_table: str = ""
@@ -127,8 +133,8 @@ class Settings:
     release_dead_letter_queue_url: str = ""
     ordered_release_queue_url: str = ""
     ordered_release_dead_letter_queue_url: str = ""
-    #: The pools of workers with the priorities of each, such as `batch-etl=high,normal,low`. The names of their queues
-    #: derive from the stack's name, see `pool_queue_name`.
+    #: The pools of workers with the priorities of each, such as `batch-etl=high,low`, or `gpu` for all. The names of
+    #: their queues derive from the stack's name, see `pool_queue_name`.
     pools: tuple[str, ...] = ()
     #: Whether deliveries to private targets have queues and a deliverer of their own, by the option `network`.
     has_network: bool = False
@@ -145,9 +151,11 @@ class Settings:
     own_metrics: str = "few"
     #: The queue to which the ingester sends messages that it rejects. No other Lambda has it.
     rejected_queue_url: str = ""
+    #: The dead-letter queue of the queue of ingestion. The sweeper alone has it, and counts its messages.
+    inbound_dead_letter_queue_url: str = ""
     #: How long a Kafka topic may take to acknowledge a message. Well below the deliverer's timeout.
     kafka_timeout_seconds: int = 10
-    #: Empty: this deployment has no Kafka.
+    #: Empty: this deployment has no Kafka. The names of its other queues derive, see `named`.
     kafka_release_queue_url: str = ""
     kafka_release_dead_letter_queue_url: str = ""
     kafka_ordered_release_queue_url: str = ""
@@ -205,8 +213,20 @@ class Settings:
         """The URLs of their dead-letter queues, by pool: all priorities of a pool share one."""
         return {pool: self._beside(pool_queue_name(self.stack_name, pool)) for pool, _ in map(pool_of, self.pools)}
 
-    def _beside(self, queue_name: str) -> str:
-        return f"{self.release_queue_url.rpartition('/')[0]}/{queue_name}"
+    def named(self) -> Settings:
+        """A copy in which all queues have URLs.
+
+        The names of queues that have none derive from the stack's name. A name in place of a URL is that of a queue
+        beside the release queue: an environment tells so of Kafka's, of ingestion's, and of adopted queues.
+        """
+        others = DERIVED if self.has_kafka else DERIVED_ALWAYS
+        names = {one: getattr(self, one) or queue_name(self.stack_name, use) for one, use in others.items()}
+        told = (one for one in ("kafka_release_queue_url", *_OF_INGESTION) if getattr(self, one))
+        names |= {one: getattr(self, one) for one in told}
+        return self.with_(**{one: name if "/" in name else self._beside(name) for one, name in names.items()})
+
+    def _beside(self, queue: str) -> str:
+        return f"{self.release_queue_url.rpartition('/')[0]}/{queue}"
 
     @staticmethod
     def for_account() -> Settings:
@@ -249,45 +269,28 @@ class Settings:
         A default is left out: an environment holds 4 KB, and belongs to one version with its code and its defaults.
         """
         changed = (one for one in fields(self) if not one.metadata and getattr(self, one.name) != one.default)
-        return {one.name.upper(): _to_text(getattr(self, one.name)) for one in changed}
+        texts = {one.name.upper(): to_text(getattr(self, one.name)) for one in changed if one.name not in _TABLES}
+        return texts | {_OF_TABLES: ",".join(getattr(self, name) for name in _TABLES)}
 
     @staticmethod
     def from_environment(environment: Mapping[str, str]) -> Settings:
-        """Settings from environment variables, with the defaults of those that are not set.
+        """Settings from environment variables, with defaults and derived names for those that are not set.
 
         Raises InvalidSettings naming every unreadable one, and every missing one without which no Lambda works.
         """
         values = dict[str, object]()
+        # Stacks of 0.2.0 have a variable for each table.
+        names = environment.get(_OF_TABLES, "").split(",")
+        environment = {**dict(zip(map(str.upper, _TABLES), names, strict=False)), **environment}
         faults = [f"{name.upper()} is not set" for name in _NEEDED if not environment.get(name.upper())]
         for one in (one for one in fields(Settings) if not one.metadata and one.name.upper() in environment):
             name = one.name.upper()
             try:
-                values[one.name] = _from_text(environment[name], one.default)
+                values[one.name] = from_text(environment[name], one.default)
             except KeyError:
                 faults.append(f"{name} is not 1 or 0")
             except ValueError as error:
                 faults.append(f"{name} is {environment[name]!r}: {error}")
         if faults:
             raise InvalidSettings("; ".join(faults))
-        return Settings(**values)  # type: ignore[arg-type]
-
-
-def _to_text(value: object) -> str:
-    plain = int(value) if isinstance(value, bool) else value
-    return json.dumps(list(plain)) if isinstance(plain, tuple) else str(plain)
-
-
-def _from_text(text: str, like: object) -> object:
-    if isinstance(like, bool):
-        return {"1": True, "0": False}[text]
-    if isinstance(like, int):
-        return int(text)
-    if isinstance(like, tuple):
-        return _texts(json.loads(text))
-    return text
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise ValueError("must be a JSON list of strings")
-    return tuple(value)
+        return Settings(**values).named()  # type: ignore[arg-type]

@@ -123,3 +123,6 @@ class DeadLetters(Protocol):
 
     def delete(self, receipt: str) -> None:
         """Delete a message that was received."""
+
+    def beside(self) -> int:
+        """About how many messages lie in dead-letter queues that nobody sweeps: a person has to look at those."""

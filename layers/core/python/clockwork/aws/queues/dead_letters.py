@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from clockwork.aws.errors import ask
+from clockwork.aws.errors import ask, told
 from clockwork.aws.session import Aws
 from clockwork.domain.errors import Unavailable
 from clockwork.ports import DeadLetter
@@ -16,13 +16,18 @@ if TYPE_CHECKING:
 #: The most messages that SQS hands out in one call:
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html
 AT_ONCE = 10
+_HELD: Literal["ApproximateNumberOfMessages"] = "ApproximateNumberOfMessages"
 
 
 class AwsDeadLetters:
-    """`ports.DeadLetters` over several queues. A receipt begins with the index of its queue."""
+    """`ports.DeadLetters` over several queues. A receipt begins with the index of its queue.
 
-    def __init__(self, aws: Aws, queue_urls: Sequence[str]) -> None:
+    `beside`: the URLs of dead-letter queues whose messages are only counted.
+    """
+
+    def __init__(self, aws: Aws, queue_urls: Sequence[str], *, beside: Sequence[str] = ()) -> None:
         self._urls = queue_urls
+        self._beside = beside
         self._sqs: SQSClient = aws.client_later("sqs")
 
     def receive(self) -> Sequence[DeadLetter]:
@@ -45,3 +50,10 @@ class AwsDeadLetters:
     def delete(self, receipt: str) -> None:
         index, _, handle = receipt.partition(" ")
         ask(self._sqs.delete_message, QueueUrl=self._urls[int(index)], ReceiptHandle=handle)
+
+    def beside(self) -> int:
+        return sum(map(self._held_by, self._beside))
+
+    def _held_by(self, url: str) -> int:
+        answer = ask(self._sqs.get_queue_attributes, QueueUrl=url, AttributeNames=[_HELD])
+        return int(told(told(answer, "Attributes"), _HELD))
