@@ -271,7 +271,8 @@ class Watcher:
         except (Undecodable, NewerFormat):
             job_id = AnonymousJob(row.partition_id, row.key, 0).job_id
             found = self.executions.find(job_id, only_execution(job_id, keys.instant_of(row.key)))
-            is_kept = found is not None or row.key in self._quarantined[row.partition_id]
+            # It may have become unreadable behind its poller, which had read and released it.
+            is_kept = found is not None or row.key in self._quarantined[row.partition_id] or (job_id, 1) in self._sent
             self.require(is_kept, "I6", f"the cursor passes an unreadable row without a record: {row.key}")
             return
         for index, element in elements.items():
