@@ -27,8 +27,9 @@ def client(request: pytest.FixtureRequest) -> Iterator[Any]:
         yield request.getfixturevalue("emulator").client("stepfunctions", request.getfixturevalue("account"))
         return
     with mock_aws():
-        keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-        client = botocore.session.Session().create_client("stepfunctions", region_name="us-east-1", **keys)
+        client = botocore.session.Session().create_client(
+            "stepfunctions", region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test"
+        )
         yield client
         client.close()
 
