@@ -11,6 +11,7 @@ from typing import Any
 from bench.billing.meter import Meter
 from bench.billing.scheduler import CLIENT, POOL, QUEUE_ARN, Scheduler, Unexpected, scheduler
 from bench.billing.usage import Usage
+from bench.billing.workflows import Nodes, chain, fan_in, skip
 from clockwork.aws.repeats import batches
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.instants import to_text
@@ -41,7 +42,7 @@ class Path:
     many `fires` of each the last is metered, and not its creation. `client`: further fields of the client. `parked`: no
     job is delivered. `pulled`: workers of a pool claim and complete the jobs, ten at a time. `beaten`: metered is one
     heartbeat of each, while each keeps the largest checkpoint. `soon`: a poller has looked so far ahead that
-    each job is released by its create.
+    each job is released by its create. `nodes`: of the workflow that each job is, of which `ran` run.
     """
 
     name: str
@@ -64,6 +65,8 @@ class Path:
     pulled: bool = False
     beaten: bool = False
     soon: bool = False
+    nodes: Nodes | None = None
+    ran: int = 1
 
     def run(self, running: Emulator, account: Credentials, jobs: int) -> Usage:
         """Take so many jobs along this path; the usage of each. Raises Unexpected if one does not arrive as planned."""
@@ -107,7 +110,7 @@ class Path:
         due_at = now + LEAD_SECONDS * 1000 + rng.randrange(self.within_seconds * 1000)
         if self.herd:
             due_at = now // 1000 * 1000 + LEAD_SECONDS * 1000
-        job = {
+        job: dict[str, Any] = {
             "schedule": self.schedule or {"at": to_text(due_at)},
             "target": self._target(number),
             "payload": base64.b64encode(rng.randbytes(self.payload_bytes * 3 // 4)).decode(),
@@ -119,6 +122,8 @@ class Path:
         return job | ({"retryPolicy": {"jitter": "none"}} if self.failures else {})
 
     def _target(self, number: int) -> dict[str, Any]:
+        if self.nodes is not None:
+            return {"type": "workflow", "nodes": self.nodes}
         if self.pulled:
             return {"type": "pool", "pool": POOL.name, "handler": POOL.handlers[0], "timeoutSeconds": 604_800}
         if self.bundled:
@@ -179,7 +184,7 @@ class Path:
         scheduled.deliver()
 
     def _check(self, scheduled: Scheduler, jobs: int) -> None:
-        arriving = 0 if self.cancelled or self.parked else jobs * self.fires
+        arriving = 0 if self.cancelled or self.parked else jobs * self.fires * self.ran
         attempts = arriving * (1 + self.failures)
         ids = {delivery.execution_id for delivery in scheduled.delivered}
         if len(scheduled.delivered) != attempts or len(ids) != arriving:
@@ -200,6 +205,10 @@ def _in_batches(name: str, says: str, **how: Any) -> Path:
 
 def _packed(name: str, says: str, **how: Any) -> Path:
     return Path(name=name, says=says, jobs_per_request=USUAL_REQUEST, within_seconds=60, **how)
+
+
+def _runs(name: str, says: str, nodes: Nodes, ran: int, runs: int = 10) -> Path:
+    return Path(name=name, says=says, record="full", nodes=nodes, ran=ran, herd=runs)
 
 
 def _recurring(name: str, says: str, overlap: str = "allow", **how: Any) -> Path:
@@ -239,6 +248,10 @@ PATHS = {
         _in_batches("narrow", "500 a request, 10 deliveries at once", client={"max_concurrency": 10}),
         _in_batches("parked", "500 a request, parked: the client is paused", client={"paused": True}, parked=True),
         _packed("cancel_packed", "200 a request, each cancelled in time", cancelled=True),
+        _runs("workflow_chain_3", "a run of three nodes in a chain", chain(3), 3),
+        _runs("workflow_chain_10", "a run of ten nodes in a chain", chain(10), 10),
+        _runs("workflow_fan_in_99", "a run of 99 nodes, and one behind them", fan_in(99), 100, runs=2),
+        _runs("workflow_skip", "a run of one node, and four behind it that are skipped", skip(4), 1),
         Path(name="pool_full", says="one a request, for a pool, claimed by ten", record="full", pulled=True),
         _in_batches(
             "pool_beat_checkpointed",
