@@ -1,4 +1,4 @@
-"""Workflows on the deployed stack: a wide fan-in, an approval, a lost worker, a cancel, and a redrive from the middle."""
+"""Workflows on the deployed stack: a wide fan-in, an approval, a lost worker, a cancel, and a redrive."""
 
 from __future__ import annotations
 
