@@ -61,6 +61,24 @@ def test_a_job_of_a_pool_is_its_row_its_claim_its_outcome_and_a_share_of_a_check
     assert 3.1 <= usage.write_units <= 3.4
 
 
+@pytest.mark.parametrize(
+    ("path", "nodes", "besides"),
+    # Besides its nodes a run has claim, sets, begin and end, of two KB each, its row, and a tenth of a visit.
+    [("workflow_chain_3", 3, 7.2), ("workflow_chain_10", 10, 8.2), ("workflow_fan_in_99", 100, 40)],
+)
+def test_a_node_of_a_workflow_is_three_writes_its_claim_its_outcome_and_its_mark(
+    emulator: Emulator, account: Credentials, path: str, nodes: int, besides: float
+) -> None:
+    usage = PATHS[path].run(emulator, account, JOBS)
+    assert usage.write_units <= 3 * nodes + besides
+    assert usage.dollars_per_million <= max(40, 3 * nodes)
+
+
+def test_nodes_that_are_skipped_together_are_one_write(emulator: Emulator, account: Credentials) -> None:
+    usage = PATHS["workflow_skip"].run(emulator, account, JOBS)
+    assert usage.write_units <= 3 + 1 + 7.2
+
+
 def test_a_heartbeat_beside_a_large_checkpoint_is_one_write(emulator: Emulator, account: Credentials) -> None:
     usage = PATHS["pool_beat_checkpointed"].run(emulator, account, JOBS)
     assert 0.9 <= usage.write_units <= 1
