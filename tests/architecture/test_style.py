@@ -104,7 +104,7 @@ def test_docstrings_and_documented_constants_are_prose_and_comments_are_not(tmp_
 
 
 def test_a_pattern_names_files_and_a_folder_all_that_is_in_it() -> None:
-    names = ["webhooks.md", "workers.md"]
+    names = ["webhooks.md", "workers.md", "workflows.md"]
     assert style.expanded(["docs/howto/w*.md"]) == [ROOT / "docs/howto" / name for name in names]
     assert {path.name for path in style.expanded(["docs/howto"])} > set(names)
 

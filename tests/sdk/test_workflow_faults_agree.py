@@ -85,7 +85,7 @@ def cw() -> Clockwork:
 def faults(call: Any) -> list[tuple[str, str]]:
     with pytest.raises(Invalid) as refused:
         call()
-    return [tuple(one) for one in refused.value.faults]
+    return [(one.pointer, one.detail) for one in refused.value.faults]
 
 
 @pytest.mark.parametrize("name", WRONG)

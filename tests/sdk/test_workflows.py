@@ -12,6 +12,7 @@ from clockwork_client import Workflow, callback, http, job, pool, retry
 from clockwork_client.transport import Request, Response
 from clockwork_client.workflows.answers import WorkflowTarget
 from clockwork_client.workflows.references import Reference
+from clockwork_client.workflows.workflow import Step
 from tests.sdk.edge import Hands, client_of
 
 HOOK = http("https://example.com/hook")
@@ -94,7 +95,7 @@ class TestSteps:
         for given in ({"after": other}, {"payload": {"x": [other.result]}}, {"if_": other.result.is_(1)}):
             wf = Workflow()
             with pytest.raises(ValueError, match="another workflow's"):
-                wf.step("own", HOOK, **given)  # type: ignore[arg-type]
+                wf.step("own", HOOK, **given)
             assert wf.raw["nodes"] == {}
 
 
@@ -223,7 +224,8 @@ class TestRuns:
     def test_a_redrive_names_its_steps(self) -> None:
         edge = Edge([])
         fetch = Workflow().step("fetch", HOOK)
-        for given in (None, "fetch", fetch, [fetch, "book"]):
+        both: list[str | Step] = [fetch, "book"]
+        for given in (None, "fetch", fetch, both):
             client_of(edge).runs.redrive("e", from_=given)
         bodies = [None if one.body is None else json.loads(one.body) for one in edge.sent]
         assert bodies == [None, {"from": ["fetch"]}, {"from": ["fetch"]}, {"from": ["fetch", "book"]}]

@@ -73,7 +73,8 @@ def check(state: State, file: dict[str, Any]) -> None:
 def graph(file: dict[str, Any]) -> None:
     """Print a workflow as a flowchart of mermaid."""
     from clockwork_client.workflows.check import check
-    from clockwork_client.workflows.workflow import drawn_of, mermaid
+    from clockwork_client.workflows.mermaid import mermaid
+    from clockwork_client.workflows.workflow import drawn_of
 
     check(file)
     click.echo(mermaid(drawn_of(file)), nl=False)

@@ -50,9 +50,9 @@ def faults_of_graph(nodes: Nodes) -> Iterator[Fault]:
             yield Fault(f"/target/nodes/{name}/when", "is for nodes with parents")
         before = ancestors_of(after, name) - {name}
         for place, pointer in _pointers(name, node):
-            fault = pointer.detail if isinstance(pointer, Fault) else _fault_of(pointer, nodes, before, name)
-            if fault is not None:
-                yield Fault(place, fault)
+            detail = pointer.detail if isinstance(pointer, Fault) else _fault_of(pointer, nodes, before, name)
+            if detail is not None:
+                yield Fault(place, detail)
 
 
 def _wrong_edges(after: Mapping[str, tuple[str, ...]]) -> Iterator[Fault]:
