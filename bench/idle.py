@@ -75,7 +75,7 @@ AT_MOST = Minute(
     ),
     gb_seconds=0.2,
     log_bytes=1_000,
-    own_metrics=1,
+    own_metrics=0,
 )
 
 

@@ -75,7 +75,7 @@ class ClockworkStack(cdk.Stack):
             pool: policy_of(self, pool, queues=of_pool, api=api, key_arn=options.key_arn)
             for pool, of_pool in queues.pools.items()
         }
-        Alarms(
+        alarms = Alarms(
             self,
             "Alarms",
             options=options,
@@ -85,7 +85,15 @@ class ClockworkStack(cdk.Stack):
             api=api,
             ingestion=ingestion,
         )
-        Dashboard(self, "Dashboard", options=options, storage=storage, queues=queues, functions=functions)
+        Dashboard(
+            self,
+            "Dashboard",
+            options=options,
+            storage=storage,
+            queues=queues,
+            functions=functions,
+            alarms=alarms,
+        )
         declare_outputs(self, storage=storage, queues=queues, functions=functions, api=api, ingestion=ingestion)
         declare_policies(self, policies)
 

@@ -48,6 +48,9 @@ POLLER_HOUR = 0.00925
 ALARM_MONTH = 0.10
 METRIC_MONTH = 0.30
 LOG_GB = 0.50
+#: https://aws.amazon.com/ec2/pricing/on-demand/#Data_Transfer - a GB that leaves for the internet, the first ten TB of
+#: a month: Lambda's traffic is billed as EC2's is.
+EGRESS_GB = 0.09
 #: https://aws.amazon.com/dynamodb/pricing/on-demand/ - a GB for a month, and its point-in-time recovery.
 STORAGE_GB = 0.25
 RECOVERY_GB = 0.20

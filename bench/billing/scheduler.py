@@ -119,7 +119,7 @@ class Scheduler:
     def request(self, method: str, path: str, body: object = None, key: str | None = None) -> Any:
         """Call the API as the client; the parsed body of the answer. Raises Unexpected unless it is 2xx."""
         self._meter.add_invocation(through_api=True)
-        self._meter.add_log(_access_line(method, path))
+        self._meter.add_log(access_line(method, path))
         answer = self._handlers["api"](_api_event(method, path, body, key), None)
         if answer["statusCode"] // 100 != 2:
             raise Unexpected(f"{method} {path}: {answer['statusCode']} {answer['body']}")
@@ -295,7 +295,7 @@ def _forget_delays(**call: Any) -> None:
         entry["DelaySeconds"] = 0
 
 
-def _access_line(method: str, path: str) -> str:
+def access_line(method: str, path: str) -> str:
     """The line of the access log about a request that succeeds; what API Gateway fills in is of its usual length."""
     filled = {
         "$context.requestId": "x" * 16,

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bench.billing import prices
+from bench.billing.scheduler import access_line
 from bench.billing.usage import Usage
 from bench.costs.loads import Way
 from bench.costs.metered import Units
@@ -35,6 +36,7 @@ PARTS = {
     "release": "sends, and the pollers' time beyond an idle deployment's",
     "delivery": "receives, deletes, the deliverers' invocations and logs",
     "hold": "the deliverers' time: claims, waiting for the due instant, the target's answer",
+    "egress": "the webhook's bytes that leave for the internet",
     "kept": "rows and records with their point-in-time recovery",
     "standing": "the idle deployment, metrics under load, provisioned pollers",
 }
@@ -93,13 +95,20 @@ def dollars_of(
         + shape.poller_gb_seconds * prices.GB_SECOND * _MILLION,
         "delivery": _station(units.deliver, tariff, standing),
         "hold": shape.deliverer_gb_seconds * prices.GB_SECOND * _MILLION,
+        "egress": units.sent_bytes / _GB * prices.EGRESS_GB * _MILLION,
         "kept": stored_gb_months / _GB * (prices.STORAGE_GB + prices.RECOVERY_GB) * _MILLION,
         "standing": _standing(per_second, shape, standing),
     }
 
 
+def gateway_of(units: Units) -> float:
+    """The part of `request` that API Gateway takes, dollars per million: a function URL has neither it nor its log."""
+    log = len(access_line("POST", "/v1/jobs")) / _GB * prices.LOG_GB
+    return units.create.api_requests * (prices.HTTP_API_REQUEST + log * _MILLION)
+
+
 def _standing(per_second: float, shape: Shape, standing: Standing) -> float:
-    metrics = (len(USUAL_METRICS) - 1) * prices.METRIC_MONTH
+    metrics = len(USUAL_METRICS) * prices.METRIC_MONTH
     shards = standing.of_shards_per_month * (shape.shards / standing.shards - 1)
     pollers = shape.fixed_dollars_per_hour * MONTH_MINUTES / 60
     return (standing.dollars_per_month + metrics + shards + pollers) / (per_second * _MONTH_SECONDS) * _MILLION

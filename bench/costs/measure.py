@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
 from typing import Any, TypeVar
@@ -11,7 +12,8 @@ from typing import Any, TypeVar
 from bench import idle
 from bench.billing.deployed import Deployed, deployed
 from bench.billing.prices import ON_DEMAND, TARIFFS
-from bench.costs.curve import ApiTime, Standing, dollars_of
+from bench.costs.curve import ApiTime, Standing, dollars_of, gateway_of
+from bench.costs.egress import sent_bytes
 from bench.costs.loads import RATES, SIZES, WAYS, Way
 from bench.costs.metered import Paths, Units
 from bench.costs.shapes import Shape, shape_of
@@ -50,6 +52,10 @@ def result_of(
         used, shape = units[size][way.name][rate], shapes[way.name][rate]
         return dollars_of(way, RATES[rate], used, shape, api, standing, TARIFFS[tariff])
 
+    def without_gateway(way: Way, rate: str) -> float:
+        used = units[_TOLD_SIZE][way.name][rate]
+        return round(sum(dollars(_TOLD_SIZE, way, rate).values()) - gateway_of(used), 3)
+
     def each(value: Callable[[Way, str], Any]) -> dict[str, dict[str, Any]]:
         return {way.name: {rate: value(way, rate) for rate in shapes[way.name]} for way in WAYS}
 
@@ -64,6 +70,7 @@ def result_of(
             for name, tariff in TARIFFS.items()
             if tariff != ON_DEMAND
         },
+        "functionUrl": each(without_gateway),
         "batches": each(lambda way, rate: round(shapes[way.name][rate].batch, 2)),
     }
 
@@ -76,10 +83,12 @@ def shapes_of(way: Way) -> dict[str, Shape]:
 def meter_all(size: int, shapes: ByPath[Shape]) -> ByPath[Units]:
     """The units of jobs of one size, by way and rate."""
     with emulator(secure=False) as running:
-        paths = Paths(running)
+        paths, sent = Paths(running), sent_bytes(size)
         return {
             way.name: {
-                rate: paths.units(way, size, RATES[rate], shape.visit, shape.batch, shape.shards)
+                rate: replace(
+                    paths.units(way, size, RATES[rate], shape.visit, shape.batch, shape.shards), sent_bytes=sent
+                )
                 for rate, shape in shapes[way.name].items()
             }
             for way in WAYS

@@ -42,7 +42,10 @@ NOTHING = Usage(**dict.fromkeys((field.name for field in fields(Usage)), 0))
 
 @dataclass(frozen=True, kw_only=True)
 class Units:
-    """Units per job at each station, the api's calls per job, and the bytes that a job leaves in tables."""
+    """Units per job at each station, the api's calls per job, and the bytes that a job leaves in tables.
+
+    `sent_bytes`: those of its webhook that leave for the internet.
+    """
 
     create: Usage
     visit: Usage
@@ -50,6 +53,7 @@ class Units:
     api_calls: float
     row_bytes: float
     record_bytes: float
+    sent_bytes: float = 0.0
 
 
 class _Scene:

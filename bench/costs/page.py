@@ -38,7 +38,8 @@ def report(result: Mapping[str, Any]) -> dict[str, Any]:
         for path, by_rate in small.items()
     }
     others = {one.name: round(one.dollars_per_million, 3) for one in OTHERS}
-    return {"curve": small, "curve1k": large, "curveBeyondIdle": beyond, "others": others}
+    curves = {"curve": small, "curve1k": large, "curveFunctionUrl": result["functionUrl"]}
+    return {**curves, "curveBeyondIdle": beyond, "others": others}
 
 
 def usual(result: Mapping[str, Any]) -> str:
@@ -81,7 +82,7 @@ def _tariffs(result: Mapping[str, Any]) -> str:
     heads = ["paid in another way, 200 bytes each", *(f"`{path}` {_number(rate)}/s" for path, rate in columns)]
     rows = [
         [name, *(_dollars(by_path[path][rate]) for path, rate in columns)]
-        for name, by_path in result["tariffs"].items()
+        for name, by_path in {**result["tariffs"], "by `api: functionUrl`": result["functionUrl"]}.items()
     ]
     return table(heads, rows)
 

@@ -20,12 +20,18 @@ from clockwork.domain.releases import Delivery
 from clockwork.targets.http import HttpTarget
 from clockwork.targets.message import Payload
 
-_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+_SIGNING_KEY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 
-class _OneSecret:
+#: The name of a secret, for OneSecret any.
+SECRET = "clockwork/acme"
+
+
+class OneSecret:
+    """A store of secrets with one signing secret."""
+
     def get(self, _: str) -> str:
-        return _SECRET
+        return _SIGNING_KEY
 
 
 def with_webhooks(measure: Callable[[Callable[[], None], Callable[[], None]], object]) -> None:
@@ -34,7 +40,7 @@ def with_webhooks(measure: Callable[[Callable[[], None], Callable[[], None]], ob
     Both send them at once, on BATCH threads, and keep their connections.
     """
     with receiver() as (port, tls):
-        transport = HttpTransport(SystemClock(), _OneSecret(), resolver=lambda *_: ["127.0.0.1"], tls=tls)
+        transport = HttpTransport(SystemClock(), OneSecret(), resolver=lambda *_: ["127.0.0.1"], tls=tls)
         targets = ThreadedTargets({HttpTarget: transport}, SystemClock())
         bare = _Bare(port, tls)
         try:
@@ -49,7 +55,7 @@ def _deliver(targets: ThreadedTargets, port: int) -> None:
     now = time.time_ns() // 1_000_000
     target = HttpTarget(f"https://{NAME}:{port}/hooks/orders", headers={"x-shop": "7"}, private=True)
     for slot, payload in zip(range(BATCH), payloads(), strict=False):
-        occurrence = Occurrence(CLIENT, now, now, target, payload, signing_secrets=("clockwork/acme",))
+        occurrence = Occurrence(CLIENT, now, now, target, payload, signing_secrets=(SECRET,))
         targets.begin(slot, Delivery(f"ajob{slot}.{now:013d}.0", f"ajob{slot}", 1, occurrence, now + 30_000))
     left = BATCH
     while left:

@@ -52,7 +52,10 @@ DEAD_IN_FIVE_MINUTES = 500
 
 
 class Alarms(Construct):
-    """All alarms of a deployment. They notify the SNS topic that the options name, if they name one."""
+    """All alarms of a deployment. They notify the SNS topic that the options name, if they name one.
+
+    `waking` has those that a person must get up for.
+    """
 
     def __init__(
         self,
@@ -70,6 +73,7 @@ class Alarms(Construct):
         topic = options.value("alarmTopicArn")
         self._action = actions.SnsAction(sns.Topic.from_topic_arn(self, "Topic", topic)) if topic else None
         self._all = options.value("alarms") == "all"
+        self.waking: list[cloudwatch.Alarm] = []
         self._watch_heartbeats(functions, polls=options.settings.own_metrics == "none")
         if options.settings.own_metrics != "none":
             self._watch_time(options)
@@ -144,9 +148,10 @@ class Alarms(Construct):
             self._alarm(f"No{beats}", invoked, below=1, of=3, missing=_SILENCE, means=means, wakes=True)
 
     def _watch_work(self, settings: Settings) -> None:
-        polls = metric(settings, "Polls", minutes=POLL_MINUTES)
-        means = "There were fewer polls than there are shards: one of them is left alone"
-        self._alarm("FewPolls", polls, below=settings.shards, of=2, missing=_SILENCE, means=means)
+        if settings.own_metrics == "all":
+            polls = metric(settings, "Polls", minutes=POLL_MINUTES)
+            means = "There were fewer polls than there are shards: one of them is left alone"
+            self._alarm("FewPolls", polls, below=settings.shards, of=2, missing=_SILENCE, means=means)
         left = "Dead letters stay: the sweeper's log says why, or the ingester's if they lie in InboundDeadLetters"
         self._alarm("DeadLettersLeft", metric(settings, "DeadLettersLeft"), above=0, of=5, means=left, wakes=True)
         many = "Many executions end DEAD: a target refuses everything, or a client sends what no target takes"
@@ -265,6 +270,8 @@ class Alarms(Construct):
             datapoints_to_alarm=of if missing is _SILENCE else of // 2 + 1,
             treat_missing_data=missing,
         )
+        if wakes:
+            self.waking.append(alarm)
         if self._action:
             alarm.add_alarm_action(self._action)
             alarm.add_ok_action(self._action)

@@ -1,8 +1,11 @@
-"""The CloudWatch dashboard: one page that shows whether jobs start on time, the backlog, failures and costs."""
+"""The CloudWatch dashboard: one screen that answers whether all is well, what is late and why, and what costs.
+
+AWS bills no dashboard of up to 50 metrics: https://aws.amazon.com/cloudwatch/pricing/
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import aws_cdk as cdk
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -11,16 +14,20 @@ from constructs import Construct
 
 from clockwork.settings import FAULT_METRICS
 from infra.functions import Functions
+from infra.observability.alarms import Alarms
 from infra.observability.metrics import metric
 from infra.options import Options
-from infra.queues import Pair, Queues
+from infra.queues import Queues
 from infra.storage import Storage
 
 _MINUTE = cdk.Duration.minutes(1)
+#: A screen shows a grid of 24 columns and about 15 rows without scrolling.
+COLUMNS, ROWS = 24, 15
+_ALARMS_ROWS = 3
 
 
 class Dashboard(Construct):
-    """The dashboard: Clockwork's own metrics in four narrow graphs, if it has any, then AWS's in wider ones."""
+    """The dashboard, in three rows. Without own metrics the second has AWS's alone."""
 
     def __init__(
         self,
@@ -31,69 +38,66 @@ class Dashboard(Construct):
         storage: Storage,
         queues: Queues,
         functions: Functions,
+        alarms: Alarms,
     ) -> None:
         super().__init__(scope, construct_id)
-        every = [*functions.by_moment.values(), *functions.further.values()]
-        cloudwatch.Dashboard(
-            self,
-            "Page",
-            widgets=[
-                *([own] if (own := _own(options)) else []),
-                [*_queues(queues), _graph("Writes (units)", _writes(storage))],
-                [
-                    _graph("Errors", [one.metric_errors(period=_MINUTE) for one in every], width=8),
-                    _graph("Duration", [one.metric_duration(period=_MINUTE) for one in every], width=8),
-                    _graph("Invocations", [one.metric_invocations(period=_MINUTE) for one in every], width=8),
-                ],
-            ],
+        well = cloudwatch.AlarmStatusWidget(
+            alarms=alarms.waking, title="Is all well?", width=COLUMNS, height=_ALARMS_ROWS
         )
+        rows = ([*_own(options), *_backlog(queues)], _costs(storage, queues, functions))
+        cloudwatch.Dashboard(self, "Page", widgets=[[well], *map(_filled, rows)])
 
 
-def _own(options: Options) -> list[cloudwatch.IWidget]:
-    """Graphs of those own metrics that the deployment has."""
+def _own(options: Options) -> Iterator[tuple[str, Sequence[cloudwatch.IMetric]]]:
+    """Titles and metrics of the graphs of own metrics, if the deployment has any."""
     settings = options.settings
     if settings.own_metrics == "none":
-        return []
-    lateness = [
-        *(metric(settings, "LatenessMs", statistic) for statistic in ("p50", "p99", "Maximum")),
-        metric(settings, "OwnLatenessMs"),
-    ]
-    has_all = settings.own_metrics == "all"
-    work = ["Released", "Delivered", "Failed", "Dead", *(["Deferred", "DuplicatesAbsorbed"] if has_all else [])]
-    shards = ["Polls", "CursorLagMs", *(["HorizonAheadMs"] if has_all else [])]
-    return [
-        _graph("Lateness (ms)", lateness, width=6),
-        _graph("Occurrences", [metric(settings, name) for name in work], width=6),
-        _graph("Shards (polls, ms behind)", [metric(settings, name) for name in shards], width=6),
-        _graph("Should not happen", [metric(settings, name) for name in FAULT_METRICS], width=6),
-    ]
+        return
+    lateness = [*(metric(settings, "LatenessMs", statistic) for statistic in ("p50", "p99")), *_late(options)]
+    yield "What is late (ms)?", lateness
+    further = ["Deferred", "DuplicatesAbsorbed", "Polls"] if settings.own_metrics == "all" else []
+    yield "Why? What should not happen", [metric(settings, name) for name in (*FAULT_METRICS, *further)]
 
 
-def _queues(queues: Queues) -> list[cloudwatch.IWidget]:
-    further = list(queues.further.values())
-    return [_queue(moment, pair, further if moment == "deliverer" else []) for moment, pair in queues.pairs.items()]
+def _late(options: Options) -> list[cloudwatch.IMetric]:
+    """Explanations of lateness: its part that no client waited for, and how far behind a shard is."""
+    further = ["HorizonAheadMs"] if options.settings.own_metrics == "all" else []
+    return [metric(options.settings, name) for name in ("OwnLatenessMs", "CursorLagMs", *further)]
 
 
-def _queue(moment: str, pair: Pair, further: Sequence[sqs.IQueue]) -> cloudwatch.IWidget:
+def _backlog(queues: Queues) -> Iterator[tuple[str, Sequence[cloudwatch.IMetric]]]:
+    every: list[sqs.IQueue] = [pair.release for pair in queues.pairs.values()]
     waiting = [
-        metric
-        for queue in (pair.release, *further)
-        for metric in (
-            queue.metric_approximate_number_of_messages_delayed(period=_MINUTE),
+        one
+        for queue in (*every, *queues.further.values())
+        for one in (
             queue.metric_approximate_number_of_messages_visible(period=_MINUTE),
-            queue.metric_approximate_number_of_messages_not_visible(period=_MINUTE),
+            queue.metric_approximate_age_of_oldest_message(period=_MINUTE),
         )
     ]
-    dead = pair.dead_letters.metric_approximate_number_of_messages_visible(period=_MINUTE, label="Dead letters")
-    return _graph(f"Release queue of the {moment.replace('_', ' ')}", [*waiting, dead])
+    yield "Why? Due messages that wait", waiting
 
 
-def _writes(storage: Storage) -> list[cloudwatch.IMetric]:
-    return [
+def _costs(
+    storage: Storage, queues: Queues, functions: Functions
+) -> Iterator[tuple[str, Sequence[cloudwatch.IMetric]]]:
+    every = [*functions.by_moment.values(), *functions.further.values()]
+    writes = [
         table.metric_consumed_write_capacity_units(period=_MINUTE, statistic="Sum", label=name)
         for name, table in storage.tables.items()
     ]
+    release = queues.pairs["deliverer"].release
+    messages = [
+        release.metric_number_of_messages_sent(period=_MINUTE, label="released"),
+        release.metric_number_of_messages_deleted(period=_MINUTE, label="delivered"),
+    ]
+    yield "What costs? Writes (units)", writes
+    yield "What costs? Lambda (ms)", [one.metric_duration(period=_MINUTE, statistic="Sum") for one in every]
+    yield "What costs? Messages, invocations", [*messages, *(one.metric_invocations(period=_MINUTE) for one in every)]
 
 
-def _graph(title: str, metrics: Sequence[cloudwatch.IMetric], width: int = 12) -> cloudwatch.IWidget:
-    return cloudwatch.GraphWidget(title=title, left=list(metrics), width=width)
+def _filled(row: Sequence[tuple[str, Sequence[cloudwatch.IMetric]]]) -> list[cloudwatch.IWidget]:
+    """Graphs that share a row of the screen evenly."""
+    graphs = list(row)
+    width, height = COLUMNS // len(graphs), (ROWS - _ALARMS_ROWS) // 2
+    return [cloudwatch.GraphWidget(title=one, left=list(found), width=width, height=height) for one, found in graphs]

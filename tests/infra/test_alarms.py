@@ -30,7 +30,7 @@ def name_of(logical_id: str) -> str:
 @pytest.fixture(scope="module")
 def every() -> Template:
     """The template with all alarms."""
-    return synthesize(alarms="all", pools=json.dumps([{"name": "etl"}]))
+    return synthesize(alarms="all", ownMetrics="all", pools=json.dumps([{"name": "etl"}]))
 
 
 def names(template: Template) -> set[str]:
@@ -220,5 +220,13 @@ def test_a_throttled_read_and_a_throttled_index_are_alarms_as_a_throttled_write_
     assert (properties["DatapointsToAlarm"], properties["EvaluationPeriods"]) == (3, 5)
 
 
-def test_there_is_one_dashboard(account: Template) -> None:
-    assert len(account.all("CloudWatch::Dashboard")) == 1
+def test_the_dashboard_is_one_screen_that_aws_does_not_bill(account: Template) -> None:
+    (dashboard,) = account.all("CloudWatch::Dashboard").values()
+    parts = dashboard["Properties"]["DashboardBody"]["Fn::Join"][1]
+    widgets = json.loads("".join(part if isinstance(part, str) else "filled-in" for part in parts))["widgets"]
+    assert max(one["x"] + one["width"] for one in widgets) == 24
+    assert max(one["y"] + one["height"] for one in widgets) <= 15
+    questions = [one["properties"]["title"].partition("?")[0] for one in widgets]
+    assert set(questions) == {"Is all well", "What is late (ms)", "Why", "What costs"}
+    assert len(widgets[0]["properties"]["alarms"]) == len(WAKING)
+    assert sum(len(one["properties"].get("metrics", ())) for one in widgets) <= 50

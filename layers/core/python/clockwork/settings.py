@@ -22,12 +22,13 @@ from clockwork.variables import from_text, to_text
 #: The alias of every Lambda's version that works at the moment. Every caller that starts a Lambda names it.
 LIVE = "live"
 #: Own metrics that have values whenever there is work. CloudWatch bills a metric for every hour in which it has one.
-USUAL_METRICS = ("Polls", "CursorLagMs", "LatenessMs", "OwnLatenessMs", "Released", "Delivered", "Failed", "Dead")
+#: AWS counts the messages of the release queue and the invocations free of charge.
+USUAL_METRICS = ("CursorLagMs", "LatenessMs", "OwnLatenessMs")
 #: Own metrics that count what should not happen. They are written only when it has happened.
 FAULT_METRICS = (
-    *("Early", "FaultsContained", "Stuck", "SetAside", "Quarantined", "SettingsRefused", "PollersNotStarted"),
+    *("Failed", "Dead", "Early", "FaultsContained", "Stuck", "SetAside", "Quarantined", "SettingsRefused"),
+    *("PollersNotStarted", "TablesThrottled", "WorkersLost", "ForcedCancels", "StaleTokens", "LookaheadNarrowed"),
     *("MessagesFailed", "MessagesRejected", "DeadLettersReleased", "DeadLettersLeft", "ChainsRepaired", "ChainsLeft"),
-    *("TablesThrottled", "WorkersLost", "ForcedCancels", "StaleTokens", "LookaheadNarrowed"),
     *("ParkedNearEnd", "ParkedTooLong"),
 )
 #: The own metrics that are written unless the deployment asks for others: alarms and dashboard look at each.

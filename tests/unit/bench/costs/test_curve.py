@@ -13,7 +13,7 @@ from bench.billing import prices
 from bench.billing.others import OTHERS
 from bench.billing.usage import Usage
 from bench.costs import curve, shapes
-from bench.costs.curve import PARTS, ApiTime, Standing, dollars_of
+from bench.costs.curve import PARTS, ApiTime, Standing, dollars_of, gateway_of
 from bench.costs.loads import RATES, SIZES, USUAL, WAYS, Way
 from bench.costs.metered import NOTHING, Units, sizes_of
 from bench.costs.page import page, report, usual
@@ -82,7 +82,14 @@ class TestParts:
     def test_the_idle_month_is_shared_by_the_jobs_of_a_month(self) -> None:
         one, ten = cost(per_second=1)["standing"], cost(per_second=10)["standing"]
         assert one == pytest.approx(10 * ten)
-        assert one == pytest.approx((6.0 + 7 * 0.30) / (730 * 3_600) * 1e6)
+        assert one == pytest.approx((6.0 + 3 * 0.30) / (730 * 3_600) * 1e6)
+
+    def test_a_webhook_that_leaves_for_the_internet_is_paid_by_its_bytes(self) -> None:
+        assert cost(units=replace(UNITS, sent_bytes=2_000))["egress"] == pytest.approx(2_000e-9 * 0.09 * 1e6)
+
+    def test_a_function_url_saves_the_gateway_and_its_log(self) -> None:
+        assert gateway_of(UNITS) == pytest.approx(1.00 + 0.11, abs=0.02)
+        assert gateway_of(UNITS) < cost()["request"]
 
     def test_more_shards_and_provisioned_pollers_stand_there_for_every_hour(self) -> None:
         larger = replace(SHAPE, shards=32, fixed_dollars_per_hour=0.1)
@@ -156,6 +163,16 @@ class TestResult:
     def test_the_page_tells_this_result_and_no_other(self) -> None:
         told = PAGE.read_text(encoding="utf-8").partition("<!-- begin:curve -->")[2].partition("<!-- end:curve -->")[0]
         assert told.strip() == page(self.RESULT)
+
+    def test_the_prices_of_single_recorded_jobs_are_within_their_bounds(self) -> None:
+        single = self.RESULT["bySize"]["200"]["full_single"]
+        assert all(single[rate] <= most for rate, most in (("1", 8.2), ("10", 6.3), ("100", 4.8)))
+        by_url = self.RESULT["functionUrl"]["full_single"]
+        assert all(single[rate] - usd == pytest.approx(1.1, abs=0.05) for rate, usd in by_url.items())
+
+    def test_a_month_under_load_stands_for_four_dollars_at_the_most(self) -> None:
+        month = self.RESULT["parts"]["full_single"]["1"]["standing"] * 730 * 3_600 / 1e6
+        assert month <= 4.00
 
     def test_the_readme_has_six_rows_of_it(self) -> None:
         assert len(USUAL) == 6
