@@ -201,6 +201,8 @@ class Job(Answer):
     released: tuple[ReleasedFire, ...] | None
     released_count: int | None
     replaced_by: str | None
+    dry_run: bool | None
+    timing_changes: bool | None
 
 
 class Cancellation(Answer):
@@ -213,6 +215,9 @@ class Cancellation(Answer):
     executions_count: int | None
     ended: tuple[Execution, ...] | None
     ended_count: int | None
+    dry_run: bool | None
+    timing_changes: bool | None
+    next_fires: tuple[NextFire, ...] | None
 
 
 class StartedRun(Answer):
