@@ -103,7 +103,7 @@ def _console() -> click.Command:
 GROUPS = {
     "job": (_job, "Jobs: create, list, count, get, fires, update, pause, resume, run, backfill, cancel."),
     "exec": (_exec, "Executions of jobs: list, get, cancel, redrive, complete, fail."),
-    "dead": (_dead, "DEAD executions of a client: list, redrive, discard."),
+    "dead": (_dead, "DEAD executions of a client: list, causes, redrive, discard."),
     "client": (_client, "Clients, their principals and their bounds: list, get, usage, put, pause, resume, delete."),
     "pools": (_pools, "Pools of workers: list, show, running."),
     "cron": (_cron, "Cron expressions: explain, next."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from clockwork.edge.description import examples
+from clockwork.edge.description.looks import LOOKS
 from clockwork.edge.description.operation import Operation
 from clockwork.edge.operations.bulk import JobFilterBody, ResumeFilterBody, WaitingFilterBody
 from clockwork.edge.operations.clients import UnparkBody
@@ -295,4 +296,5 @@ OPERATIONS = {
     ),
     "get_health": Operation("Ask whether the API answers", jobs.Health),
     "get_openapi": Operation("This description", None),
+    **LOOKS,
 }
