@@ -68,6 +68,7 @@ class Stage:
             "fires": f"/jobs/{self.ids['billing/close-of-day']}/fires",
             "pause": f"/jobs/{self.ids['ops/rotate-logs']}/pause",
             "run": f"/executions/{dead}",
+            "runs": "/runs",
             "upcoming": "/upcoming",
             "dead": "/dead",
             "redrive": "/dead/redrive?prefix=crm",

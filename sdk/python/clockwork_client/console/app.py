@@ -28,6 +28,7 @@ from clockwork_client.console.pages import (
     fires,
     job,
     jobs,
+    runs,
     upcoming,
 )
 from clockwork_client.console.problems import Problem
@@ -57,6 +58,7 @@ def _routes(site: Site) -> list[BaseRoute]:
         Route("/jobs/{job_id}", site.page(job.show)),
         Route("/jobs/{job_id}/fires", site.page(fires.show)),
         Route("/executions/{execution_id}", site.page(execution.show)),
+        Route("/runs", site.page(runs.show)),
         Route("/upcoming", site.page(upcoming.show)),
         Route("/dead", site.page(dead.show)),
         Route("/bulk/{run_id}", site.page(bulk.show)),
