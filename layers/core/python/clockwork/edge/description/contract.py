@@ -51,9 +51,6 @@ OPERATIONS = {
             *("limit", "nextToken"),
         ),
     ),
-    "count_jobs": Operation(
-        "Count a client's named jobs", bulk.JobCounts, parameters=("prefix", "contains", "tag"), capped=True
-    ),
     "get_job": Operation("Read a job and where it stands", jobs.Job),
     "put_job": _change(
         "Replace the definition of a named job", body=DefinitionBody, examples=(examples.CRON,), capped=True

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from clockwork.edge.description.operation import Operation
-from clockwork.edge.responses import attention, runs
+from clockwork.edge.responses import attention, bulk, runs
 
 LOOKS = {
+    "count_jobs": Operation(
+        "Count a client's named jobs", bulk.JobCounts, parameters=("prefix", "contains", "tag"), capped=True
+    ),
     "list_attention": Operation(
         "List a client's executions that are dead, or that have failed and are tried again, with their causes",
         attention.AttentionPage,
