@@ -22,6 +22,7 @@ import pytest
 from clockwork_client import (
     Clockwork,
     Workflow,
+    attention,
     clients,
     errors,
     handled,
@@ -151,7 +152,7 @@ WHOLE = [
 MADE_OF_OTHERS = {"jobs.find", "runs.get", "runs.cancel", "runs.redrive", "runs.watch", "runs.mermaid"}
 Call = Callable[[Clockwork], Any]
 CALLS: dict[str, Call] = {
-    "createJob": lambda cw: cw.schedule(HTTP, 1, client_id="c", idempotency_key="k", **JOB),
+    "createJob": lambda cw: cw.schedule(HTTP, 1, client_id="c", idempotency_key="k", dry_run=True, **JOB),
     "createBatch": lambda cw: list(cw.schedule_many([requests.job(HTTP, 1, **JOB)], key="k")),
     "listJobs": lambda cw: next(
         cw.jobs.list(
@@ -171,11 +172,11 @@ CALLS: dict[str, Call] = {
     ),
     "countJobs": lambda cw: cw.jobs.counts(prefix="p", tag="t", contains="x", client_id="c"),
     "getJob": lambda cw: cw.jobs.get("j"),
-    "putJob": lambda cw: cw.jobs.replace("j", HTTP, 1, if_revision=3, **DEFINITION),
-    "patchJob": lambda cw: cw.jobs.patch("j", {"tags": None}, if_revision=3),
-    "cancelJob": lambda cw: cw.jobs.cancel("j", if_revision=3),
-    "pauseJob": lambda cw: cw.jobs.pause("j", "r", waiting="cancel", if_revision=3),
-    "resumeJob": lambda cw: cw.jobs.resume("j", "r", waiting="cancel", if_revision=3),
+    "putJob": lambda cw: cw.jobs.replace("j", HTTP, 1, if_revision=3, dry_run=True, **DEFINITION),
+    "patchJob": lambda cw: cw.jobs.patch("j", {"tags": None}, if_revision=3, dry_run=True),
+    "cancelJob": lambda cw: cw.jobs.cancel("j", if_revision=3, dry_run=True),
+    "pauseJob": lambda cw: cw.jobs.pause("j", "r", waiting="cancel", if_revision=3, dry_run=True),
+    "resumeJob": lambda cw: cw.jobs.resume("j", "r", waiting="cancel", if_revision=3, dry_run=True),
     "pauseJobs": lambda cw: cw.jobs.pause_many(client_id="c", waiting="cancel", next_token="n", **FILTER),
     "resumeJobs": lambda cw: cw.jobs.resume_many(
         client_id="c", waiting="cancel", paused_reason="r", next_token="n", **FILTER
@@ -197,6 +198,10 @@ CALLS: dict[str, Call] = {
     "listDead": lambda cw: next(
         cw.dead.list(prefix="p", from_=AT, to=AT, client_id="c", page_size=1, next_token="n"), None
     ),
+    "listClientRuns": lambda cw: cw.clients.runs(
+        from_=AT, to=AT, state="DEAD", prefix="p", tag="t", client_id="c", page_size=1, next_token="n"
+    ),
+    "listAttention": lambda cw: cw.clients.attention(prefix="p", client_id="c", page_size=1, next_token="n"),
     "redriveDead": lambda cw: cw.dead.redrive(client_id="c", next_token="n", **DEAD),
     "discardDead": lambda cw: cw.dead.discard(client_id="c", next_token="n", **DEAD),
     "putClient": lambda cw: cw.clients.put("c", if_revision=3, **CLIENT),
@@ -265,6 +270,11 @@ ANSWERS: dict[type[Answer], set[str]] = {
     handled.HandledDead: {"HandledDead"},
     handled.HandledJobs: {"HandledJobs"},
     handled.PassedJob: {"PassedJob"},
+    attention.ClientRuns: {"ClientRuns"},
+    attention.ClientRun: {"ClientRun"},
+    attention.Attention: {"AttentionPage"},
+    attention.AttentionItem: {"AttentionItem"},
+    attention.AttentionGroup: {"AttentionGroup"},
     results.Unparking: {"Unparking"},
     results.Discarding: {"Discarding"},
     answers.WorkflowTarget: {"ShownWorkflowTarget"},

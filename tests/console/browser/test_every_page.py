@@ -12,8 +12,23 @@ from tests.console.chromium import views
 from tests.console.stage import Stage
 
 PAGES = [
-    *("attention", "jobs", "job", "job-dst", "job-hostile", "fires", "pause", "run", "upcoming", "dead", "redrive"),
-    *("changes", "nowhere"),
+    *(
+        "attention",
+        "jobs",
+        "job",
+        "job-dst",
+        "job-hostile",
+        "new",
+        "edit",
+        "fires",
+        "pause",
+        "run",
+        "runs",
+        "upcoming",
+        "dead",
+        "redrive",
+    ),
+    *("changes", "pools", "clients", "client-pause", "shards", "nowhere"),
 ]
 
 

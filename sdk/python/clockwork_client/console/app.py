@@ -14,20 +14,23 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from clockwork_client.console import actions, words
+from clockwork_client.console import actions, words, writing
 from clockwork_client.console.context import Asked, Broken, Context, NoSuchPage, Page
 from clockwork_client.console.guard import ENTER, FORM, SESSION, Guard
 from clockwork_client.console.pages import (
+    admin,
     attention,
     bulk,
     changes,
     confirm,
     dead,
+    edit,
     execution,
     fires,
     job,
     jobs,
     run,
+    runs,
     upcoming,
 )
 from clockwork_client.console.problems import Problem
@@ -52,9 +55,15 @@ def _routes(site: Site) -> list[BaseRoute]:
         Mount("/static", GZipMiddleware(StaticFiles(directory=HERE / "static"))),
         Route("/", site.page(attention.show)),
         Route("/jobs", site.page(jobs.show)),
+        Route("/jobs/preview", site.page(edit.preview)),
+        *([] if site.context.is_read_only else _forms(site)),
         Route("/jobs/{job_id}", site.page(job.show)),
         Route("/jobs/{job_id}/fires", site.page(fires.show)),
         Route("/executions/{execution_id}", site.page(execution.show)),
+        Route("/runs", site.page(runs.show)),
+        Route("/pools", site.page(admin.pools)),
+        Route("/clients", site.page(admin.clients)),
+        Route("/shards", site.page(admin.shards)),
         Route("/upcoming", site.page(upcoming.show)),
         Route("/dead", site.page(dead.show)),
         Route("/bulk/{run_id}", site.page(bulk.show)),
@@ -67,11 +76,23 @@ def _routes(site: Site) -> list[BaseRoute]:
             Route("/jobs/{job_id}/{verb}", site.form(actions.on_job), methods=["POST"]),
             Route("/executions/{execution_id}/redrive", site.page(run.confirm), methods=["GET"]),
             Route("/executions/{execution_id}/{verb}", site.form(actions.on_execution), methods=["POST"]),
+            Route("/clients/{client_id}/{verb}", site.page(admin.confirm), methods=["GET"]),
+            Route("/clients/{client_id}/{verb}", site.form(actions.on_client), methods=["POST"]),
             *(Route(f"/dead/{verb}", site.page(partial(dead.confirm, verb=verb))) for verb in ("redrive", "discard")),
             Route("/dead/{verb}", site.form(actions.on_dead), methods=["POST"]),
             Route("/bulk/{run_id}/{verb}", site.form(actions.on_bulk), methods=["POST"]),
         ]
     return [*found, Route("/{path:path}", site.nowhere)]
+
+
+def _forms(site: Site) -> list[BaseRoute]:
+    """The forms of jobs. They stand before the routes of a job, whose id may be any text."""
+    return [
+        Route("/jobs/new", site.page(edit.new), methods=["GET"]),
+        Route("/jobs/new", site.form(writing.on_new), methods=["POST"]),
+        Route("/jobs/{job_id}/edit", site.page(edit.edit), methods=["GET"]),
+        Route("/jobs/{job_id}/edit", site.form(writing.on_edit), methods=["POST"]),
+    ]
 
 
 class Site:
@@ -174,6 +195,7 @@ class Site:
         return {
             "client": client,
             "clients": clients.value or (),
+            "is_admin": bool(who.value and who.value.admin),
             "who": words.person(who.value.principal) if who.value else "",
             "is_development": context.is_development,
             "api": context.cw.url,

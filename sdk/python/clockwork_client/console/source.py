@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from clockwork_client.attention import Attention, ClientRuns
 from clockwork_client.client import Clockwork
 from clockwork_client.console.reads import Reads, Seen
-from clockwork_client.overview import AuditEntry, UpcomingItem, Usage, WhoAmI
-from clockwork_client.results import Execution, Job, JobFires, Ran
+from clockwork_client.overview import AuditEntry, Shard, UpcomingItem, Usage, WhoAmI
+from clockwork_client.pools import PoolState
+from clockwork_client.results import Client, Execution, Job, JobFires, Preview, Ran
 from clockwork_client.workflows.answers import RunNodes
 
 Item = TypeVar("Item")
 #: The most named jobs, dead executions, upcoming starts and changes that a page looks at.
 MOST_JOBS, MOST_DEAD, MOST_UPCOMING, MOST_CHANGES = 1_000, 200, 500, 200
+#: The clients of a page, and the pools of which a page asks for the whole.
+MOST_CLIENTS, _POOLS = 200, 6
+#: The runs of all jobs that a page shows.
+MOST_RUNS = 100
 #: The fires among which a page looks for shifts of the clock: more than a year of a daily job.
 MOST_FIRES = 400
 _THREADS = 8
@@ -68,6 +76,29 @@ class Source:
             return tuple(sorted(one.client_id for one in islice(self.cw.clients.list(page_size=MOST_JOBS), MOST_JOBS)))
 
         return self._reads.read("clients", 60, ask, is_lasting=True)
+
+    def all_clients(self) -> Seen[Found[Client]]:
+        """All clients, for admins."""
+
+        def ask() -> Found[Client]:
+            found = _first(self.cw.clients.list(page_size=MOST_CLIENTS + 1), MOST_CLIENTS)
+            return Found(tuple(sorted(found.items, key=lambda one: one.client_id)), found.more)
+
+        return self._reads.read("all-clients", 4, ask)
+
+    def pools(self) -> Seen[tuple[PoolState, ...]]:
+        """The pools, for admins: of the first few also what waits and who works there, which is a call for each."""
+
+        def ask() -> tuple[PoolState, ...]:
+            listed = self.cw.pools.list()
+            whole = self._pool.map(lambda one: self.cw.pools.get(one.name), listed[:_POOLS])
+            return (*whole, *listed[_POOLS:])
+
+        return self._reads.read("pools", 4, ask)
+
+    def shards(self) -> Seen[tuple[Shard, ...]]:
+        """All shards, for admins."""
+        return self._reads.read("shards", 4, lambda: tuple(self.cw.shards()))
 
     def usage(self, client: str) -> Seen[Usage]:
         """A client's waiting work, and the rest of its caps."""
@@ -177,6 +208,21 @@ class Source:
 
         return self._reads.read(("dead", client, prefix, from_, to), 4, ask)
 
+    def retrying(self, client: str) -> Seen[Attention]:
+        """The executions of a client that have failed and are tried again, by their causes."""
+        key = ("retrying", client)
+        ask = partial(self.cw.clients.attention, kinds=("retrying",), client_id=client, page_size=MOST_DEAD)
+        return self._reads.read(key, 4, ask)
+
+    def client_runs(self, client: str, which: Mapping[str, str], next_token: str | None) -> Seen[ClientRuns]:
+        """One page of the runs of a client's named jobs, kept for longer: the API looks at each of them."""
+        given: dict[str, Any] = {("from_" if name == "from" else name): value or None for name, value in which.items()}
+
+        def ask() -> ClientRuns:
+            return self.cw.clients.runs(client_id=client, page_size=MOST_RUNS, next_token=next_token, **given)
+
+        return self._reads.read(("client-runs", client, tuple(which.items()), next_token), 10, ask)
+
     def upcoming(self, client: str, until: datetime, hours: int) -> Seen[Found[UpcomingItem]]:
         """The starts within so many hours, which end at `until`. The API admits each look like a create."""
 
@@ -193,6 +239,14 @@ class Source:
             return _first(self.cw.audit(client_id=client, page_size=MOST_CHANGES), MOST_CHANGES)
 
         return self._reads.read(("trail", client), 4, ask)
+
+    def preview(self, schedule: Mapping[str, Any], count: int) -> Seen[Preview]:
+        """The next fires of a schedule in the API's names. Nothing is saved, and a look is let in like a create."""
+
+        def ask() -> Preview:
+            return self.cw.jobs.preview(schedule=schedule, count=count)
+
+        return self._reads.read(("preview", json.dumps(schedule, sort_keys=True)), 60, ask)
 
     def fires(self, job: Job) -> Seen[JobFires]:
         """The next fires of a named job. They change with the job, and as time passes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from clockwork.edge.description import examples
+from clockwork.edge.description.looks import LOOKS
 from clockwork.edge.description.operation import Operation
 from clockwork.edge.operations.bulk import JobFilterBody, ResumeFilterBody, WaitingFilterBody
 from clockwork.edge.operations.clients import UnparkBody
@@ -19,7 +20,7 @@ from clockwork.edge.requests.workers import BeatsBody, CheckpointBody, ClaimsBod
 from clockwork.edge.responses import bulk, clients, executions, fires, jobs, named_jobs, overview, pools, trail, workers
 from clockwork.edge.responses.runs import RunNodes
 
-_change = partial(Operation, answer=named_jobs.ChangedJob, parameters=("If-Match",))
+_change = partial(Operation, answer=named_jobs.ChangedJob, parameters=("If-Match", "dryRun"))
 _report = partial(Operation, answer=executions.Execution, conflicts=True)
 #: An operation whose body is an empty object.
 _bare = partial(Operation, body=EmptyBody, examples=({},))
@@ -33,7 +34,7 @@ OPERATIONS = {
         body=CreateJobBody,
         examples=({"clientId": "acme", **examples.JOB}, examples.MESSAGE, {"jobKey": "daily-invoice", **examples.CRON}),
         capped=True,
-        parameters=("Idempotency-Key",),
+        parameters=("Idempotency-Key", "dryRun"),
     ),
     "create_batch": Operation(
         "Create up to 500 jobs: the good ones are accepted, the bad ones named by their index",
@@ -50,9 +51,6 @@ OPERATIONS = {
             *("clientIdOf", "jobKey", "prefix", "contains", "state", "tag", "fireFrom", "fireTo", "include", "runs"),
             *("limit", "nextToken"),
         ),
-    ),
-    "count_jobs": Operation(
-        "Count a client's named jobs", bulk.JobCounts, parameters=("prefix", "contains", "tag"), capped=True
     ),
     "get_job": Operation("Read a job and where it stands", jobs.Job),
     "put_job": _change(
@@ -96,7 +94,7 @@ OPERATIONS = {
         capped=True,
     ),
     "cancel_job": Operation(
-        "Cancel a job, and learn whether that came in time", executions.Cancellation, parameters=("If-Match",)
+        "Cancel a job, and learn whether that came in time", executions.Cancellation, parameters=("If-Match", "dryRun")
     ),
     "list_executions": Operation(
         "List a job's executions, newest first", executions.ExecutionPage, parameters=("limit", "nextToken")
@@ -296,4 +294,5 @@ OPERATIONS = {
     ),
     "get_health": Operation("Ask whether the API answers", jobs.Health),
     "get_openapi": Operation("This description", None),
+    **LOOKS,
 }

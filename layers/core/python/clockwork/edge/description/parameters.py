@@ -7,6 +7,7 @@ from typing import Any
 
 from clockwork.domain.clients import CLIENT_ID
 from clockwork.domain.errors import InvalidRequest, Problem
+from clockwork.domain.executions import State
 from clockwork.domain.named_jobs import JobState
 from clockwork.domain.pools.pool import POOL_NAME
 from clockwork.edge.description.contract import OPERATIONS
@@ -39,10 +40,17 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "contains": _text("query", "Of the jobKey or the target, in any case.", maxLength=LONGEST_SOUGHT),
     "include": {**_text("query", "With the newest runs of each; a page has 50 at most."), "schema": {"enum": ["runs"]}},
     "runs": {"in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": MOST_RUNS, "default": RUNS}},
+    "kind": _text("query", "`dead`, `retrying`, or both with a comma between them, as without it."),
+    "dryRun": {
+        "in": "query",
+        "schema": {"enum": ["true", "false"], "default": "false"},
+        "description": "true: the answer as it would be; nothing is written.",
+    },
     "count": {"in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": MOST_FIRES, "default": FIRES}},
     "prefix": _text("query", "Of the jobKey."),
     "state": {"in": "query", "schema": {"enum": list(JobState)}},
     "stateOfRunning": {"name": "state", "in": "query", "schema": {"enum": ["RUNNING"], "default": "RUNNING"}},
+    "stateOfRun": {"name": "state", "in": "query", "schema": {"enum": list(State)}},
     "tag": _text("query", "`name`, or `name=value`."),
     "dueFrom": {"name": "from", **_text("query", "Due at this instant or later."), "schema": _INSTANT},
     "dueTo": {"name": "to", **_text("query", "Due at this instant or earlier."), "schema": _INSTANT},

@@ -16,6 +16,7 @@ from clockwork.domain.instants import to_text
 from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.lifecycle.holding import Holding, Wait
 from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
+from clockwork.edge.responses.fires import Foreseen
 from clockwork.edge.responses.runs import NodeOfRun, RunCounts
 from clockwork.flows.requests.cancel import CancelAnswer
 
@@ -205,7 +206,7 @@ class Ran(AnswerBody):
     reason: str | None = None
 
     @classmethod
-    def of(cls, record: executions.Execution) -> Self:
+    def of(cls, record: executions.Execution, **more: object) -> Self:
         """The execution of a record."""
         first, last = (record.attempts[0], record.attempts[-1]) if record.attempts else (None, None)
         return cls(
@@ -216,6 +217,7 @@ class Ran(AnswerBody):
             lateness_ms=first.lateness_ms if first is not None and first.number == 1 else None,
             took_ms=None if last is None or record.claim is not None else last.ended_at - last.started_at,
             reason=record.reason,
+            **more,
         )
 
 
@@ -246,7 +248,7 @@ class HandledDead(AnswerBody):
     next_token: str | None = None
 
 
-class Cancellation(AnswerBody):
+class Cancellation(Foreseen):
     """The truth about a cancel: cancelled: no attempt will start. running: one is under way, no other follows.
 
     too_late: it was delivered, or may be.
