@@ -123,7 +123,7 @@ class Trial(Intake):
         super().__init__()
         self._real, self.reading = real, real.reading
 
-    def admit(self, world: World, client: Client, count: int) -> None:  # noqa: ARG002 - however many would be made
+    def admit(self, world: World, client: Client, count: int, nodes: int = 0) -> None:  # noqa: ARG002 - of any size
         """Let in one dry run of the client. Raises TooManyRequests, and ClientDeleting as the real one would."""
         if client.deleting_at is not None:
             super().admit(world, client, 1)
