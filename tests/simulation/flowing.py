@@ -1,18 +1,42 @@
-"""W1 to W6 at the end of a run of the simulator: workflows ended by the outcomes of their nodes, and by their rules."""
+"""W1 to W6 and W9 in the simulator: no node starts before its parents have ended, and runs end by their rules."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.ids import run_of
+from clockwork.domain.ids import decode_node, only_execution, run_of
+from clockwork.domain.jobs import NodeOf
+from clockwork.domain.releases import Delivery
 from clockwork.domain.runs.nodes import ref_of
 from clockwork.domain.workflows.definition import WorkflowTarget
 from clockwork.domain.workflows.graph import Mark, counted, decide, graph_of, order_of
 from clockwork.domain.workflows.progress import Sets
-from tests.simulation.stores import Stores
-from tests.simulation.watcher import Promise, Watcher
+
+if TYPE_CHECKING:
+    from tests.simulation.stores import Stores
+    from tests.simulation.watcher import Promise, Watcher
+
+
+def why_not_to_start(watcher: Watcher, delivery: Delivery, of: NodeOf) -> str | None:
+    """Which parent of a node that starts has not ended, in the newest generation in which it began; None: all have."""
+    promise = next((one for one in watcher.promises.values() if one.execution_id == of.run), None)
+    target = None if promise is None else promise.occurrence.target
+    if not isinstance(target, WorkflowTarget):
+        return None
+    node, names = decode_node(delivery.job_id), list(target.nodes)
+    for parent in target.nodes[of.name].after:
+        for generation in range(node.generation, 0, -1):
+            place = msgspec.structs.replace(node, generation=generation, index=names.index(parent))
+            record = watcher.executions.find(place.job_id, only_execution(place.job_id, delivery.occurrence.due_at))
+            if record is not None and not record.is_final:
+                return f"{of.name} starts, and {parent} is {record.state}"
+            if record is not None:
+                break
+    return None
 
 
 def objections(stores: Stores, watcher: Watcher) -> Iterator[tuple[str, str, str]]:
@@ -32,7 +56,11 @@ def objections(stores: Stores, watcher: Watcher) -> Iterator[tuple[str, str, str
 def _faults(
     watcher: Watcher, promise: Promise, target: WorkflowTarget, run: Execution, sets: Sets
 ) -> Iterator[tuple[str, str]]:
-    graph, marks = graph_of(target.nodes), sets.outcomes()
+    graph, marks, all_marks = graph_of(target.nodes), sets.outcomes(), sets.marks
+    if all_marks.ok & all_marks.bad or (all_marks.ok | all_marks.bad) & all_marks.off:
+        yield "W3", f"a node has two marks: {all_marks}"
+    if run.is_final and sets.expires_at < run.expires_at:
+        yield "W9", "its sets expire before its record"
     if run.is_final and len(marks) < graph.size:
         yield "W6", f"it is {run.state}, and has marks of {sorted(marks)} alone"
         return
@@ -40,7 +68,8 @@ def _faults(
     for index in order_of(graph):
         name, (job_id, execution_id) = list(target.nodes)[index], ref_of(run, sets, index)
         record, starts = watcher.executions.find(job_id, execution_id), watcher.seen[job_id].starts
-        if decide(graph, counted(graph, want), index) == "off":
+        # The conditions of drawn nodes never hold (`running.NEVER`).
+        if decide(graph, counted(graph, want), index) == "off" or graph.conditional[index]:
             want[index] = "off"
             if starts:
                 yield "W1", f"{name} starts against its rule"
@@ -51,6 +80,7 @@ def _faults(
             yield "W2", f"{name} succeeded, and its target never accepted it"
     if run.cancel_noted_at is None and want != marks:
         yield "W6", f"its marks are {marks}, by records and rules {want}"
-    has_failed = "bad" in counted(graph, want).values()
+    # Once it was stopped, nothing may have failed, optional or not.
+    has_failed = "bad" in (want if sets.is_stopped else counted(graph, want)).values()
     if promise.cancelled_at is None and run.cancel_noted_at is None and (run.state is State.SUCCEEDED) == has_failed:
         yield "W6", f"it is {run.state} with {marks}"

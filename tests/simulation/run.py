@@ -33,6 +33,7 @@ from tests.simulation.outages import BESIDE_DEFECTS, LIMITS, OUTAGES, PLACED_AT,
 from tests.simulation.requests import CLIENTS, DEPARTING, METERED, RETRY_POLICIES
 from tests.simulation.retention import LONG_PAUSE_MS, SHORT, SLOW_RETRIES
 from tests.simulation.rows import UNDAMAGED, elements_of, every_row
+from tests.simulation.running import RUN_OPERATIONS, with_runs
 from tests.simulation.small import small_bounds
 from tests.simulation.stage import BEGAN_AT, DRAIN_BOUND_MS, Stage
 from tests.simulation.stores import LARGEST_PAGE
@@ -105,6 +106,7 @@ class Run:
         self.script = _script(self.rng, seed)[:operations]
         if seed % DEPARTS_EVERY == DEPARTS_AT:
             self.script = _with_rare(self.script, random.Random(seed))
+        self.script = with_runs(self.script, seed)
         has_both_caps = self.profile is CALM and not seed // len(PROFILES) % 2
         if self.profile is CALM:
             creates = "create capped" if has_both_caps else "create paced"
@@ -152,7 +154,7 @@ class Run:
     def go(self) -> Result:
         """Runs the script and returns its result."""
         for step in self.script:
-            work = (OPERATIONS | RARE_OPERATIONS)[step.operation]
+            work = (OPERATIONS | RARE_OPERATIONS | RUN_OPERATIONS)[step.operation]
             self.stage.scheduler.after(step.at, partial(self.stage.desk.carry_out, step, work))
         self._plan_incidents()
         bounds = small_bounds() if self.has_small_pages else nullcontext()

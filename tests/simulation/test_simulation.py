@@ -10,6 +10,7 @@ import pytest
 from infra.table_actions import TABLE_ACTIONS
 from tests.simulation.faults import PROFILES
 from tests.simulation.run import Run
+from tests.simulation.running import RUN_OPERATIONS, RUNS_FROM
 from tests.simulation.shrink import shrink
 
 #: Each profile once in `make test`, and twice more in `make nightly`.
@@ -55,6 +56,13 @@ def _quiet() -> Iterator[None]:
 @pytest.mark.parametrize("seed", [*SEEDS, *list(REGRESSIONS)[-LAST:]])
 def test_the_invariants_hold(seed: int) -> None:
     assert Run(seed).go().violations == []
+
+
+@pytest.mark.parametrize("seed", range(RUNS_FROM, RUNS_FROM + 2))
+def test_the_invariants_hold_with_runs_of_workflows_among_the_jobs(seed: int) -> None:
+    result = Run(seed).go()
+    assert result.violations == []
+    assert {name for name in RUN_OPERATIONS if result.outcomes[name, "succeeded"]} == set(RUN_OPERATIONS)
 
 
 @pytest.mark.nightly

@@ -26,6 +26,7 @@ from clockwork.memory.timeline import MemoryTimeline
 from clockwork.settings import Settings
 from tests.simulation.caps import Caps
 from tests.simulation.departures import Departures
+from tests.simulation.flowing import why_not_to_start
 from tests.simulation.labour import Labour
 from tests.simulation.lines import Lines
 from tests.simulation.lives import Lives
@@ -429,7 +430,7 @@ class Watcher:
         if delivery.attempt == 1 and seen.first_lateness_ms is None:
             seen.first_lateness_ms = self._scheduler.now - occurrence.due_at
         objection = self.named.objection(delivery)
-        if not is_named(job_id):
+        if not is_named(job_id) and delivery.node is None:
             self._check_made_once(job_id, occurrence)
         self._check_bounded(delivery)
         self.require(objection is None, "I7", str(objection), job_id)
@@ -442,6 +443,8 @@ class Watcher:
             self._check_not_cancelled(promise, delivery.attempt)
         if delivery.node is not None:
             self._check_listed(delivery, delivery.node.run)
+            objection = why_not_to_start(self, delivery, delivery.node)
+            self.require(objection is None, "W1", str(objection), job_id)
         if occurrence.record == "full" or delivery.attempt > 1:
             self._check_claimed(actor, delivery, clock_now)
 

@@ -9,6 +9,50 @@ _RECORDS = "tests/unit/domain/runs"
 
 FLOWING = (
     Mutant(
+        "a node is decided once one of its parents has ended",
+        "domain/workflows/graph.py",
+        (
+            (
+                "    if None in marks:\n        return None\n    has_failed",
+                '    if not marks or set(marks) == {None}:\n        return None if marks else "run"\n    has_failed',
+            ),
+        ),
+        "W1",
+        tests="tests/model/test_runs.py",
+    ),
+    Mutant(
+        "each release of a node is an execution of its own",
+        "domain/runs/nodes.py",
+        (("        due_at=run.due_at,\n", "        due_at=now,\n"),),
+        "W2",
+        tests=f"{_RUNS}/test_runs.py",
+    ),
+    Mutant(
+        "a stop marks nodes that still run",
+        "flows/workflows/wind_down.py",
+        (
+            (
+                "            found[sets.number(index)] = mark_of(after)\n        elif",
+                "            found[sets.number(index)] = mark_of(after)\n        elif after.state is State.RUNNING:\n"
+                '            found[sets.number(index)] = "bad"\n        elif',
+            ),
+        ),
+        "W3",
+        tests="tests/model/test_runs.py",
+    ),
+    Mutant(
+        "the sets are kept until the run ends, and no longer",
+        "domain/runs/beginning.py",
+        (
+            (
+                "    expires_at = deadline_of(run) + WINDS_DOWN_MS + kept_ms\n",
+                "    expires_at = deadline_of(run) + WINDS_DOWN_MS\n",
+            ),
+        ),
+        "W9",
+        tests="tests/model/test_runs.py",
+    ),
+    Mutant(
         "the message of a node is acknowledged before its outcome is added",
         "flows/deliver/batch.py",
         (
