@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clockwork_client import Clockwork, Workflow, http, retry
+from clockwork_client import Clockwork, Workflow, callback, http, retry
 from clockwork_client.console.graphs import graph
 from clockwork_client.testing import Answer, VirtualClockwork
 from clockwork_client.workflows.answers import Node
@@ -99,6 +99,21 @@ class TestPage:
     def test_it_refreshes_with_the_page(self, orders: Orders) -> None:
         text = orders.reader.look(orders.path).text
         assert text.index('id="live-run"') < text.index('id="graph-h"')
+
+
+def test_a_cancel_tells_how_many_nodes_still_run() -> None:
+    v = VirtualClockwork("2026-03-01T00:00:00Z")
+    cw, wf = v.client("shop"), Workflow()
+    ask = wf.step("ask", HOOK, completion=callback(timeout_seconds=3_600))
+    wf.step("book", HOOK, after=ask)
+    v.on_step("ask", lambda _: None)
+    job = cw.schedule(wf, in_=0)
+    v.advance(minutes=1)
+    path = f"/executions/{v.run(job).execution_id}"
+    done = Visitor(cw, v).enter().submit(path, f"{path}/cancel")
+    assert "Stopped. 1 node of it may still run. None starts after this moment." in done.words
+    v.advance(minutes=5)
+    assert v.run(job).nodes == {"ask": "CANCELLED", "book": "UNREACHED"}
 
 
 class TestRedrive:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 import pytest
 
+from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.workflows.definition import Node, WorkflowTarget
 from tests.handlers.faults import HTTP, QUEUE, refused
 from tests.handlers.handlers import Answer, Api, job_body
@@ -49,6 +50,7 @@ def faults_of(answer: Answer) -> dict[str, str]:
 
 def stored(api: Api, job_id: str) -> Mapping[str, Node]:
     (job,) = [one for _, one in api.clockwork.world.jobs.list("acme", None, None, 9).jobs]
+    assert isinstance(job, NamedJob)
     assert job.job_id == job_id
     assert isinstance(job.definition.target, WorkflowTarget)
     return job.definition.target.nodes
@@ -228,7 +230,7 @@ def test_a_job_has_nothing_beside_a_workflow_that_its_nodes_have_themselves(more
 
 def test_an_input_and_a_definition_at_their_bounds_are_taken() -> None:
     assert create(Api(), {"a": {"target": HTTP}}, payload="x" * 32_768).status == 201
-    nodes = {"a": {"target": HTTP, "payload": ""}}
+    nodes: dict[str, Any] = {"a": {"target": HTTP, "payload": ""}}
     size = len(msgspec.json.encode(workflow(nodes)))
     nodes["a"]["payload"] = "x" * (65_536 - size)
     assert create(Api(), nodes).status == 201
@@ -317,11 +319,12 @@ def test_a_workflow_counts_as_one_and_its_nodes_in_the_jobs_of_a_day() -> None:
     created = create(api, many(9))
     assert (created.status, create(api, many(1), jobKey="other").status) == (201, 429)
     path = f"/v1/jobs/{created.body['jobId']}"
-    for most, asked in (
+    ways: tuple[tuple[int, Callable[[], Answer]], ...] = (
         (21, lambda: api.call("POST", f"{path}/run")),
         (31, lambda: api.call("PATCH", path, {"schedule": {"delaySeconds": 9_999}})),
         (41, lambda: api.call("POST", "/v1/jobs/batch", {"jobs": [job_body(target=workflow(many(9)))]})),
-    ):
+    )
+    for most, asked in ways:
         cap(most - 2)
         assert asked().status == 429
         cap(most)

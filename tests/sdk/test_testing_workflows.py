@@ -128,10 +128,11 @@ class TestOrder:
                 v.assert_order(*wrong)
 
     def test_handlers_of_pools_are_in_it(self) -> None:
-        v, etl = VirtualClockwork(pools=["etl"]), Pool("etl")
+        v, etl, seen = VirtualClockwork(pools=["etl"]), Pool("etl"), list[tuple[Any, Any]]()
 
         @etl.handler()
         def count(payload: Any, ctx: Any) -> dict[str, int]:
+            seen.append((ctx.run, ctx.node))
             return {"n": payload["n"] + 1}
 
         v.work(etl)
@@ -141,6 +142,7 @@ class TestOrder:
         wf.step("behind", HOOK, payload=there.result)
         run = v.run(play(v, v.client("acme", allowed_pools=["etl"]), wf))
         v.assert_order("before", "there", "behind", run=run.execution_id)
+        assert seen == [(run.execution_id, "there")]
         assert v.deliveries[-1].payload == {"n": 2}
 
     def test_a_job_without_a_run_has_none_to_show(self, v: VirtualClockwork, acme: Clockwork) -> None:

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from standardwebhooks import Webhook
 
+from clockwork.domain.jobs import NodeOf
 from clockwork.domain.releases import Delivery
 from clockwork.targets.message import Payload
 from clockwork.targets.webhooks import headers_for
@@ -63,6 +64,14 @@ def test_no_token_reaches_a_log_with_what_has_it() -> None:
         assert "s" * 22 not in shown and "body of the job" not in shown and "AWS4" not in shown
     assert context.execution_id in repr(context) and delivery.execution_id in repr(delivery)
     assert repr(context._replace(token=None)) == repr(context).replace(", token=...", "")
+
+
+def test_a_node_of_a_workflow_is_told_with_its_run() -> None:
+    delivery, _ = delivered(b"1", [])
+    in_run = msgspec.structs.replace(delivery, node=NodeOf("the-run", "ship"))
+    context = scheduled_context(headers_for(in_run.message, SENT_AT, []))
+    assert (context.run, context.node) == ("the-run", "ship")
+    assert repr(context).endswith(", run='the-run', node='ship')")
 
 
 def test_the_case_of_headers_does_not_matter() -> None:

@@ -21,7 +21,8 @@ _MOST_SIGNATURES = 16
 class ScheduledContext(NamedTuple):
     """The facts of a delivery. `execution_id` is the same over all attempts: use it to recognise a repeat.
 
-    `token`: under which to report, if the attempt ends by callback.
+    `token`: under which to report, if the attempt ends by callback. `run` and `node`: of a workflow's node, the
+    executionId of its run and its name.
     """
 
     execution_id: str
@@ -29,11 +30,14 @@ class ScheduledContext(NamedTuple):
     attempt: int
     due_at: datetime
     token: str | None = None
+    run: str | None = None
+    node: str | None = None
 
     def __repr__(self) -> str:
         """Without the token: it must not reach a log."""
         told = f"{self.execution_id!r}, {self.job_id!r}, {self.attempt}, {self.due_at!r}"
-        return f"ScheduledContext({told}{', token=...' if self.token else ''})"
+        place = f", run={self.run!r}, node={self.node!r}" if self.node else ""
+        return f"ScheduledContext({told}{', token=...' if self.token else ''}{place})"
 
 
 def scheduled_context(headers: Mapping[str, str]) -> ScheduledContext:
@@ -50,6 +54,8 @@ def scheduled_context(headers: Mapping[str, str]) -> ScheduledContext:
             _number(found["clockwork-attempt"]),
             instant(found["clockwork-due-at"]),
             found.get("clockwork-token"),
+            found.get("clockwork-run"),
+            found.get("clockwork-node"),
         )
     except KeyError as error:
         raise InvalidWebhook(f"the header {error.args[0]} is missing") from None

@@ -199,6 +199,9 @@ def _cancelled(found: Execution) -> words.Why:
     last = found.attempts[-1] if found.attempts else None
     if found.result == "cancelled":
         return words.Why("ok", "Cancelled. No attempt of it starts after this moment.")
+    if found.result == "running" and found.executions is not None:
+        nodes = words.plural(sum(one.execution_id != found.execution_id for one in found.executions), "node")
+        return words.Why("run", f"Stopped. {nodes} of it may still run. None starts after this moment.")
     if found.result == "running" and last is not None:
         return words.Why(
             "run", f"Attempt {last.number} started {words.instant(last.started_at)} and may still arrive. None follows."

@@ -93,10 +93,8 @@ class InlineWorkers:
                 calls.report([{"token": attempt.token, **outcome}])
 
     def _note(self, attempt: Attempt) -> None:
-        record = self._core.executions.find(attempt.job_id, attempt.execution_id)
-        node = record.kept.node if record is not None else None
-        if node is not None:
-            self._steps.began.append(Began(node.run, node.name, attempt.number, moment(self._core.clock.at)))
+        if attempt.run is not None and attempt.node is not None:
+            self._steps.began.append(Began(attempt.run, attempt.node, attempt.number, moment(self._core.clock.at)))
 
 
 def called(pool: Pool, attempt: Attempt, context: Context) -> Any:

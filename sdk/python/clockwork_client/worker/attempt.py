@@ -43,6 +43,8 @@ class Attempt:
         self.token = str(started["token"])
         self.handler = str(started["handler"])
         self.payload = started.get("payload")
+        self.run: str | None = started.get("run")
+        self.node: str | None = started.get("node")
         kept = started.get("checkpoint")
         self.checkpoint = (
             None if kept is None else Checkpoint(_whole(kept["attempt"]), _whole(kept["sequence"]), kept["value"])

@@ -44,6 +44,9 @@ class Context:
         #: The key of a named job; None for an anonymous one.
         self.job_key = attempt.job_key
         self.client_id = attempt.client_id
+        #: Of a workflow's node: the executionId of its run, and its name. None for any other job.
+        self.run = attempt.run
+        self.node = attempt.node
         self.handler = attempt.handler
         #: The number of the attempt, from 1 on; it rises when work is handed back, too.
         self.attempt = attempt.number

@@ -186,7 +186,9 @@ def test_many_are_redriven_page_by_page_and_none_twice() -> None:
     before, changed, pages = None, 0, 0
     admitted: list[int] = []
     while True:
-        handled = redrive_dead(failing.world, "acme", ALL, 3, before, admit=lambda count, _: admitted.append(count))
+        handled = redrive_dead(
+            failing.world, "acme", ALL, 3, before, admit=lambda count, nodes=0: admitted.append(count)
+        )
         changed, pages, before = changed + handled.changed, pages + 1, handled.next_before
         if before is None:
             break

@@ -38,9 +38,10 @@ def faults_of(nodes: Mapping[str, Place]) -> Iterator[Fault]:
             yield f"/nodes/{name}/when", "is for nodes with parents"
         before = ancestors_of(after, name) - {name}
         for place, pointer in _pointers(name, node):
-            fault = pointer if isinstance(pointer, Unfilled) else _fault_of(pointer, nodes, before, name)
-            if fault is not None:
-                yield place, str(fault)
+            if isinstance(pointer, Unfilled):
+                yield place, str(pointer)
+            elif (unknown := _fault_of(pointer, nodes, before, name)) is not None:
+                yield place, str(unknown)
 
 
 def _wrong_edges(nodes: Mapping[str, Place]) -> Iterator[Fault]:

@@ -43,6 +43,8 @@ class ClaimAnswer(AnswerBody, kw_only=True):
     deadline_in_ms: Annotated[int | None, Meta(description="from when the request was sent: the attempt ends")] = None
 
     checkpoint: Annotated[KeptCheckpoint | None, Meta(description="of an attempt before")] = None
+    run: Annotated[str | None, Meta(description="of a workflow's node: the executionId of its run")] = None
+    node: Annotated[str | None, Meta(description="of a workflow's node: its name")] = None
 
     @classmethod
     def of(cls, claimed: Claimed) -> Self:
@@ -56,6 +58,7 @@ def _of_start(start: Start) -> dict[str, Any]:
     release, record = start.release, start.claimed
     awaited = None if record.claim is None else record.claim.awaited
     assert awaited is not None, "it runs under its worker's claim"
+    node = release.of.node
     return {
         "execution_id": release.execution_id,
         "job_id": release.job_id,
@@ -69,6 +72,8 @@ def _of_start(start: Start) -> dict[str, Any]:
         "lease_in_ms": start.lease_in_ms,
         "deadline_in_ms": max(0, awaited.deadline_at - start.now),
         "checkpoint": start.checkpoint and _kept(start.checkpoint),
+        "run": node and node.run,
+        "node": node and node.name,
     }
 
 
