@@ -5,7 +5,7 @@ AWS bills no dashboard of up to 50 metrics: https://aws.amazon.com/cloudwatch/pr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import aws_cdk as cdk
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -44,8 +44,8 @@ class Dashboard(Construct):
         well = cloudwatch.AlarmStatusWidget(
             alarms=alarms.waking, title="Is all well?", width=COLUMNS, height=_ALARMS_ROWS
         )
-        rows = ([*_own(options), *_backlog(queues)], _costs(storage, queues, functions))
-        cloudwatch.Dashboard(self, "Page", widgets=[[well], *map(_filled, rows)])
+        late, costs = [*_own(options), *_backlog(queues)], _costs(storage, queues, functions)
+        cloudwatch.Dashboard(self, "Page", widgets=[[well], _filled(late), _filled(costs)])
 
 
 def _own(options: Options) -> Iterator[tuple[str, Sequence[cloudwatch.IMetric]]]:
@@ -96,7 +96,7 @@ def _costs(
     yield "What costs? Messages, invocations", [*messages, *(one.metric_invocations(period=_MINUTE) for one in every)]
 
 
-def _filled(row: Sequence[tuple[str, Sequence[cloudwatch.IMetric]]]) -> list[cloudwatch.IWidget]:
+def _filled(row: Iterable[tuple[str, Sequence[cloudwatch.IMetric]]]) -> list[cloudwatch.IWidget]:
     """Graphs that share a row of the screen evenly."""
     graphs = list(row)
     width, height = COLUMNS // len(graphs), (ROWS - _ALARMS_ROWS) // 2
