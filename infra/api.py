@@ -11,10 +11,11 @@ for receivers without AWS credentials: it has a throttle of its own, and only th
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import aws_cdk as cdk
 from aws_cdk import aws_apigatewayv2 as apigateway
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from aws_cdk.aws_apigatewayv2_authorizers import HttpIamAuthorizer
@@ -81,6 +82,21 @@ class Api(Construct):
         if options.value("accessLog"):
             # A path may hold a token, which is a secret as long as its attempt runs.
             self._log_access(disposable=not options.keeps, has_tokens=bool(unsigned))
+
+    @property
+    def faults(self) -> cloudwatch.Metric:
+        """The answers of 5xx of a minute."""
+        return self.http_api.metric_server_error(statistic="Sum", period=cdk.Duration.minutes(1))
+
+    @property
+    def outputs(self) -> Mapping[str, str]:
+        """The outputs of the stack that tell more of the API than its address."""
+        return {"ApiId": self.http_api.api_id}
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        """The SSM parameters by which stacks of services let their roles call the API."""
+        return {"api-id": self.http_api.api_id}
 
     @property
     def url(self) -> str:

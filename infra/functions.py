@@ -25,6 +25,9 @@ from infra.queues import Queues, leave_behind
 from infra.shapes import Shape, ingester_shape, kafka_shape, private_shape, shapes, workers_shape
 from infra.storage import Storage
 
+#: Nothing but its concurrency throttles a Lambda with a URL. Requests of 20 ms are 2,000 a second then, as many as an
+#: HTTP API lets pass.
+API_EXECUTIONS = 40
 #: Where there is Kafka, this setting says so.
 _OF_KAFKA = {"kafka_release_queue_url": "KafkaRelease"}
 
@@ -54,6 +57,7 @@ class Functions(Construct):
         self._live: dict[lambda_.Function, lambda_.Alias] = {}
         self._architecture = ARCHITECTURES[options.value("architecture")]
         self._reserves = options.value("reserve")
+        self._by_url = options.value("api") == "functionUrl"
         self._platform_logs = options.value("platformLogs")
         self._removal_policy = cdk.RemovalPolicy.RETAIN if options.keeps else cdk.RemovalPolicy.DESTROY
         kept = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
@@ -181,7 +185,7 @@ class Functions(Construct):
             application_log_level_v2=lambda_.ApplicationLogLevel.INFO,
             timeout=cdk.Duration.seconds(shape.timeout_seconds),
             memory_size=shape.memory_mb,
-            reserved_concurrent_executions=shape.reserved if self._reserves else None,
+            reserved_concurrent_executions=self._reserved(folder, shape),
             recursive_loop=lambda_.RecursiveLoop.ALLOW if shape.recursive else None,
             environment=_environment(settings),
             # Earlier versions stay, so that the alias can go back to one; not that of a deployment that failed.
@@ -189,6 +193,11 @@ class Functions(Construct):
         )
         self._live[function] = lambda_.Alias(self, f"{name}Live", alias_name=LIVE, version=function.current_version)
         return function
+
+    def _reserved(self, folder: str, shape: Shape) -> int | None:
+        if not self._reserves:
+            return None
+        return API_EXECUTIONS if folder == "api" and self._by_url else shape.reserved
 
 
 def construct_name(moment: str) -> str:

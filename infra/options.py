@@ -168,6 +168,7 @@ def _faults(given: Mapping[str, Any], *, is_local: bool) -> Iterator[str]:
         of_key = given.get("keyArn", "").split(":")[part:][:1]
         if of_key and given.get(option, of_key[0]) != of_key[0]:
             yield f"keyArn: the key is of {of_key[0]}, and the {option} is {given[option]}"
+    yield from _faults_of_function_url(given, is_local=is_local)
     if is_local and "network" in given:
         yield "network: the local stage has no network but that of this machine"
     cluster = given.get("kafka")
@@ -176,6 +177,18 @@ def _faults(given: Mapping[str, Any], *, is_local: bool) -> Iterator[str]:
         yield from (f"kafka: {fault}" for fault in faults_of_cluster(cluster, prefix))
         if is_local and "bootstrapServers" not in cluster:
             yield "kafka: the local stage has no MSK: give bootstrapServers"
+
+
+def _faults_of_function_url(given: Mapping[str, Any], *, is_local: bool) -> Iterator[str]:
+    """A function URL leads to one Lambda, and asks every request for a signature."""
+    if _value(given, "api") != "functionUrl":
+        return
+    if is_local:
+        yield "api: the local stage has no function URL"
+    if given.get("unsignedCompletions", False):
+        yield "api: a function URL takes no unsigned request: leave unsignedCompletions out, or use httpApi"
+    if _value(given, "pools"):
+        yield "api: a function URL leads to one Lambda, and workers of pools have one of their own: use httpApi"
 
 
 def _faults_of_pools(given: Mapping[str, Any]) -> Iterator[str]:

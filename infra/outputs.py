@@ -6,6 +6,7 @@ import aws_cdk as cdk
 from aws_cdk import aws_ssm as ssm
 
 from infra.api import Api
+from infra.function_url import FunctionUrl
 from infra.functions import Functions, construct_name
 from infra.ingestion import Ingestion
 from infra.permissions import TELLS, kind_of
@@ -14,7 +15,13 @@ from infra.storage import Storage
 
 
 def declare_outputs(
-    stack: cdk.Stack, *, storage: Storage, queues: Queues, functions: Functions, api: Api, ingestion: Ingestion | None
+    stack: cdk.Stack,
+    *,
+    storage: Storage,
+    queues: Queues,
+    functions: Functions,
+    api: Api | FunctionUrl,
+    ingestion: Ingestion | None,
 ) -> None:
     """Declare the outputs: ApiUrl, ApiId, the queues' URLs, `<Name>Table` and `<Name>Function` per table and Lambda.
 
@@ -22,7 +29,7 @@ def declare_outputs(
     """
     values = {
         "ApiUrl": api.url,
-        "ApiId": api.http_api.api_id,
+        **api.outputs,
         **{f"{name.capitalize()}Table": table.table_name for name, table in storage.tables.items()},
         **{f"{construct_name(name)}Function": one.function_name for name, one in functions.by_moment.items()},
     }
@@ -48,7 +55,7 @@ def declare_outputs(
     for name, value in values.items():
         cdk.CfnOutput(stack, name, value=value)
     role_arn = values["DelivererRoleArn"]
-    parameters = {"api-url": api.url, "api-id": api.http_api.api_id, "deliverer-role-arn": role_arn}
+    parameters = {"api-url": api.url, **api.parameters, "deliverer-role-arn": role_arn}
     for name, value in parameters.items():
         # Stacks of services read them (`clockwork_client.cdk`), and need no address of their own.
         ssm.StringParameter(

@@ -10,6 +10,7 @@ from constructs import Construct
 
 from infra.admins import Admins
 from infra.api import Api
+from infra.function_url import FunctionUrl
 from infra.functions import Functions
 from infra.ingestion import Ingestion
 from infra.kafka.msk import completed
@@ -64,17 +65,23 @@ class ClockworkStack(cdk.Stack):
         admins.precede(functions.live(one) for one in takes)
         Triggers(self, "Triggers", options=options, functions=functions, queues=queues)
         workers = functions.by_moment.get("workers")
-        api = Api(
-            self,
-            "Api",
-            handler=functions.live(functions.api),
-            workers=functions.live(workers) if workers else None,
-            options=options,
-        )
-        policies = {
-            pool: policy_of(self, pool, queues=of_pool, api=api, key_arn=options.key_arn)
-            for pool, of_pool in queues.pools.items()
-        }
+        api: Api | FunctionUrl
+        policies = {}
+        if options.value("api") == "functionUrl":
+            handler = functions.live(functions.api)
+            api = FunctionUrl(self, "Api", handler=handler, function=functions.api)
+        else:
+            api = Api(
+                self,
+                "Api",
+                handler=functions.live(functions.api),
+                workers=functions.live(workers) if workers else None,
+                options=options,
+            )
+            policies = {
+                pool: policy_of(self, pool, queues=of_pool, api=api, key_arn=options.key_arn)
+                for pool, of_pool in queues.pools.items()
+            }
         alarms = Alarms(
             self,
             "Alarms",

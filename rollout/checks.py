@@ -91,6 +91,7 @@ def judge(facts: Facts, wanted: Template, allowed: Iterable[str] = ()) -> list[R
         _stack(facts),
         _admins(options),
         _alarms(options),
+        *_function_url(options),
         *_concurrency(facts, wanted),
         *_names(facts, wanted),
         *_removed(facts, wanted, frozenset(allowed)),
@@ -157,6 +158,17 @@ def _alarms(options: Mapping[str, Any]) -> Row:
     if "alarmTopicArn" in options:
         return Row("alarms", OK, str(options["alarmTopicArn"]), "an SNS topic")
     return Row("alarms", WARN, "notify nobody", "an SNS topic", "name one in deployment.json: `alarmTopicArn`")
+
+
+def _function_url(options: Mapping[str, Any]) -> Iterator[Row]:
+    """The rows of a function URL: what callers may, and what throttles them."""
+    if options.get("api") != "functionUrl":
+        return
+    then = "a caller of IAM may call every path: the principals of clients, and admins, are all that divides them"
+    yield Row("paths of the API in IAM", WARN, "not told apart", "by route, if a viewer is to be one in IAM", then)
+    if not options.get("reserve"):
+        then = "set `reserve`, or a flood of requests takes the account's concurrency"
+        yield Row("throttle of the API", WARN, "the account's concurrency", "a part of it", then)
 
 
 def _concurrency(facts: Facts, wanted: Template) -> Iterator[Row]:

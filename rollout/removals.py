@@ -42,7 +42,7 @@ class Removal:
 
 def removals(live: Template, wanted: Template) -> list[Removal]:
     """Everything that the wanted template takes away from the live one, sorted by name."""
-    found = [*_options(live, wanted), *_resources(live, wanted), *_admins(live, wanted)]
+    found = [*_options(live, wanted), *_resources(live, wanted), *_address(live, wanted), *_admins(live, wanted)]
     return sorted(found, key=lambda one: (one.name, one.what))
 
 
@@ -83,6 +83,13 @@ def _resources(live: Template, wanted: Template) -> Iterator[Removal]:
                 yield Removal(_option_of(logical_id), plain)
             elif changed := [name for name in fixed if _of(one, name) != _of(kept[logical_id], name)]:
                 yield Removal(readable(logical_id), f"{plain}: a new one in its place, as {', '.join(changed)} changes")
+
+
+def _address(live: Template, wanted: Template) -> Iterator[Removal]:
+    """The address of the API is with its callers, and belongs to an HTTP API or to a function URL."""
+    for kind in ("AWS::ApiGatewayV2::Api", "AWS::Lambda::Url"):
+        if list(live.resources(kind)) and not list(wanted.resources(kind)):
+            yield Removal("api", "the API's address, which callers know: there will be another one")
 
 
 def _of(resource: Mapping[str, Any], name: str) -> Any:

@@ -19,6 +19,7 @@ from constructs import Construct
 
 from clockwork.settings import Settings
 from infra.api import Api
+from infra.function_url import FunctionUrl
 from infra.functions import Functions, construct_name
 from infra.ingestion import Ingestion
 from infra.observability.metrics import metric
@@ -66,7 +67,7 @@ class Alarms(Construct):
         storage: Storage,
         queues: Queues,
         functions: Functions,
-        api: Api,
+        api: Api | FunctionUrl,
         ingestion: Ingestion | None,
     ) -> None:
         super().__init__(scope, construct_id)
@@ -97,9 +98,8 @@ class Alarms(Construct):
             wakes = options.settings.own_metrics == "none" and name in ("timeline", "executions")
             means = "DynamoDB refuses writes"
             self._alarm(f"{name.capitalize()}Throttled", throttled, above=0, of=5, means=means, wakes=wakes)
-        faults = api.http_api.metric_server_error(statistic="Sum", period=_MINUTE)
         means = "The API answers 5xx: see the api Lambda's log"
-        self._alarm("ApiFaults", faults, above=API_FAULTS, of=5, means=means, wakes=True)
+        self._alarm("ApiFaults", api.faults, above=API_FAULTS, of=5, means=means, wakes=True)
 
     def _watch_time(self, options: Options) -> None:
         settings = options.settings

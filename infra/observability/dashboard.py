@@ -44,8 +44,8 @@ class Dashboard(Construct):
         well = cloudwatch.AlarmStatusWidget(
             alarms=alarms.waking, title="Is all well?", width=COLUMNS, height=_ALARMS_ROWS
         )
-        rows = ([*_own(options), *_backlog(queues)], _costs(storage, queues, functions))
-        cloudwatch.Dashboard(self, "Page", widgets=[[well], *(_filled(row) for row in rows)])
+        late, costs = [*_own(options), *_backlog(queues)], _costs(storage, queues, functions)
+        cloudwatch.Dashboard(self, "Page", widgets=[[well], _filled(late), _filled(costs)])
 
 
 def _own(options: Options) -> Iterator[tuple[str, Sequence[cloudwatch.IMetric]]]:

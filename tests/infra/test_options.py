@@ -73,7 +73,7 @@ def test_a_pool_has_all_priorities_unless_it_names_its_own() -> None:
     pools = json.dumps([{"name": "batch-etl"}, {"name": "gpu", "priorities": ["normal"]}])
     chosen = options(pools=pools)
     assert chosen.pools == {"batch-etl": ("high", "normal", "low"), "gpu": ("normal",)}
-    assert chosen.settings.pools == ("batch-etl=high,normal,low", "gpu=normal")
+    assert chosen.settings.pools == ("batch-etl", "gpu=normal")
     assert options().settings.pools == ()
     assert OPTIONS["pools"]["items"]["properties"]["priorities"]["items"]["enum"] == list(PRIORITIES)
 

@@ -96,3 +96,18 @@ def test_a_deployment_of_another_name_has_other_parameters() -> None:
     template = Template(app.synth().get_stack_artifact("Billing").template)
     assert named(template, "/Staging/api-url")
     assert not named(template, "/Clockwork/api-url")
+
+
+def test_by_a_function_url_a_service_may_call_that_function_and_only_by_its_url() -> None:
+    app = cdk.App()
+    stack = cdk.Stack(app, "Billing")
+    role = iam.Role(stack, "Service", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+    ClockworkClient(stack, "Scheduler", client_id="acme", callers=[role], by_url=True)
+    template = Template(app.synth().get_stack_artifact("Billing").template)
+    (policy,) = template.all("IAM::Policy").values()
+    (statement,) = policy["Properties"]["PolicyDocument"]["Statement"]
+    assert statement["Action"] == ["lambda:InvokeFunctionUrl", "lambda:InvokeFunction"]
+    assert statement["Condition"] == {"Bool": {"lambda:InvokedViaFunctionUrl": "true"}}
+    (parameter,) = named(template, "/Clockwork/api-function-arn")
+    assert statement["Resource"] == {"Ref": parameter}
+    assert not named(template, "/Clockwork/api-id")

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clockwork_client import Clockwork, NotConfigured, NotFound
+from clockwork_client.signing import Signer
 from clockwork_client.transport import Request, Response
 from tests.sdk.edge import CREDENTIALS, URL, Hands, client_of
 
@@ -55,6 +56,22 @@ def by_botocore(request: Request, monkeypatch: pytest.MonkeyPatch, credentials: 
 def test_a_signature_is_that_of_botocore(prefix: str, monkeypatch: pytest.MonkeyPatch) -> None:
     request = sent(prefix=prefix, tag="team:billing", state="ACTIVE")
     assert request.headers["Authorization"] == by_botocore(request, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("url", "scope"),
+    [
+        ("https://abc.lambda-url.eu-west-1.on.aws", "/eu-west-1/lambda/aws4_request"),
+        ("https://abc.lambda-url.eu-west-1.on.aws/", "/eu-west-1/lambda/aws4_request"),
+        ("https://abc.execute-api.eu-west-1.amazonaws.com", "/eu-west-1/execute-api/aws4_request"),
+        ("https://abc.lambda-url.eu-west-1.on.aws.example.com", "/us-east-2/execute-api/aws4_request"),
+        ("https://jobs.example.com", "/us-east-2/execute-api/aws4_request"),
+    ],
+)
+def test_a_url_tells_the_service_and_the_region_of_its_signature(url: str, scope: str) -> None:
+    region = None if "eu-west-1" in scope else "us-east-2"
+    signed = Signer(url, region, None, CREDENTIALS)("GET", f"{url}/v1/jobs", {}, None)
+    assert scope in signed["Authorization"]
 
 
 @given(st.text(min_size=1).filter(lambda text: text.isprintable()))

@@ -13,19 +13,24 @@ from clockwork_client.errors import NotConfigured
 if TYPE_CHECKING:
     from botocore.credentials import Credentials
 
-_SERVICE = "execute-api"
-_REGION = re.compile(r"\.execute-api\.([a-z0-9-]+)\.")
+#: The service and the region in the address of an HTTP API, and of the URL of a Lambda.
+_PLACES = {
+    "execute-api": re.compile(r"\.execute-api\.([a-z0-9-]+)\."),
+    "lambda": re.compile(r"\.lambda-url\.([a-z0-9-]+)\.on\.aws(?:$|[:/])"),
+}
 
 
 class Signer:
     """Signs requests with the credentials given, or those that the AWS CLI would find too.
 
-    The region is the one given, or that in the API's URL, or AWS_REGION, or the one of the profile.
+    The region is the one given, or that in the API's URL, or AWS_REGION, or the one of the profile. The service is that
+    of the URL: `lambda` for the URL of a Lambda, `execute-api` for all others.
     """
 
     def __init__(self, url: str, region: str | None, profile: str | None, credentials: Credentials | None) -> None:
-        match = _REGION.search(url)
-        self._region = region or (match[1] if match else None)
+        found = {service: match[1] for service, place in _PLACES.items() if (match := place.search(url))}
+        self._service = next(iter(found), "execute-api")
+        self._region = region or found.get(self._service)
         self._profile = profile
         self._credentials = credentials
         self._lock = Lock()
@@ -46,7 +51,7 @@ class Signer:
         except errors as error:
             raise NotConfigured(f"the AWS credentials cannot be refreshed: {error}") from error
         request = request_of(method, url, headers, body)
-        sign_v4(frozen, _SERVICE, self._region).add_auth(request)
+        sign_v4(frozen, self._service, self._region).add_auth(request)
         return dict(request.headers.items())
 
     @property

@@ -32,7 +32,8 @@ class ClockworkClient(Construct):
     `deployment` is the name of Clockwork's stack. `url` is the address of its API, for the environment of a service.
     An admin declares the client once: the output `<Id>Client` has the body for `PUT /v1/clients/{clientId}`. Neither
     queue nor topic needs to stand in the deployment's `targetQueueArns` or `targetArns`: their own policies admit the
-    deliverer. A queue or topic that this stack only imports raises ValueError.
+    deliverer. A queue or topic that this stack only imports raises ValueError. `by_url`: the deployment has `api:
+    functionUrl`. IAM then lets the callers call every path, and Clockwork alone judges the client.
     """
 
     def __init__(
@@ -45,12 +46,13 @@ class ClockworkClient(Construct):
         queues: Sequence[sqs.IQueue] = (),
         topics: Sequence[sns.ITopic] = (),
         deployment: str = "Clockwork",
+        by_url: bool = False,
     ) -> None:
         super().__init__(scope, construct_id)
         self._deployment = deployment
         self.url = self._parameter("api-url")
         for caller in callers:
-            caller.add_to_principal_policy(self._calls(client_id))
+            caller.add_to_principal_policy(self._calls_by_url() if by_url else self._calls(client_id))
         for queue in queues:
             self._admit("sqs:SendMessage", queue.queue_arn, queue)
         for topic in topics:
@@ -72,6 +74,17 @@ class ClockworkClient(Construct):
         statement = iam.PolicyStatement(actions=[action], resources=[arn], principals=[deliverer])
         if not target.add_to_resource_policy(statement).statement_added:
             raise ValueError(f"{target.node.path} is of another stack: its policy has to admit the deliverer there")
+
+    def _calls_by_url(self) -> iam.PolicyStatement:
+        """Allows the function by its URL, and no other way to invoke it.
+
+        https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html
+        """
+        return iam.PolicyStatement(
+            actions=["lambda:InvokeFunctionUrl", "lambda:InvokeFunction"],
+            resources=[self._parameter("api-function-arn")],
+            conditions={"Bool": {"lambda:InvokedViaFunctionUrl": "true"}},
+        )
 
     def _calls(self, client_id: str) -> iam.PolicyStatement:
         """Allows the routes of one client. Clockwork itself judges the client of each request, too."""
