@@ -123,8 +123,9 @@ class Trial(Intake):
         super().__init__()
         self._real, self.reading = real, real.reading
 
-    def admit(self, world: World, client: Client, count: int, nodes: int = 0) -> None:  # noqa: ARG002 - of any size
+    def admit(self, world: World, client: Client, count: int, nodes: int = 0) -> None:
         """Let in one dry run of the client. Raises TooManyRequests, and ClientDeleting as the real one would."""
         if client.deleting_at is not None:
-            super().admit(world, client, 1)
-        self._real.admit_preview(world, [client])
+            super().admit(world, client, count, nodes)
+        elif count:
+            self._real.admit_preview(world, [client])
