@@ -21,15 +21,18 @@ from tests.simulation.faults import PROFILES, Fault
 from tests.simulation.history import History
 from tests.simulation.points import POINTS, go_through
 from tests.simulation.run import OPERATIONS_PER_RUN, Result, Run, is_curious, meets_defects
+from tests.simulation.running import RUNS_FROM
 from tests.simulation.shrink import shrink
 
 #: From this many seeds on, a run must have met every operation's answers and every kind of fault.
 SEEDS_TO_MEET_ALL = 200
 #: This many lines of a history are shown: the last ones, which explain the violation.
 LINES = 120
-#: The number of seeds with defects that measure branches, and of seeds that strike what is struck seldom, wherever they
-#: are.
-DEFECTS_TRACED, CURIOUS_TRACED = 24, 24
+#: The number of seeds with defects that measure branches, of seeds that strike what is struck seldom, and of seeds with
+#: runs of workflows, wherever they are.
+DEFECTS_TRACED, CURIOUS_TRACED, RUNS_TRACED = 24, 24, 40
+#: A run of many seeds has one more with runs of workflows for each so many.
+ONE_WITH_RUNS_IN = 4
 #: A long run reports its progress each time after this many seeds.
 TELL_EVERY = 1_000
 T = TypeVar("T")
@@ -67,9 +70,13 @@ def main(arguments: list[str]) -> int:
     options = _options(arguments)
     logging.disable(logging.CRITICAL)
     seeds = (
-        [options.seed] if options.seed is not None else range(options.first_seed, options.first_seed + options.seeds)
+        [options.seed]
+        if options.seed is not None
+        else list(range(options.first_seed, options.first_seed + options.seeds))
     )
-    totals = simulate(list(seeds), options)
+    if len(seeds) >= SEEDS_TO_MEET_ALL:
+        seeds += [RUNS_FROM + seed for seed in seeds[: len(seeds) // ONE_WITH_RUNS_IN]]
+    totals = simulate(seeds, options)
     many = totals.seeds >= SEEDS_TO_MEET_ALL and not options.until_violation
     branches = branches_of(totals.arcs) if totals.arcs else None
     coverage = branches.share if branches is not None else None
@@ -116,10 +123,11 @@ def simulate(seeds: Sequence[int], options: argparse.Namespace) -> Totals:
 
 
 def _traced(seeds: Sequence[int], count: int) -> frozenset[int]:
-    """The seeds that measure branches: the first `count`, and the first of two kinds that alone take some."""
+    """The seeds that measure branches: the first `count`, and the first of three kinds that alone take some."""
     defects = [seed for seed in seeds if meets_defects(seed)][:DEFECTS_TRACED]
     curious = [seed for seed in seeds if is_curious(seed)][:CURIOUS_TRACED]
-    return frozenset((*seeds[:count], *defects, *curious))
+    with_runs = [seed for seed in seeds if seed >= RUNS_FROM][:RUNS_TRACED]
+    return frozenset((*seeds[:count], *defects, *curious, *with_runs))
 
 
 def go(operations: int, faults: int | None, traced: frozenset[int], seed: int) -> tuple[Result, Arcs | None]:
