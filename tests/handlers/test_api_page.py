@@ -14,7 +14,9 @@ from tests.handlers.test_ingester import Ingester
 from tests.support.examples import ACME, ADMIN
 from tests.unit.test_docs import fenced
 
-JOB, CREATE, CANCEL, PROBLEM, CALLBACK, ORIGINAL = (json.loads(one) for one in fenced(ROOT / "docs/api.md", "json"))
+JOB, WORKFLOW, CREATE, CANCEL, PROBLEM, CALLBACK, ORIGINAL = (
+    json.loads(one) for one in fenced(ROOT / "docs/api.md", "json")
+)
 
 
 def test_the_job_is_taken_and_shown_as_it_was_sent() -> None:
@@ -24,6 +26,17 @@ def test_the_job_is_taken_and_shown_as_it_was_sent() -> None:
     shown = api.call("GET", f"/v1/jobs/{created.body['jobId']}").body
     assert {name: shown[name] for name in ("clientId", "jobKey", "schedule", "payload", "tags")} == {
         name: JOB[name] for name in ("clientId", "jobKey", "schedule", "payload", "tags")
+    }
+
+
+def test_the_workflow_is_taken_and_shown_with_its_nodes() -> None:
+    api = Api()
+    created = api.call("POST", "/v1/jobs", WORKFLOW)
+    assert created.status == 201, created.text
+    shown = api.call("GET", f"/v1/jobs/{created.body['jobId']}").body["target"]["nodes"]
+    asked = WORKFLOW["target"]["nodes"]
+    assert {name: node["after"] for name, node in shown.items()} == {
+        name: node.get("after", []) for name, node in asked.items()
     }
 
 
