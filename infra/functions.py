@@ -186,6 +186,7 @@ class Functions(Construct):
             timeout=cdk.Duration.seconds(shape.timeout_seconds),
             memory_size=shape.memory_mb,
             reserved_concurrent_executions=self._reserved(folder, shape),
+            tracing=lambda_.Tracing.ACTIVE if settings.tracing else None,
             recursive_loop=lambda_.RecursiveLoop.ALLOW if shape.recursive else None,
             environment=_environment(settings),
             # Earlier versions stay, so that the alias can go back to one; not that of a deployment that failed.

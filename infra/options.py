@@ -121,6 +121,7 @@ def _options(given: Mapping[str, Any], settings: Settings) -> Options:
             has_network="network" in given,
             pools=tuple(pool_setting(name, priorities) for name, priorities in pools.items()),
             takes_unsigned=given.get("unsignedCompletions", settings.takes_unsigned),
+            tracing=_value(given, "tracing") == "xray",
             own_metrics=given.get("ownMetrics", settings.own_metrics),
             send_grid_ms=_grid_ms(given, settings),
         ),

@@ -21,7 +21,7 @@ _LISTS = {
 #: Options whose loss takes nothing away that a later deployment would not give back.
 _HARMLESS = frozenset(
     {"account", "region", "architecture", "tags", "shards", "delivererConcurrency", "queuePollers", "adminPrincipals"}
-    | {"platformLogs", "accessLog", "bootstrapQualifier", "delivererForEachQueue", "warmThroughput"}
+    | {"platformLogs", "accessLog", "bootstrapQualifier", "delivererForEachQueue", "warmThroughput", "tracing"}
 )
 #: Resources that an option brings, by the beginning of their logical id.
 _BROUGHT = (

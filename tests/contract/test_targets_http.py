@@ -59,6 +59,21 @@ def timed(transport: HttpTransport, target: HttpTarget, within: float) -> tuple[
 # The request that a receiver gets
 
 
+def test_a_traced_webhook_tells_its_own_trace_and_none_of_its_target() -> None:
+    told = {"traceparent": "00-5759e988bd862e3fe1be46a994272793-53995c3f42cd8ad8-01"}
+    transport = HttpTransport(WallClock(), NamedSecrets(), traced=lambda _: told)
+    with Receiver(answering(OK, OK)) as receiver:
+        theirs = {"Traceparent": "00-" + "a" * 32 + "-" + "b" * 16 + "-00"}
+        transport.deliver(delivery_to(to(receiver, headers=theirs)))
+        transport.close()
+        plain = HttpTransport(WallClock(), NamedSecrets())
+        plain.deliver(delivery_to(to(receiver, headers=theirs)))
+        plain.close()
+    traced, untraced = receiver.requests
+    assert traced.headers["traceparent"] == told["traceparent"]
+    assert untraced.headers["traceparent"] == theirs["Traceparent"]
+
+
 def test_a_delivery_carries_the_payload_and_the_facts_and_a_2xx_is_success(transport: HttpTransport) -> None:
     with Receiver(answering(OK)) as receiver:
         delivery = delivery_to(to(receiver, "/hook?a=b%20c"), attempt=3)

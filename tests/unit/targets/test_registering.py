@@ -82,7 +82,7 @@ def test_a_type_in_the_registry_is_everywhere(tmp_path: Path) -> None:
     types = tmp_path / "clockwork/targets"
     (types / "bell.py").write_text(TYPE)
     registry, before = (types / "registry.py").read_text(), "from clockwork.targets.eventbridge"
-    named = registry.replace("SnsTarget |", "BellTarget | SnsTarget |")
+    named = registry.replace("    | SnsTarget\n", "    | BellTarget\n    | SnsTarget\n")
     assert named != registry
     (types / "registry.py").write_text(
         named.replace(before, f"from clockwork.targets.bell import BellTarget\n{before}")

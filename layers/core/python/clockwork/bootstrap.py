@@ -259,6 +259,13 @@ def _kafka_targets(aws: Any, settings: Settings, clock: ports.Clock) -> ports.Ta
     return KafkaTargets(lambda: make_producer(settings, secrets, secrets.meta.region_name), clock)
 
 
+def _traces() -> dict[str, Any]:
+    from clockwork.targets.traces import headers_of
+
+    # Lambda tells the trace of each invocation in the environment.
+    return {"traced": lambda message: headers_of(message, os.environ)}
+
+
 def _aws_targets(aws: Any, settings: Settings, clock: Any) -> ports.Targets:
     from clockwork.aws.targets.gathering import Gathering
     from clockwork.aws.targets.http import HttpTransport
@@ -273,7 +280,8 @@ def _aws_targets(aws: Any, settings: Settings, clock: Any) -> ports.Targets:
     stores = aws.client_later("secretsmanager"), aws.client_later("ssm")
     secrets = Secrets(*stores, clock, prefix=settings.secret_prefix)
     refuses = None if settings.stage == "local" else partial(check_own, runtime=settings.runtime_api)
-    http = HttpTransport(clock, secrets, reaches_private=settings.reaches_private, refuses=refuses)
+    traced = _traces() if settings.tracing else {}
+    http = HttpTransport(clock, secrets, reaches_private=settings.reaches_private, refuses=refuses, **traced)
     clients = RoleClients(aws, clock)
     transports: dict[type, Transport] = {HttpTarget: http}
     for kind in SERVICE_TARGETS:

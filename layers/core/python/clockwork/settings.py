@@ -148,6 +148,8 @@ class Settings:
     sweeper_function: str = ""
     stack_name: str = "Clockwork"
     metrics_namespace: str = "Clockwork"
+    #: Whether each webhook tells the trace of its delivery (`traceparent`).
+    tracing: bool = False
     #: Which own metrics are written, see `OWN_METRICS`.
     own_metrics: str = "few"
     #: The queue to which the ingester sends messages that it rejects. No other Lambda has it.

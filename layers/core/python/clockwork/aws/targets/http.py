@@ -34,6 +34,7 @@ from clockwork.ports import Clock
 from clockwork.targets import webhooks
 from clockwork.targets.addresses import check_address
 from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import Message
 from clockwork.targets.urls import Endpoint, parse
 
 #: The most bytes that are read of an answer, headers included.
@@ -93,10 +94,12 @@ class HttpTransport:
         refuses: Callable[[str], str | None] | None = None,
         resolver: Resolver = resolve,
         tls: ssl.SSLContext | None = None,
+        traced: Callable[[Message], dict[str, str]] = lambda _: {},
     ) -> None:
         self._reaches_private = reaches_private
         self._refuses = refuses or (lambda _: None)
         self._clock = clock
+        self._traced = traced
         self._secrets = secrets
         self._resolve, self._lookups = resolver, Lookups(resolver)
         self._connections = Connections(clock.now, tls)
@@ -118,7 +121,8 @@ class HttpTransport:
             addresses = self._addresses(endpoint, target, delivery.occurrence.client_id, began + seconds)
             seconds_left(began + seconds)
             started_at = self._clock.now()
-            headers = _headers(delivery, target, endpoint, webhooks.headers_for(delivery.message, started_at, secrets))
+            ours = webhooks.headers_for(delivery.message, started_at, secrets) | self._traced(delivery.message)
+            headers = _headers(delivery, target, endpoint, ours)
             request = Request(target.method, endpoint.path, headers, delivery.occurrence.payload.body)
             answer = self._exchange(request, endpoint, addresses, began + seconds, delivery.deadline_at)
         except FAULTS as fault:
