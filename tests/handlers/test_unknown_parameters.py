@@ -20,6 +20,7 @@ VALUES |= {
     "include": "runs",
     "runs": "2",
     "count": "5",
+    "dryRun": "false",
     "jobId": "j",
     "dueFrom": "2026-05-01T00:00:00Z",
     "dueTo": "2026-05-02T00:00:00Z",

@@ -199,6 +199,21 @@ def test_global_options_may_stand_behind_the_command(cli: Cli) -> None:
     assert cli("job", "list", "--output").exit_code == 2
 
 
+def test_a_dry_run_says_what_would_be_and_changes_nothing(cli: Cli) -> None:
+    tried = cli("job", "create", "--every", "2h", "--key", "nightly", HOOK, "--dry-run")
+    assert "nothing was changed" in tried.stdout
+    assert cli.json("job", "list") == []
+    cli.json("job", "create", "--every", "2h", "--key", "nightly", HOOK)
+    before = cli.json("job", "get", "--key", "nightly")
+    updated = cli("job", "update", "--key", "nightly", "--every", "3h", "--dry-run").stdout
+    assert "it would fire at other instants" in updated
+    assert "it would fire as before" in cli("job", "update", "--key", "nightly", "--data", "7", "--dry-run").stdout
+    for verb in ("pause", "resume", "cancel"):
+        assert "nothing was changed" in cli("job", verb, "--key", "nightly", "--dry-run").stdout
+    assert cli.json("job", "get", "--key", "nightly") == before
+    assert cli("job", "pause", "--tag", "a", "--dry-run").exit_code == 2
+
+
 def test_a_named_job_through_its_life(cli: Cli) -> None:
     made = cli.json("job", "create", "--cron", "0 3 * * *", "--timezone", "Europe/Berlin", "--key", "nightly", HOOK)
     listed = cli("job", "list").stdout

@@ -151,7 +151,7 @@ WHOLE = [
 MADE_OF_OTHERS = {"jobs.find", "runs.get", "runs.cancel", "runs.redrive", "runs.watch", "runs.mermaid"}
 Call = Callable[[Clockwork], Any]
 CALLS: dict[str, Call] = {
-    "createJob": lambda cw: cw.schedule(HTTP, 1, client_id="c", idempotency_key="k", **JOB),
+    "createJob": lambda cw: cw.schedule(HTTP, 1, client_id="c", idempotency_key="k", dry_run=True, **JOB),
     "createBatch": lambda cw: list(cw.schedule_many([requests.job(HTTP, 1, **JOB)], key="k")),
     "listJobs": lambda cw: next(
         cw.jobs.list(
@@ -171,11 +171,11 @@ CALLS: dict[str, Call] = {
     ),
     "countJobs": lambda cw: cw.jobs.counts(prefix="p", tag="t", contains="x", client_id="c"),
     "getJob": lambda cw: cw.jobs.get("j"),
-    "putJob": lambda cw: cw.jobs.replace("j", HTTP, 1, if_revision=3, **DEFINITION),
-    "patchJob": lambda cw: cw.jobs.patch("j", {"tags": None}, if_revision=3),
-    "cancelJob": lambda cw: cw.jobs.cancel("j", if_revision=3),
-    "pauseJob": lambda cw: cw.jobs.pause("j", "r", waiting="cancel", if_revision=3),
-    "resumeJob": lambda cw: cw.jobs.resume("j", "r", waiting="cancel", if_revision=3),
+    "putJob": lambda cw: cw.jobs.replace("j", HTTP, 1, if_revision=3, dry_run=True, **DEFINITION),
+    "patchJob": lambda cw: cw.jobs.patch("j", {"tags": None}, if_revision=3, dry_run=True),
+    "cancelJob": lambda cw: cw.jobs.cancel("j", if_revision=3, dry_run=True),
+    "pauseJob": lambda cw: cw.jobs.pause("j", "r", waiting="cancel", if_revision=3, dry_run=True),
+    "resumeJob": lambda cw: cw.jobs.resume("j", "r", waiting="cancel", if_revision=3, dry_run=True),
     "pauseJobs": lambda cw: cw.jobs.pause_many(client_id="c", waiting="cancel", next_token="n", **FILTER),
     "resumeJobs": lambda cw: cw.jobs.resume_many(
         client_id="c", waiting="cancel", paused_reason="r", next_token="n", **FILTER

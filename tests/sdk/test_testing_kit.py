@@ -214,6 +214,16 @@ class TestClients:
         v.run_until("2026-01-01T04:30:00Z")
         assert [f"{one.at:%H:%M}" for one in v.deliveries] == hours
 
+    def test_a_dry_run_changes_nothing(self, v: VirtualClockwork, acme: Clockwork) -> None:
+        job = acme.schedule(HOOK, 1, key="tick", every=60)
+        tried = acme.jobs.patch(job.job_id, {"schedule": {"every": {"seconds": 30}}}, dry_run=True)
+        assert (tried.dry_run, tried.timing_changes, len(tried.next_fires or ())) == (True, True, 10)
+        assert acme.jobs.pause(job.job_id, dry_run=True).state == "PAUSED"
+        assert acme.jobs.cancel(job.job_id, dry_run=True).result == "cancelled"
+        acme.schedule(HOOK, 2, in_=5, dry_run=True)
+        v.advance(seconds=61)
+        assert [one.payload for one in v.deliveries] == [1]
+
     def test_a_cancelled_job_is_not_delivered_though_it_is_released(self, v: VirtualClockwork, acme: Clockwork) -> None:
         kept, cancelled = (acme.schedule(HOOK, n, at="2026-01-01T01:00:00Z") for n in (1, 2))
         v.run_until("2026-01-01T00:59:59Z")

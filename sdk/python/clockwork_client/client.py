@@ -14,7 +14,7 @@ from clockwork_client.calls import Caller, Machine, Unanswered, made
 from clockwork_client.clients import Clients
 from clockwork_client.errors import NotConfigured
 from clockwork_client.overview import AuditEntry, Shard, UpcomingItem, WhoAmI
-from clockwork_client.pages import Pages
+from clockwork_client.pages import Pages, dry
 from clockwork_client.pools import Pools
 from clockwork_client.results import Job
 from clockwork_client.signing import Signer
@@ -90,31 +90,39 @@ class Clockwork:
         *,
         client_id: str | None = None,
         idempotency_key: str | None = None,
+        dry_run: bool = False,
         **options: Unpack[requests.JobOptions],
     ) -> Job:
         """Create a job: `cw.schedule(http("https://example.com/hook"), {"order": 17}, in_=300)`.
 
         A repeat after a lost answer creates no second job, for 24 hours. This method makes the key for that, unless it
-        is given. A caller that may die and start again gives its own key, for example the number of the order.
+        is given. A caller that may die and start again gives its own key, for example the number of the order. With
+        `dry_run` nothing is created: the answer has the next fires.
         """
         body = requests.job(target, payload, **options)
         if client_id:
             body["clientId"] = client_id
-        return self.create(body, idempotency_key=idempotency_key)
+        return self.create(body, idempotency_key=idempotency_key, dry_run=dry_run)
 
     def workflow(self, *, timeout: objects.Duration | None = None) -> Workflow:
         """A workflow without steps yet, as a target: `wf = cw.workflow(timeout=3600)`, then `wf.step(...)`."""
         return Workflow(timeout=timeout)
 
     def create(
-        self, job: Mapping[str, Any], *, idempotency_key: str | None = None, deadline: float | None = None
+        self,
+        job: Mapping[str, Any],
+        *,
+        idempotency_key: str | None = None,
+        deadline: float | None = None,
+        dry_run: bool = False,
     ) -> Job:
         """Create a job that `job(...)` made, perhaps long ago and elsewhere. Its own `clientId`, if any, counts."""
         body = dict(job)
         if self.client_id is not None:
             body.setdefault("clientId", self.client_id)
         key = idempotency_key or self._caller.machine.new_key()
-        return made(Job, self._caller.call("POST", "/v1/jobs", body, key=key, deadline=deadline), key)
+        found = self._caller.call("POST", "/v1/jobs", body, query=dry(dry_run), key=key, deadline=deadline)
+        return made(Job, found, key)
 
     def schedule_many(
         self,

@@ -60,6 +60,11 @@ class Pages(Generic[Item]):
         self._is_last = token is None
 
 
+def dry(is_dry: bool) -> dict[str, str]:
+    """The query of a call that is to write nothing, or of one that does."""
+    return {"dryRun": "true"} if is_dry else {}
+
+
 class Resource:
     """A part of the API. `client_id` is the client that calls are for unless they name another."""
 

@@ -9,7 +9,7 @@ from clockwork_client import objects, requests, results
 from clockwork_client.answers import Target
 from clockwork_client.calls import made, segment
 from clockwork_client.handled import HandledDead, HandledJobs, JobCounts
-from clockwork_client.pages import Pages, Resource
+from clockwork_client.pages import Pages, Resource, dry
 from clockwork_client.reporting import Reporting
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class Jobs(Resource):
     """Jobs. A `job_id` is the API's; `find` leads from the `key` of a named job to it.
 
-    `if_revision` makes a change only if the job is still at that revision, otherwise Conflict.
+    `if_revision` makes a change only if the job is still at that revision, otherwise Conflict. `dry_run`: nothing is
+    written, and the answer is the one that there would be, with `timing_changes` and `next_fires`.
     """
 
     def __iter__(self) -> Iterator[results.Job]:
@@ -81,33 +82,48 @@ class Jobs(Resource):
         payload: Any = None,
         *,
         if_revision: int | None = None,
+        dry_run: bool = False,
         **options: Unpack[requests.DefinitionOptions],
     ) -> results.Job:
         """Replace the definition of a named job."""
         body = requests.definition(target, payload, options)
-        return results.Job(self._call("PUT", _job(job_id), body, if_match=if_revision))
+        return results.Job(self._call("PUT", _job(job_id), body, query=dry(dry_run), if_match=if_revision))
 
-    def patch(self, job_id: str, changes: Mapping[str, Any], *, if_revision: int | None = None) -> results.Job:
+    def patch(
+        self, job_id: str, changes: Mapping[str, Any], *, if_revision: int | None = None, dry_run: bool = False
+    ) -> results.Job:
         """Change a named job by a merge patch (RFC 7396), in the API's names: {"schedule": {"cron": "0 4 * * *"}}."""
-        return results.Job(self._call("PATCH", _job(job_id), dict(changes), if_match=if_revision))
+        return results.Job(self._call("PATCH", _job(job_id), dict(changes), query=dry(dry_run), if_match=if_revision))
 
-    def cancel(self, job_id: str, *, if_revision: int | None = None) -> results.Cancellation:
+    def cancel(self, job_id: str, *, if_revision: int | None = None, dry_run: bool = False) -> results.Cancellation:
         """Cancel a job. The `result` is the truth: `cancelled`, `running` or `too_late`."""
-        return results.Cancellation(self._call("DELETE", _job(job_id), if_match=if_revision))
+        return results.Cancellation(self._call("DELETE", _job(job_id), query=dry(dry_run), if_match=if_revision))
 
     def pause(
-        self, job_id: str, reason: str | None = None, *, waiting: str | None = None, if_revision: int | None = None
+        self,
+        job_id: str,
+        reason: str | None = None,
+        *,
+        waiting: str | None = None,
+        if_revision: int | None = None,
+        dry_run: bool = False,
     ) -> results.Job:
         """Stop a named job until it is resumed. `waiting="cancel"` ends executions that were due before and wait."""
         body = objects.fields(reason=reason, waiting=waiting)
-        return results.Job(self._call("POST", _job(job_id, "/pause"), body, if_match=if_revision))
+        return results.Job(self._call("POST", _job(job_id, "/pause"), body, query=dry(dry_run), if_match=if_revision))
 
     def resume(
-        self, job_id: str, reason: str | None = None, *, waiting: str | None = None, if_revision: int | None = None
+        self,
+        job_id: str,
+        reason: str | None = None,
+        *,
+        waiting: str | None = None,
+        if_revision: int | None = None,
+        dry_run: bool = False,
     ) -> results.Job:
         """Go on with a paused job. `waiting="cancel"` ends executions that were due before the pause and wait."""
         body = objects.fields(reason=reason, waiting=waiting)
-        return results.Job(self._call("POST", _job(job_id, "/resume"), body, if_match=if_revision))
+        return results.Job(self._call("POST", _job(job_id, "/resume"), body, query=dry(dry_run), if_match=if_revision))
 
     def pause_many(
         self,

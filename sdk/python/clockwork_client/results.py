@@ -209,6 +209,8 @@ class Job(Answer):
     released: tuple[ReleasedFire, ...] | None
     released_count: int | None
     replaced_by: str | None
+    dry_run: bool | None
+    timing_changes: bool | None
 
 
 class Cancellation(Answer):
@@ -221,6 +223,9 @@ class Cancellation(Answer):
     executions_count: int | None
     ended: tuple[Execution, ...] | None
     ended_count: int | None
+    dry_run: bool | None
+    timing_changes: bool | None
+    next_fires: tuple[NextFire, ...] | None
 
 
 class StartedRun(Answer):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clockwork_client.cli import many, show
-from clockwork_client.cli.options import Command, id_of, named
+from clockwork_client.cli.options import Command, id_of, named, tries
 from clockwork_client.cli.shown import show_job
 from clockwork_client.handled import HandledJobs, PassedJob
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Options that select many jobs, and options that only go with those.
 _MANY = ("tag", "prefix")
 _OF_MANY = ("yes", "next_token")
-_OF_ONE = ("if_revision",)
+_OF_ONE = ("if_revision", "dry_run")
 _UNREADABLE = "the deployed version of Clockwork cannot read it"
 
 
@@ -30,7 +30,7 @@ def which(command: Command) -> Command:
     command = click.option("--key-prefix", "prefix", help="All jobs whose keys begin so.")(command)
     command = click.option("--tag", help="All jobs with this tag: name=value, or a name.")(command)
     command = click.option("--if-revision", type=int, help="Only if the job is still at this revision.")(command)
-    return named(command)
+    return named(tries(command))
 
 
 @click.command()
@@ -44,8 +44,7 @@ def pause(state: State, /, reason: str | None, waiting: str | None, **given: Any
         call = state.cw.jobs.pause_many
         _handle(state, "Pause", lambda **more: call(reason=reason, waiting=waiting, **more), given)
         return
-    revision = given["if_revision"]
-    show_job(state, state.cw.jobs.pause(_one(state, given), reason, waiting=waiting, if_revision=revision))
+    show_job(state, state.cw.jobs.pause(_one(state, given), reason, waiting=waiting, **_of_one(given)))
 
 
 @click.command()
@@ -62,8 +61,7 @@ def resume(state: State, /, reason: str | None, waiting: str | None, paused_reas
         return
     if paused_reason is not None:
         raise click.UsageError("--paused-reason is for many jobs")
-    revision = given["if_revision"]
-    show_job(state, state.cw.jobs.resume(_one(state, given), reason, waiting=waiting, if_revision=revision))
+    show_job(state, state.cw.jobs.resume(_one(state, given), reason, waiting=waiting, **_of_one(given)))
 
 
 @click.command()
@@ -78,17 +76,22 @@ def cancel(state: State, /, reason: str | None, **given: Any) -> None:
         return
     if reason is not None:
         raise click.UsageError("--reason is for many jobs")
-    found = state.cw.jobs.cancel(_one(state, given), if_revision=given["if_revision"])
+    found = state.cw.jobs.cancel(_one(state, given), **_of_one(given))
     if state.is_json:
         show.as_json(found.raw)
     else:
-        show.facts([("result", found.result), ("reason", found.reason)])
+        tried = "nothing was changed" if found.dry_run else None
+        show.facts([("dry run", tried), ("result", found.result), ("reason", found.reason)])
     if found.result == "too_late":
         raise SystemExit(1)
 
 
 def _one(state: State, given: dict[str, Any]) -> str:
     return id_of(state, given["job_id"], given["key"])
+
+
+def _of_one(given: dict[str, Any]) -> dict[str, Any]:
+    return {name: given[name] for name in _OF_ONE}
 
 
 def _is_about_many(given: dict[str, Any]) -> bool:

@@ -21,6 +21,7 @@ from clockwork_client.cli.options import (
     options,
     payload,
     payload_of,
+    tries,
 )
 from clockwork_client.cli.shown import show_job
 from clockwork_client.cli.workflows import FILE, target_of
@@ -40,6 +41,7 @@ def job() -> None:
 @payload
 @click.option("--key", help="Names the job among its client's.")
 @click.option("--idempotency-key", metavar="KEY", help="The same command under the same key makes one job.")
+@tries
 @options(SCHEDULE, TARGET, DEFINITION)
 @click.pass_obj
 def create(
@@ -51,6 +53,7 @@ def create(
     text: str | None,
     key: str | None,
     idempotency_key: str | None,
+    dry_run: bool,
     **given: Any,
 ) -> None:
     """Create a job: clockwork job create --in 5m https://example.com/hook --data '{"order":17}'.
@@ -67,6 +70,7 @@ def create(
         _target(target, workflow, {name: given[name] for name, _, _ in TARGET}),
         None if content is None else content.value,
         idempotency_key=idempotency_key,
+        dry_run=dry_run,
         **found,
     )
     show_job(state, made)
@@ -171,6 +175,7 @@ def fires(state: State, job_id: str | None, key: str | None, from_: Any, count: 
 @click.option("--workflow", type=FILE, metavar="FILE", help="As of `create`.")
 @click.option("--patch", type=values.JSON, help="A merge patch in the API's names, for all else.")
 @click.option("--if-revision", type=int, help="Only if the job is still at this revision.")
+@tries
 @options(SCHEDULE, TARGET, DEFINITION)
 @click.pass_obj
 def update(
@@ -184,6 +189,7 @@ def update(
     workflow: dict[str, Any] | None,
     patch: Any,
     if_revision: int | None,
+    dry_run: bool,
     **given: Any,
 ) -> None:
     """Change the given options of a job, and leave the rest."""
@@ -205,7 +211,8 @@ def update(
         changes["payload"] = content.value
     if not changes:
         raise click.UsageError("nothing to change")
-    show_job(state, state.cw.jobs.patch(id_of(state, job_id, key), changes, if_revision=if_revision))
+    which = id_of(state, job_id, key)
+    show_job(state, state.cw.jobs.patch(which, changes, if_revision=if_revision, dry_run=dry_run))
 
 
 @job.command()

@@ -87,6 +87,11 @@ def named(command: Command) -> Command:
     return click.argument("job_id", required=False, metavar="[JOB_ID]")(command)
 
 
+def tries(command: Command) -> Command:
+    """A decorator: the command can say what it would do. It gets that as `dry_run`."""
+    return click.option("--dry-run", is_flag=True, help="Change nothing; say what would be.")(command)
+
+
 def id_of(state: State, job_id: str | None, key: str | None) -> str:
     """The given id, or the id of the given key. Raises UsageError, or NotFound for an unknown key."""
     if (job_id is None) == (key is None):

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from clockwork_client.cli.state import State
 
 
+_TIMING = {True: "it would fire at other instants", False: "it would fire as before"}
+
+
 def show_job(state: State, found: results.Job) -> None:
     """Print the fields of a job that the answer has."""
     if state.is_json:
@@ -20,6 +23,8 @@ def show_job(state: State, found: results.Job) -> None:
     last = found.last_execution
     show.facts(
         [
+            ("dry run", "nothing was changed" if found.dry_run else None),
+            ("timing", _TIMING.get(found.timing_changes) if found.timing_changes is not None else None),
             ("job", found.job_id),
             ("key", found.job_key),
             ("client", found.client_id),

@@ -61,10 +61,13 @@ def _answer(api: CreateApi, route: Route, path: dict[str, str], event: dict[str,
     query = event.get("queryStringParameters") or {}
     if query:
         late.check_query(route.operation, query)
+    request = Request(event, caller, path, query)
+    if request.is_dry:
+        api = late.dry_run(api)
     reading = api.intake.reading
     reading.begin(api.world)
     try:
-        status, body = getattr(api, route.operation)(Request(event, caller, path, query))
+        status, body = getattr(api, route.operation)(request)
     except PartitionThrottled as error:
         raise reading.throttled(api.world, error) from error
     finally:

@@ -19,7 +19,7 @@ from clockwork.edge.requests.workers import BeatsBody, CheckpointBody, ClaimsBod
 from clockwork.edge.responses import bulk, clients, executions, fires, jobs, named_jobs, overview, pools, trail, workers
 from clockwork.edge.responses.runs import RunNodes
 
-_change = partial(Operation, answer=named_jobs.ChangedJob, parameters=("If-Match",))
+_change = partial(Operation, answer=named_jobs.ChangedJob, parameters=("If-Match", "dryRun"))
 _report = partial(Operation, answer=executions.Execution, conflicts=True)
 #: An operation whose body is an empty object.
 _bare = partial(Operation, body=EmptyBody, examples=({},))
@@ -33,7 +33,7 @@ OPERATIONS = {
         body=CreateJobBody,
         examples=({"clientId": "acme", **examples.JOB}, examples.MESSAGE, {"jobKey": "daily-invoice", **examples.CRON}),
         capped=True,
-        parameters=("Idempotency-Key",),
+        parameters=("Idempotency-Key", "dryRun"),
     ),
     "create_batch": Operation(
         "Create up to 500 jobs: the good ones are accepted, the bad ones named by their index",
@@ -96,7 +96,7 @@ OPERATIONS = {
         capped=True,
     ),
     "cancel_job": Operation(
-        "Cancel a job, and learn whether that came in time", executions.Cancellation, parameters=("If-Match",)
+        "Cancel a job, and learn whether that came in time", executions.Cancellation, parameters=("If-Match", "dryRun")
     ),
     "list_executions": Operation(
         "List a job's executions, newest first", executions.ExecutionPage, parameters=("limit", "nextToken")

@@ -39,6 +39,11 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "contains": _text("query", "Of the jobKey or the target, in any case.", maxLength=LONGEST_SOUGHT),
     "include": {**_text("query", "With the newest runs of each; a page has 50 at most."), "schema": {"enum": ["runs"]}},
     "runs": {"in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": MOST_RUNS, "default": RUNS}},
+    "dryRun": {
+        "in": "query",
+        "schema": {"enum": ["true", "false"], "default": "false"},
+        "description": "true: the answer as it would be; nothing is written.",
+    },
     "count": {"in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": MOST_FIRES, "default": FIRES}},
     "prefix": _text("query", "Of the jobKey."),
     "state": {"in": "query", "schema": {"enum": list(JobState)}},

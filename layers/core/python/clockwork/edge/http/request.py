@@ -59,6 +59,14 @@ class Request(msgspec.Struct, frozen=True):
             return []
         return [Problem("", "the Idempotency-Key header must be 1-255 visible ASCII characters")]
 
+    @property
+    def is_dry(self) -> bool:
+        """Whether the request asks what it would do, and for nothing else. Raises InvalidRequest."""
+        text = self.query.get("dryRun", "false")
+        if text not in ("true", "false"):
+            raise InvalidRequest([Problem(in_query("dryRun"), "the query parameter dryRun must be true or false")])
+        return text == "true"
+
     def limit(self) -> int:
         """How many items a page may have, by the query parameter `limit`. Raises InvalidRequest."""
         text = self.query.get("limit", str(LISTED))

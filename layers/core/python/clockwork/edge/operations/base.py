@@ -39,6 +39,8 @@ class Operations:
     count: Counts
     #: Counts what this environment has let in from clients with caps.
     intake: Intake
+    #: Whether nothing is written: a request asks what it would do.
+    is_dry: bool
 
     def _admitting(self, client_id: str) -> Admit:
         """The function that lets in so many occurrences of a client, and counts them."""

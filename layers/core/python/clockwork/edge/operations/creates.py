@@ -25,8 +25,9 @@ from clockwork.edge.operations.base import Answer, Counts, Operations
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, JobBody, as_sent
 from clockwork.edge.requests.outlines import outlines_of
 from clockwork.edge.requests.workflows import nodes_in
+from clockwork.edge.responses.fires import REAL, Foreseen
 from clockwork.edge.responses.jobs import CreatedBatch, CreatedJob, Health
-from clockwork.edge.responses.named_jobs import WrittenJob
+from clockwork.edge.responses.named_jobs import WrittenJob, foreseen_of
 from clockwork.flows import access
 from clockwork.flows.named import write
 from clockwork.flows.outages import tolerated
@@ -52,6 +53,8 @@ class CreateApi(Operations):
     #: Gives the plain shards that new jobs may go to. The first call registers those that the settings ask for.
     shards: Callable[[], Sequence[str]]
     intake: Intake = field(default_factory=Intake)
+    #: Whether nothing is written: a request asks what it would do.
+    is_dry: bool = False
 
     @property
     def partitions(self) -> Sequence[str]:
@@ -70,7 +73,8 @@ class CreateApi(Operations):
         created = self._create_anonymous(client, anonymous, request, digest_of([b"job", canonical(value)]))
         if body.job_key is not None:
             return self._create_named(client, body, value, checks)
-        return HTTPStatus.CREATED, CreatedJob.of(created[0], client.client_id)
+        foreseen = Foreseen.once(created[0].due_at) if self.is_dry else REAL
+        return HTTPStatus.CREATED, CreatedJob.of(created[0], client.client_id, foreseen)
 
     def create_batch(self, request: Request) -> Answer:
         """POST /v1/jobs/batch: accepts the good jobs and names the bad ones by index."""
@@ -134,4 +138,6 @@ class CreateApi(Operations):
         written = write.create_named(self.world, wanted, self.partitions)
         self.count({"Accepted": int(written.created)})
         status = HTTPStatus.CREATED if written.created else HTTPStatus.OK
-        return status, WrittenJob.of(written.job, checks.now)
+        before = None if written.created else written.job
+        foreseen = foreseen_of(before, written.job, checks.now) if self.is_dry else REAL
+        return status, WrittenJob.of(written.job, checks.now, foreseen)

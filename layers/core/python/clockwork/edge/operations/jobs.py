@@ -10,6 +10,7 @@ from pathlib import Path
 
 from clockwork.domain import ids
 from clockwork.domain.clients import CLIENT_ID
+from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.edge.http.answer import PlainText
 from clockwork.edge.http.body import SINGLE_BYTES, read_body
 from clockwork.edge.http.pages import PageTokens, page
@@ -30,6 +31,7 @@ from clockwork.edge.operations.workers import WorkerApi
 from clockwork.edge.requests.clients import ClientBody
 from clockwork.edge.responses.clients import ShownClient
 from clockwork.edge.responses.executions import Cancellation, Execution, ExecutionPage, Waiting
+from clockwork.edge.responses.fires import REAL, Foreseen
 from clockwork.edge.responses.jobs import AnonymousJob
 from clockwork.edge.responses.runs import NodeOfRun, RunCounts, RunNode, RunNodes
 from clockwork.flows import access
@@ -82,7 +84,11 @@ class Api(
         self._changing_at(request, caller, job_id)
         if ids.is_named(job_id):
             return self._cancel_named(request, caller)
-        return HTTPStatus.OK, Cancellation.of(job_id, cancel.cancel_job(self.world, caller, job_id))
+        cancelled = Cancellation.of(job_id, cancel.cancel_job(self.world, caller, job_id))
+        # The one due instant of an anonymous job either stays or goes.
+        is_over = cancelled.result == Verdict.CANCELLED
+        foreseen = Foreseen(dry_run=True, timing_changes=is_over, next_fires=[]) if self.is_dry else REAL
+        return HTTPStatus.OK, Cancellation.like(foreseen, cancelled)
 
     def list_executions(self, request: Request) -> Answer:
         """GET /v1/jobs/{jobId}/executions, newest first."""

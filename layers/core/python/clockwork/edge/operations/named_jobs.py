@@ -27,7 +27,7 @@ from clockwork.edge.requests.changes import BackfillBody, EmptyBody, PauseBody, 
 from clockwork.edge.requests.jobs import DefinitionBody, as_sent
 from clockwork.edge.responses import named_jobs as answers
 from clockwork.edge.responses.executions import Outcomes
-from clockwork.edge.responses.fires import Preview
+from clockwork.edge.responses.fires import REAL, Foreseen, Preview
 from clockwork.edge.responses.jobs import FormerJob
 from clockwork.edge.responses.targets import shown_payload
 from clockwork.flows import access
@@ -145,7 +145,7 @@ class NamedApi(Operations):
         job = get_named(self.world, caller, request.path["jobId"])
         with self._noting(request, "cancelJob") as note:
             written = self._written(request, job, cancelled(None) if job.is_alive else None, note)
-        return HTTPStatus.OK, answers.deletion(written)
+        return HTTPStatus.OK, answers.deletion(written, self._foreseen(job, written.job))
 
     def _changeable(self, request: Request) -> NamedJob:
         """The named job of the path. Raises JobNotFound if it is not the caller's, or a tombstone; NotNamed."""
@@ -180,8 +180,11 @@ class NamedApi(Operations):
 
         `makes`: the definition by which it makes an occurrence, for the caps of the client.
         """
-        now = self.world.clock.now()
-        return HTTPStatus.OK, answers.ChangedJob.after(self._written(request, job, change, note, makes), now)
+        now, written = self.world.clock.now(), self._written(request, job, change, note, makes)
+        return HTTPStatus.OK, answers.ChangedJob.after(written, now, self._foreseen(job, written.job))
+
+    def _foreseen(self, before: NamedJob, after: NamedJob) -> Foreseen:
+        return answers.foreseen_of(before, after, self.world.clock.now()) if self.is_dry else REAL
 
     def _written(
         self, request: Request, job: NamedJob, change: Change | None, note: Note, makes: Definition | None = None

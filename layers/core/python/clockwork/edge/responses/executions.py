@@ -16,6 +16,7 @@ from clockwork.domain.instants import to_text
 from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.lifecycle.holding import Holding, Wait
 from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
+from clockwork.edge.responses.fires import Foreseen
 from clockwork.edge.responses.runs import NodeOfRun, RunCounts
 from clockwork.flows.requests.cancel import CancelAnswer
 
@@ -246,7 +247,7 @@ class HandledDead(AnswerBody):
     next_token: str | None = None
 
 
-class Cancellation(AnswerBody):
+class Cancellation(Foreseen):
     """The truth about a cancel: cancelled: no attempt will start. running: one is under way, no other follows.
 
     too_late: it was delivered, or may be.

@@ -41,6 +41,23 @@ class NextFire(AnswerBody):
         ]
 
 
+class Foreseen(AnswerBody, kw_only=True):
+    """The fields that only the answer to a dry run has. An id in such an answer may name nothing later."""
+
+    dry_run: Annotated[bool | None, Meta(description="nothing was written: this is the answer as it would be")] = None
+    timing_changes: Annotated[bool | None, Meta(description="of a dry run: whether it would fire otherwise")] = None
+    next_fires: Annotated[list[NextFire] | None, Meta(description="of a dry run: the next fires, ten at most")] = None
+
+    @classmethod
+    def once(cls, at: int) -> Foreseen:
+        """Of a dry run that would create a job which is due at one instant (ms)."""
+        return cls(dry_run=True, timing_changes=True, next_fires=NextFire.all_of([Fire(at, at, 1)], None))
+
+
+#: A request that is no dry run.
+REAL = Foreseen()
+
+
 class JobFire(NextFire, kw_only=True):
     """A fire to come of one job, which may have had others before."""
 

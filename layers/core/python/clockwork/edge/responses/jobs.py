@@ -15,6 +15,7 @@ from clockwork.domain.named_jobs import NamedJob
 from clockwork.edge.http.answer import AnswerBody, Instant, either_of, one_of
 from clockwork.edge.http.problems import Problem
 from clockwork.edge.responses.executions import Execution
+from clockwork.edge.responses.fires import REAL, Foreseen
 from clockwork.edge.responses.named_jobs import ShownNamedJob, WrittenJob
 from clockwork.edge.responses.targets import (
     Record,
@@ -30,7 +31,7 @@ from clockwork.flows.requests import create
 from clockwork.flows.requests.read import JobView
 
 
-class CreatedJob(AnswerBody, kw_only=True):
+class CreatedJob(Foreseen, kw_only=True):
     """An accepted job. RELEASED: it is due so soon that it is on its way already."""
 
     job_id: str
@@ -39,9 +40,10 @@ class CreatedJob(AnswerBody, kw_only=True):
     due_at: Instant
 
     @classmethod
-    def of(cls, job: create.CreatedJob, client_id: str) -> Self:
+    def of(cls, job: create.CreatedJob, client_id: str, foreseen: Foreseen = REAL) -> Self:
         """The answer about a job that was accepted."""
-        return cls.like(job, client_id=client_id, state="RELEASED" if job.released else "SCHEDULED")
+        state = "RELEASED" if job.released else "SCHEDULED"
+        return cls.like(job, foreseen, client_id=client_id, state=state)
 
 
 class CreatedElement(CreatedJob):

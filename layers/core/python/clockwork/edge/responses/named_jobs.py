@@ -20,7 +20,7 @@ from clockwork.domain.recurrence import Fire, TooMuchWork, Work
 from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
 from clockwork.edge.responses import targets
 from clockwork.edge.responses.executions import Cancellation, Execution, Outcomes, Ran
-from clockwork.edge.responses.fires import LAST_SHOWN_AT, NextFire
+from clockwork.edge.responses.fires import LAST_SHOWN_AT, REAL, Foreseen, NextFire
 from clockwork.edge.responses.targets import (
     Record,
     ShownCompletion,
@@ -43,7 +43,7 @@ SHOWN = 100
 NamedState = Annotated[str, one_of(JobState)]
 
 
-class WrittenJob(AnswerBody, kw_only=True):
+class WrittenJob(Foreseen, kw_only=True):
     """A named job as it stands."""
 
     job_id: str
@@ -55,12 +55,12 @@ class WrittenJob(AnswerBody, kw_only=True):
     next_fire_at: Instant | None = None
 
     @classmethod
-    def of(cls, job: NamedJob, now: int, **more: object) -> Self:
+    def of(cls, job: NamedJob, now: int, foreseen: Foreseen = REAL, **more: object) -> Self:
         """The job after a create or a change."""
         at = job.definition.at
         state, next_fire_at = _state_and_next(job, now, Work(LISTED_WORK))
         next_fire_at = next_fire_at if at is None else None
-        return cls.like(job, state=state, due_at=instant(at), next_fire_at=instant(next_fire_at), **more)
+        return cls.like(job, foreseen, state=state, due_at=instant(at), next_fire_at=instant(next_fire_at), **more)
 
 
 class ReleasedFire(AnswerBody):
@@ -84,12 +84,13 @@ class ChangedJob(WrittenJob, kw_only=True):
     released_count: int
 
     @classmethod
-    def after(cls, change: Written, now: int) -> Self:
+    def after(cls, change: Written, now: int, foreseen: Foreseen = REAL) -> Self:
         """The job after a change, with its executions that may still reach the target."""
         under_way = change.under_way
         return cls.of(
             change.job,
             now,
+            foreseen,
             changed=change.is_changed,
             executions=[Execution.of(record) for record in under_way.running[:SHOWN]],
             executions_count=len(under_way.running),
@@ -171,15 +172,14 @@ class ShownNamedJob(JobSummary, kw_only=True):
     @classmethod
     def whole(cls, job: NamedJob, newest: Sequence[executions.Execution], outcomes: Outcomes | None, now: int) -> Self:
         """The job with its next fires, and the newest of its executions."""
-        fires, work = list[Fire](), Work(SHOWN_WORK)
-        with suppress(TooMuchWork):
-            fires.extend(islice(upcoming(job, now, work), SHOWN_FIRES))
+        work = Work(SHOWN_WORK)
+        fires = _next_fires(job, now, work)
         return cls.of(
             job,
             now,
             work,
             payload=targets.shown_payload(job.definition.payload),
-            next_fires=NextFire.all_of(fires, job.definition.recurrence),
+            next_fires=fires,
             last_execution=Execution.of(newest[0]) if newest else None,
             outcomes=outcomes,
         )
@@ -199,7 +199,13 @@ class StartedBackfill(AnswerBody):
     reason: Annotated[str | None, Meta(description="why there is none to execute")] = None
 
 
-def deletion(answer: Written) -> Cancellation:
+def foreseen_of(before: NamedJob | None, after: NamedJob, now: int) -> Foreseen:
+    """The view of a dry run on a job that would be made (`before` is None), changed or deleted."""
+    is_retimed = before is None or before.state is not after.state or before.series != after.series
+    return Foreseen(dry_run=True, timing_changes=is_retimed, next_fires=_next_fires(after, now, Work(SHOWN_WORK)))
+
+
+def deletion(answer: Written, foreseen: Foreseen = REAL) -> Cancellation:
     """The answer to a deletion of a named job: whether anything of it may still be delivered."""
     if answer.running:
         others = "others may be" if answer.may_be_under_way else "nothing else starts"
@@ -214,11 +220,19 @@ def deletion(answer: Written) -> Cancellation:
     told = Cancellation.of(answer.job.job_id, CancelAnswer(verdict, reason, answer.running[:SHOWN]))
     ended = answer.under_way.ended
     return Cancellation.like(
+        foreseen,
         told,
         executions_count=len(answer.running),
         ended=[Execution.of(record) for record in ended[:SHOWN]],
         ended_count=len(ended),
     )
+
+
+def _next_fires(job: NamedJob, now: int, work: Work) -> list[NextFire]:
+    fires = list[Fire]()
+    with suppress(TooMuchWork):
+        fires.extend(islice(upcoming(job, now, work), SHOWN_FIRES))
+    return NextFire.all_of(fires, job.definition.recurrence)
 
 
 def state_of(job: NamedJob, now: int) -> JobState:

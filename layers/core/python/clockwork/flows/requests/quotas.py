@@ -114,3 +114,18 @@ def _reserve(world: World, client: Client, most: int, missing: int, now: int) ->
             return wanted
     detail = f"the client has created what it may today (UTC): jobsPerDay is {most:,}"
     raise TooManyRequests(detail, seconds_left_of_day(now))
+
+
+class Trial(Intake):
+    """The intake of dry runs: they make no occurrence, and each counts as a preview of `real`."""
+
+    def __init__(self, real: Intake) -> None:
+        super().__init__()
+        self._real, self.reading = real, real.reading
+
+    def admit(self, world: World, client: Client, count: int, nodes: int = 0) -> None:
+        """Let in one dry run of the client. Raises TooManyRequests, and ClientDeleting as the real one would."""
+        if client.deleting_at is not None:
+            super().admit(world, client, count, nodes)
+        elif count:
+            self._real.admit_preview(world, [client])
