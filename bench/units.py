@@ -30,6 +30,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Any
 
+from bench.billing import handed
 from bench.billing.controls import meter_controls
 from bench.billing.paths import PATHS
 from bench.billing.unit_tables import page
@@ -104,6 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         keep("curve", curve)
         publish("curve", curve_page(curve))
         publish("units", page(usages, controls))
+        handed.main()
     called = {name: usage.as_json() for name, usage in controls.items()}
     print(report(usages, {"controls": called, **curve_report(curve)}))
 

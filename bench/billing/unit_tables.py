@@ -10,7 +10,7 @@ from bench.billing.prices import ON_DEMAND, TARIFFS
 from bench.billing.usage import Usage
 from bench.reporting.tables import machine, table
 
-_HEADS = {
+HEADS = {
     "writeUnits": "writes",
     "readUnits": "reads",
     "sqsRequests": "SQS",
@@ -39,7 +39,7 @@ def _units(usages: Mapping[str, Usage]) -> str:
         [f"`{path}`", *(f"{amount:.3f}" for amount in usage.as_json().values()), PATHS[path].says]
         for path, usage in usages.items()
     ]
-    return table(["units per job", *(_HEADS[name] for name in names), ""], [prices, *rows])
+    return table(["units per job", *(HEADS[name] for name in names), ""], [prices, *rows])
 
 
 def _dollars(usages: Mapping[str, Usage]) -> str:
@@ -58,4 +58,4 @@ def _controls(controls: Mapping[str, Usage]) -> str:
         for name, usage in controls.items()
         for says in (CONTROLS[name].says,)
     ]
-    return table(["units per call", *(_HEADS[unit] for unit in shown), "dollars per million calls", ""], rows)
+    return table(["units per call", *(HEADS[unit] for unit in shown), "dollars per million calls", ""], rows)

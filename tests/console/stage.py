@@ -66,6 +66,8 @@ class Stage:
             "job": f"/jobs/{self.ids['crm/sync-contacts']}",
             "job-dst": f"/jobs/{self.ids['billing/close-of-day']}",
             "job-hostile": f"/jobs/{self.ids[_HOSTILE]}",
+            "new": "/jobs/new",
+            "edit": f"/jobs/{self.ids['billing/close-of-day']}/edit",
             "fires": f"/jobs/{self.ids['billing/close-of-day']}/fires",
             "pause": f"/jobs/{self.ids['ops/rotate-logs']}/pause",
             "run": f"/executions/{dead}",

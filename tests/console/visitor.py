@@ -151,5 +151,9 @@ def forms_of(answer: Answer) -> list[Form]:
     found = []
     for one in re.finditer(r'<form\b[^>]*method="post"[^>]*action="([^"]*)"[^>]*>(.*?)</form>', answer.text, re.DOTALL):
         fields = re.findall(r'<input\b[^>]*name="([^"]*)"(?:[^>]*?value="([^"]*)")?', one[2])
+        fields += re.findall(r'<textarea\b[^>]*name="([^"]*)"[^>]*>\n?(.*?)</textarea>', one[2], re.DOTALL)
+        for name, options in re.findall(r'<select\b[^>]*name="([^"]*)"[^>]*>(.*?)</select>', one[2], re.DOTALL):
+            chosen = re.findall(r'<option value="([^"]*)"( selected)?', options)
+            fields += [(name, next((value for value, is_it in chosen if is_it), chosen[0][0] if chosen else ""))]
         found.append(Form(unescape(one[1]), {unescape(name): unescape(value) for name, value in fields}))
     return found

@@ -188,7 +188,11 @@ class Jobs(Resource):
 
     def preview(self, *, count: int | None = None, **options: Unpack[requests.ScheduleOptions]) -> results.Preview:
         """When a schedule would fire; nothing is saved."""
-        body = objects.fields(count=count) | {"schedule": requests.schedule_body(options)}
+        return self.preview_of(requests.schedule_body(options), count=count)
+
+    def preview_of(self, schedule: Mapping[str, Any], *, count: int | None = None) -> results.Preview:
+        """When a schedule in the API's names would fire, as a job has it; nothing is saved."""
+        body = objects.fields(count=count) | {"schedule": dict(schedule)}
         return results.Preview(self._call("POST", "/v1/schedules/preview", body))
 
 

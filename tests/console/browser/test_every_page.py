@@ -12,7 +12,21 @@ from tests.console.chromium import views
 from tests.console.stage import Stage
 
 PAGES = [
-    *("attention", "jobs", "job", "job-dst", "job-hostile", "fires", "pause", "run", "upcoming", "dead", "redrive"),
+    *(
+        "attention",
+        "jobs",
+        "job",
+        "job-dst",
+        "job-hostile",
+        "new",
+        "edit",
+        "fires",
+        "pause",
+        "run",
+        "upcoming",
+        "dead",
+        "redrive",
+    ),
     *("changes", "nowhere"),
 ]
 

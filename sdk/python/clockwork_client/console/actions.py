@@ -21,7 +21,8 @@ from clockwork_client.errors import ClockworkError, NotCertain, NotReached, Unex
 from clockwork_client.handled import Handled
 from clockwork_client.results import Execution
 
-_KEY = re.compile(r"[0-9a-f]{32}")
+#: An idempotency key of the console.
+KEY = re.compile(r"[0-9a-f]{32}")
 #: Verb -> the words of its button.
 LABELS = {"run": "Run now", "pause": "Pause", "resume": "Resume", "cancel": "Cancel", "redrive": "Redrive",
           "discard": "Discard"}  # fmt: skip
@@ -186,7 +187,7 @@ def _cancelled(found: Execution) -> words.Why:
 
 def _key(context: Context, asked: Asked) -> str:
     given = asked.form.get("key", "")
-    return given if _KEY.fullmatch(given) else context.new_key()
+    return given if KEY.fullmatch(given) else context.new_key()
 
 
 def _kept(form: Mapping[str, str]) -> dict[str, str]:

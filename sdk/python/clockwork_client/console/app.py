@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from clockwork_client.console import actions, words
+from clockwork_client.console import actions, words, writing
 from clockwork_client.console.context import Asked, Broken, Context, NoSuchPage, Page
 from clockwork_client.console.guard import ENTER, FORM, SESSION, Guard
 from clockwork_client.console.pages import (
@@ -23,6 +23,7 @@ from clockwork_client.console.pages import (
     changes,
     confirm,
     dead,
+    edit,
     execution,
     fires,
     job,
@@ -52,6 +53,8 @@ def _routes(site: Site) -> list[BaseRoute]:
         Mount("/static", GZipMiddleware(StaticFiles(directory=HERE / "static"))),
         Route("/", site.page(attention.show)),
         Route("/jobs", site.page(jobs.show)),
+        Route("/jobs/preview", site.page(edit.preview)),
+        *([] if site.context.is_read_only else _forms(site)),
         Route("/jobs/{job_id}", site.page(job.show)),
         Route("/jobs/{job_id}/fires", site.page(fires.show)),
         Route("/executions/{execution_id}", site.page(execution.show)),
@@ -72,6 +75,16 @@ def _routes(site: Site) -> list[BaseRoute]:
             Route("/bulk/{run_id}/{verb}", site.form(actions.on_bulk), methods=["POST"]),
         ]
     return [*found, Route("/{path:path}", site.nowhere)]
+
+
+def _forms(site: Site) -> list[BaseRoute]:
+    """The forms of jobs. They stand before the routes of a job, whose id may be any text."""
+    return [
+        Route("/jobs/new", site.page(edit.new), methods=["GET"]),
+        Route("/jobs/new", site.form(writing.on_new), methods=["POST"]),
+        Route("/jobs/{job_id}/edit", site.page(edit.edit), methods=["GET"]),
+        Route("/jobs/{job_id}/edit", site.form(writing.on_edit), methods=["POST"]),
+    ]
 
 
 class Site:

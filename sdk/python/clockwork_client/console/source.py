@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from itertools import islice
@@ -11,7 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from clockwork_client.client import Clockwork
 from clockwork_client.console.reads import Reads, Seen
 from clockwork_client.overview import AuditEntry, UpcomingItem, Usage, WhoAmI
-from clockwork_client.results import Execution, Job, JobFires, Ran
+from clockwork_client.results import Execution, Job, JobFires, Preview, Ran
 from clockwork_client.workflows.answers import RunNodes
 
 Item = TypeVar("Item")
@@ -193,6 +194,14 @@ class Source:
             return _first(self.cw.audit(client_id=client, page_size=MOST_CHANGES), MOST_CHANGES)
 
         return self._reads.read(("trail", client), 4, ask)
+
+    def preview(self, schedule: Mapping[str, Any], count: int) -> Seen[Preview]:
+        """The next fires of a schedule in the API's names. Nothing is saved, and a look is let in like a create."""
+
+        def ask() -> Preview:
+            return self.cw.jobs.preview_of(schedule, count=count)
+
+        return self._reads.read(("preview", json.dumps(schedule, sort_keys=True)), 60, ask)
 
     def fires(self, job: Job) -> Seen[JobFires]:
         """The next fires of a named job. They change with the job, and as time passes."""

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from clockwork_client.console import words
+from clockwork_client.console import prices, words
 from clockwork_client.console.context import Asked, Broken, Context, Page
 from clockwork_client.overview import AuditEntry
-from clockwork_client.results import NextFire
+from clockwork_client.results import Job, NextFire
 
 #: The runs that are shown at first, those that each click adds, and the most.
 RUNS, MOST_RUNS = 24, 240
@@ -72,6 +72,7 @@ def show(context: Context, asked: Asked, job_id: str) -> Page:
         "changes": changes[:_CHANGES],
         "can_act": job.value.state not in words.FINAL and not context.is_read_only,
         "key": context.new_key(),
+        "price": price_of(job.value, [one.at for one in listed]).says,
     }
     return Page("job.html", job.value.job_key or "One-off job", model)
 
@@ -79,6 +80,17 @@ def show(context: Context, asked: Asked, job_id: str) -> Page:
 def paused_by(changes: Sequence[AuditEntry]) -> AuditEntry | None:
     """The change that paused the job last, if the trail has it."""
     return next((one for one in changes if one.action in ("pauseJob", "pauseJobs") and one.refused is None), None)
+
+
+def price_of(job: Job, at: Sequence[datetime]) -> prices.Price:
+    """The price of the runs of a job that fires at these instants."""
+    schedule, target = job.schedule, job.target
+    return prices.price(
+        recurs=schedule is not None and (schedule.cron is not None or schedule.every is not None),
+        overlap=(schedule.overlap if schedule is not None else None) or "allow",
+        is_pooled=target is not None and target.type == "pool",
+        fires=at,
+    )
 
 
 def fires(found: Sequence[NextFire]) -> list[Fire]:
