@@ -56,7 +56,7 @@ class TestAttention:
         shop.v.advance(minutes=61)
         page = reader.look("/").words
         assert "shop/heartbeat paused vendor migration" in page
-        assert "crm/slow retrying An attempt failed. Attempt 2 is to come." in page
+        assert "crm/slow retrying 1 run has failed, and will be tried again: HTTP 503" in page
 
 
 class TestJobs:

@@ -346,6 +346,60 @@ def test_pages_of_the_dead_come_in_one_order_and_have_each_once(executions: Exec
     assert [one.attention_key for one in found] == sorted(keys, reverse=not oldest_first)
 
 
+def retried_one(due_at: int) -> Execution:
+    """A record whose first attempt has failed: another one is to come."""
+    failed = msgspec.structs.replace(attempt(), state=State.FAILED)
+    return like(execution(due_at=due_at), state=State.FAILED, claim=None, attempts=(failed,))
+
+
+def test_what_is_tried_again_is_listed_from_its_first_failure_until_it_has_ended(executions: Executions) -> None:
+    tried = [retried_one(DUE + number) for number in range(3)]
+    executions.save([(None, one) for one in (*tried, execution(due_at=DUE + 9), dead_one(DUE + 10))])
+    assert executions.retrying("acme", 2, None) == DeadPage([tried[2], tried[1]], tried[1].attention_key)
+    assert executions.retrying("acme", 2, tried[1].attention_key) == DeadPage([tried[0]], None)
+    assert executions.retrying("globex", 9, None) == DeadPage([], None)
+    claimed = changed(tried[0], state=State.RUNNING, claim=execution().claim, attempt=2)
+    done = changed(tried[1], state=State.SUCCEEDED, attempts=(*tried[1].attempts, attempt()))
+    gave_up = changed(tried[2], state=State.DEAD, kept=Kept(occurrence()))
+    executions.save(list(zip(tried, (claimed, done, gave_up), strict=True)))
+    assert executions.retrying("acme", 9, None).executions == [claimed]
+    assert gave_up in executions.dead("acme", 9, None).executions
+
+
+def index_key(aws_world: AwsWorld) -> list[object]:
+    """The key in the index of the only record."""
+    (item,) = aws_world.raw("executions")
+    return [item.get(name) for name in ("attentionClientId", "attentionKey")]
+
+
+def test_what_succeeds_at_once_never_has_a_key_of_the_index(aws_world: AwsWorld) -> None:
+    """A key would be a second write, for each execution."""
+    claim = execution()
+    save(aws_world.executions, None, claim)
+    assert index_key(aws_world) == [None, None]
+    save(aws_world.executions, claim, changed(claim, state=State.SUCCEEDED, attempts=(attempt(),), claim=None))
+    assert index_key(aws_world) == [None, None]
+
+
+def test_while_it_is_tried_again_its_key_stays_as_it_is_so_that_the_index_is_not_written(aws_world: AwsWorld) -> None:
+    tried = retried_one(DUE)
+    save(aws_world.executions, None, tried)
+    before = index_key(aws_world)
+    claimed = changed(tried, state=State.RUNNING, claim=execution().claim, attempt=2)
+    save(aws_world.executions, tried, claimed)
+    assert index_key(aws_world) == before
+    save(aws_world.executions, claimed, changed(claimed, state=State.FAILED, claim=None, attempts=tried.attempts * 2))
+    assert index_key(aws_world) == before != [None, None]
+
+
+def test_what_is_tried_again_is_spread_over_eight_partitions_of_its_own(aws_world: AwsWorld) -> None:
+    aws_world.executions.save([(None, retried_one(DUE + number)) for number in range(160)])
+    aws_world.executions.save([(None, dead_one(DUE + 999))])
+    listed = Counter(item["attentionClientId"]["S"] for item in aws_world.raw("executions"))
+    assert sum(name.startswith("~acme") for name in listed) == 8
+    assert max(listed.values()) < 2 * 160 / 8
+
+
 def test_a_record_that_was_listed_before_the_index_was_spread_is_still_listed(aws_world: AwsWorld) -> None:
     dead = [dead_one(DUE + number) for number in range(20)]
     aws_world.executions.save([(None, one) for one in dead])

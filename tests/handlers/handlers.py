@@ -25,7 +25,7 @@ READS = frozenset(
     for port, methods in {
         "timeline": ("find", "read"),
         "shards": ("list", "get", "all"),
-        "executions": ("find", "list", "dead"),
+        "executions": ("find", "list", "dead", "retrying"),
         "clients": ("get", "list", "of_principal", "admins"),
         "pools": ("get",),
         "pool_queues": ("waiting",),

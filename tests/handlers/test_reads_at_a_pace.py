@@ -19,7 +19,11 @@ from tests.support.examples import ADMIN, ALICE, BOB
 EVERY = {"every": {"seconds": 600}}
 #: The price (read units) of each call of a store that meters nothing itself: far more than a client's debt may be.
 MUCH = 20_000
-CALLS = {MemoryJobs: ("get", "list"), MemoryExecutions: ("find", "list", "dead"), MemoryTimeline: ("find", "read")}
+CALLS = {
+    MemoryJobs: ("get", "list"),
+    MemoryExecutions: ("find", "list", "dead", "retrying"),
+    MemoryTimeline: ("find", "read"),
+}
 
 
 @pytest.fixture
@@ -68,6 +72,7 @@ LOOKS: Mapping[str, Callable[[str], str]] = {
     "execution": lambda job_id: f"/v1/executions/{job_id}.1700000000000.0",
     "upcoming": lambda _: "/v1/upcoming",
     "dead": lambda _: "/v1/clients/acme/dead",
+    "attention": lambda _: "/v1/clients/acme/attention",
     "usage": lambda _: "/v1/clients/acme/usage",
 }
 

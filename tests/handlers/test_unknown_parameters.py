@@ -21,6 +21,7 @@ VALUES |= {
     "runs": "2",
     "count": "5",
     "dryRun": "false",
+    "kind": "dead",
     "jobId": "j",
     "dueFrom": "2026-05-01T00:00:00Z",
     "dueTo": "2026-05-02T00:00:00Z",

@@ -22,6 +22,7 @@ import pytest
 from clockwork_client import (
     Clockwork,
     Workflow,
+    attention,
     clients,
     errors,
     handled,
@@ -197,6 +198,7 @@ CALLS: dict[str, Call] = {
     "listDead": lambda cw: next(
         cw.dead.list(prefix="p", from_=AT, to=AT, client_id="c", page_size=1, next_token="n"), None
     ),
+    "listAttention": lambda cw: cw.clients.attention(prefix="p", client_id="c", page_size=1, next_token="n"),
     "redriveDead": lambda cw: cw.dead.redrive(client_id="c", next_token="n", **DEAD),
     "discardDead": lambda cw: cw.dead.discard(client_id="c", next_token="n", **DEAD),
     "putClient": lambda cw: cw.clients.put("c", if_revision=3, **CLIENT),
@@ -265,6 +267,9 @@ ANSWERS: dict[type[Answer], set[str]] = {
     handled.HandledDead: {"HandledDead"},
     handled.HandledJobs: {"HandledJobs"},
     handled.PassedJob: {"PassedJob"},
+    attention.Attention: {"AttentionPage"},
+    attention.AttentionItem: {"AttentionItem"},
+    attention.AttentionGroup: {"AttentionGroup"},
     results.Unparking: {"Unparking"},
     results.Discarding: {"Discarding"},
     answers.WorkflowTarget: {"ShownWorkflowTarget"},

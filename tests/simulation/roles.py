@@ -44,6 +44,7 @@ NEEDS: Mapping[str, Needs] = {
     "executions.list": _needs("executions", "Query"),
     "executions.between": _needs("executions", "Query"),
     "executions.dead": _needs("executions", "Query"),
+    "executions.retrying": _needs("executions", "Query"),
     "clients.get": _needs("clients", "GetItem"),
     "clients.of_principal": _needs("clients", "Query"),
     "clients.admins": _needs("clients", "GetItem"),

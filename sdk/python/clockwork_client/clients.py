@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from clockwork_client import objects, overview, requests, results
+from clockwork_client.attention import Attention
 from clockwork_client.pages import Pages, Resource
 
 if TYPE_CHECKING:
@@ -29,6 +30,22 @@ class Clients(Resource):
     def usage(self, client_id: str | None = None) -> overview.Usage:
         """A client's waiting work, and the rest of its caps."""
         return overview.Usage(self._call("GET", self._path(client_id, "/usage")))
+
+    def attention(
+        self,
+        *,
+        kinds: Sequence[str] = ("dead", "retrying"),
+        prefix: str | None = None,
+        client_id: str | None = None,
+        page_size: int | None = None,
+        next_token: str | None = None,
+    ) -> Attention:
+        """One page of a client's executions that are dead, or have failed and are tried again, with their causes.
+
+        `prefix` is of the job's key. While the answer has a `next_token`, another page follows.
+        """
+        query = {"kind": ",".join(kinds), "prefix": prefix, "limit": page_size, "nextToken": next_token}
+        return Attention(self._call("GET", self._path(client_id, "/attention"), query=query))
 
     def put(
         self,

@@ -186,13 +186,16 @@ class Jobs(Resource):
         query = objects.fields(from_=from_, count=count)
         return results.JobFires(self._call("GET", _job(job_id, "/fires"), query=query))
 
-    def preview(self, *, count: int | None = None, **options: Unpack[requests.ScheduleOptions]) -> results.Preview:
-        """When a schedule would fire; nothing is saved."""
-        return self.preview_of(requests.schedule_body(options), count=count)
-
-    def preview_of(self, schedule: Mapping[str, Any], *, count: int | None = None) -> results.Preview:
-        """When a schedule in the API's names would fire, as a job has it; nothing is saved."""
-        body = objects.fields(count=count) | {"schedule": dict(schedule)}
+    def preview(
+        self,
+        *,
+        count: int | None = None,
+        schedule: Mapping[str, Any] | None = None,
+        **options: Unpack[requests.ScheduleOptions],
+    ) -> results.Preview:
+        """When a schedule would fire; nothing is saved. `schedule` has it in the API's names, in place of options."""
+        found = requests.schedule_body(options) if schedule is None else dict(schedule)
+        body = objects.fields(count=count) | {"schedule": found}
         return results.Preview(self._call("POST", "/v1/schedules/preview", body))
 
 

@@ -117,7 +117,7 @@ GROUPS = {
     "exec": (_exec, "Executions of jobs: list, get, cancel, redrive, complete, fail."),
     "run": (_run, "Runs of workflows: nodes, graph, watch, cancel, redrive."),
     "workflow": (_workflow, "Files with workflows: check, graph."),
-    "dead": (_dead, "DEAD executions of a client: list, redrive, discard."),
+    "dead": (_dead, "DEAD executions of a client: list, causes, redrive, discard."),
     "client": (_client, "Clients, their principals and their bounds: list, get, usage, put, pause, resume, delete."),
     "pools": (_pools, "Pools of workers: list, show, running."),
     "cron": (_cron, "Cron expressions: explain, next."),

@@ -1,4 +1,4 @@
-"""`clockwork dead`: list, redrive, discard. The last two count first, ask, and can go on after a stop."""
+"""`clockwork dead`: list, causes, redrive, discard. The last two count first, ask, and can go on after a stop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def dead() -> None:
-    """DEAD executions of a client: list, redrive, discard."""
+    """DEAD executions of a client: list, causes, redrive, discard."""
 
 
 @dead.command("list")
@@ -36,6 +36,25 @@ def list_(state: State, prefix: str | None, from_: datetime | None, to: datetime
         show.each_as_json(pages)
     else:
         show.table(show.EXECUTION_HEADS, [show.execution_row(one, state.now) for one in pages])
+
+
+@dead.command()
+@click.option("--retrying", is_flag=True, help="Only those that have failed and are tried again.")
+@click.option("--prefix", help="Of the job's key.")
+@click.option("--limit", type=click.IntRange(1, 1_000), default=1_000, help="Look at so many (1,000).")
+@click.pass_obj
+def causes(state: State, retrying: bool, prefix: str | None, limit: int) -> None:
+    """List the causes of what is dead, or has failed and is tried again."""
+    kinds = ("retrying",) if retrying else ("dead", "retrying")
+    found = state.cw.clients.attention(kinds=kinds, prefix=prefix, page_size=limit)
+    if state.is_json:
+        show.as_json(found.raw)
+        return
+    heads = ("executions", "kind", "job", "cause", "due last")
+    show.table(heads, [[f"{one.count:,}", one.kind, one.job_key or "one-off jobs", one.cause or "",
+                        show.when(one.last_due_at, state.now)] for one in found.groups])  # fmt: skip
+    if found.next_token:
+        show.said(f"Of the newest {len(found.items):,}: there are more.")
 
 
 def which(command: Command) -> Command:

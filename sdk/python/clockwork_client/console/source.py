@@ -6,9 +6,11 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from clockwork_client.attention import Attention
 from clockwork_client.client import Clockwork
 from clockwork_client.console.reads import Reads, Seen
 from clockwork_client.overview import AuditEntry, UpcomingItem, Usage, WhoAmI
@@ -178,6 +180,12 @@ class Source:
 
         return self._reads.read(("dead", client, prefix, from_, to), 4, ask)
 
+    def retrying(self, client: str) -> Seen[Attention]:
+        """The executions of a client that have failed and are tried again, by their causes."""
+        key = ("retrying", client)
+        ask = partial(self.cw.clients.attention, kinds=("retrying",), client_id=client, page_size=MOST_DEAD)
+        return self._reads.read(key, 4, ask)
+
     def upcoming(self, client: str, until: datetime, hours: int) -> Seen[Found[UpcomingItem]]:
         """The starts within so many hours, which end at `until`. The API admits each look like a create."""
 
@@ -199,7 +207,7 @@ class Source:
         """The next fires of a schedule in the API's names. Nothing is saved, and a look is let in like a create."""
 
         def ask() -> Preview:
-            return self.cw.jobs.preview_of(schedule, count=count)
+            return self.cw.jobs.preview(schedule=schedule, count=count)
 
         return self._reads.read(("preview", json.dumps(schedule, sort_keys=True)), 60, ask)
 

@@ -137,6 +137,25 @@ ASKING = (
         "I5",
     ),
     Mutant(
+        "what has not failed yet is listed among what is tried again",
+        "domain/storage/attention.py",
+        (
+            (
+                "if execution.is_final or not any(one.state in _FAILED for one in execution.attempts):",
+                "if execution.is_final:",
+            ),
+        ),
+        "I8",
+        tests="tests/handlers/test_attention.py",
+    ),
+    Mutant(
+        "what has failed for good stays among what is tried again",
+        "domain/storage/attention.py",
+        (("if execution.is_final or not any(", "if not any("),),
+        "I12",
+        tests="tests/handlers/test_attention.py",
+    ),
+    Mutant(
         "a name may hold characters that nobody sees",
         "domain/ids.py",
         ((" <= LONGEST_JOB_KEY and not hidden_in(text)\n", " <= LONGEST_JOB_KEY\n"),),

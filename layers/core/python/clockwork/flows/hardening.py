@@ -91,6 +91,10 @@ class HardenedExecutions:
         """As the port says."""
         return self._inner.dead(client_id, limit, behind, oldest_first=oldest_first)
 
+    def retrying(self, client_id: str, limit: int, behind: str | None) -> DeadPage:
+        """As the port says."""
+        return self._inner.retrying(client_id, limit, behind)
+
     def _save(self, changes: Sequence[tuple[Execution | None, Execution]], now: int) -> Sequence[Saved]:
         for before, after in changes:
             if (reason := refused(before, after)) is not None:

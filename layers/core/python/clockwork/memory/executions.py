@@ -11,6 +11,7 @@ from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.named_jobs import Turnstile
 from clockwork.domain.pools.checkpoint import Checkpoint
 from clockwork.domain.pools.presence import Present
+from clockwork.domain.storage.attention import Kind, listed_as
 from clockwork.domain.workflows.progress import Marks, Sets
 from clockwork.ports import Saved
 
@@ -48,12 +49,19 @@ class MemoryExecutions:
         return [self._records[job_id, execution_id] for execution_id in ids[:limit]]
 
     def dead(self, client_id: str, limit: int, behind: str | None, *, oldest_first: bool = False) -> DeadPage:
-        dead = {one.attention_key: one for one in self.all() if one.client_id == client_id and one.needs_attention}
-        ordered = sorted(dead, reverse=not oldest_first)
+        return self._listed("dead", client_id, limit, behind, oldest_first=oldest_first)
+
+    def retrying(self, client_id: str, limit: int, behind: str | None) -> DeadPage:
+        return self._listed("retrying", client_id, limit, behind, oldest_first=False)
+
+    def _listed(self, kind: Kind, client_id: str, limit: int, behind: str | None, *, oldest_first: bool) -> DeadPage:
+        own = (one for one in self.all() if one.client_id == client_id)
+        found = {one.attention_key: one for one in own if listed_as(one) == kind}
+        ordered = sorted(found, reverse=not oldest_first)
         if behind is not None:
             ordered = [key for key in ordered if (key > behind if oldest_first else key < behind)]
         places = ordered[:limit]
-        return DeadPage([dead[key] for key in places], places[-1] if len(places) == limit else None)
+        return DeadPage([found[key] for key in places], places[-1] if len(places) == limit else None)
 
     def all(self) -> Sequence[Execution]:
         """Every record, for tests and audits."""

@@ -21,7 +21,7 @@ READS: dict[str, frozenset[str]] = {
     "timeline": frozenset({"find", "read"}),
     "shards": frozenset({"list", "all", "get"}),
     "jobs": frozenset({"get", "list"}),
-    "executions": frozenset({"find", "get", "list", "between", "dead"}),
+    "executions": frozenset({"find", "get", "list", "between", "dead", "retrying"}),
     "clients": frozenset({"get", "list", "of_principal", "admins"}),
     "pools": frozenset({"get"}),
     "turnstiles": frozenset({"get"}),

@@ -137,6 +137,9 @@ class Executions(Protocol):
         read. A page may therefore be short and yet not the last.
         """
 
+    def retrying(self, client_id: str, limit: int, behind: str | None) -> DeadPage:
+        """The same of a client's executions that have failed and are tried again, those that were due last first."""
+
 
 class Clients(Protocol):
     """The clients and their principals."""

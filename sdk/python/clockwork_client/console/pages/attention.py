@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
 
+from clockwork_client.attention import Attention
 from clockwork_client.console import shapes
 from clockwork_client.console.context import Asked, Context, Page
 from clockwork_client.console.source import Found, within
@@ -41,9 +42,11 @@ def show(context: Context, asked: Asked) -> Page:
         lambda: source.usage(client),
         lambda: source.jobs(client),
         lambda: source.dead(client),
+        lambda: source.retrying(client),
         lambda: source.upcoming(client, within(now, 1), 1),
     )
     usage, jobs, dead = source.usage(client), source.jobs(client), source.dead(client)
+    retrying = source.retrying(client)
     upcoming = source.upcoming(client, within(now, 1), 1)
     known = jobs.value.items if jobs.value else ()
     busy = busiest(known)
@@ -57,8 +60,9 @@ def show(context: Context, asked: Asked) -> Page:
         "usage": usage,
         "jobs": jobs,
         "dead": dead,
+        "retrying": retrying,
         "upcoming": upcoming,
-        "needs": needs(usage.value, known, dead.value, upcoming.value),
+        "needs": needs(usage.value, known, dead.value, retrying.value),
         "river": shapes.river(past, coming(upcoming.value, known, now), now, until),
         "looked": len(busy),
         "recent": newest(ran)[:_ROWS],
@@ -113,7 +117,7 @@ def needs(
     usage: Usage | None,
     jobs: Sequence[Job],
     dead: Found[Execution] | None,
-    upcoming: Found[UpcomingItem] | None,
+    retrying: Attention | None,
 ) -> list[Need]:
     """The causes that need somebody, the worst first. One cause is one entry."""
     found = groups(dead.items if dead else ())
@@ -126,14 +130,23 @@ def needs(
         more = "+" if usage.parked.more else ""
         says = "They wait in rows, behind a pause or a circuit, and start on a ramp when it ends."
         found.append(Need("wait", "parked", f"{usage.parked.count:,}{more} parked executions", says))
-    retried = [one for one in (upcoming.items if upcoming else ()) if (one.attempt or 1) > 1]
-    for one in retried[:_ROWS]:
-        says = f"An attempt failed. Attempt {one.attempt} is to come."
-        found.append(Need("wait", "retrying", one.job_key or "One-off job", says, since=one.due_at, job_id=one.job_id))
+    found += tried_again(retrying)
     for job in jobs:
         if job.state == "PAUSED":
             says = job.reason or "Nobody said why."
             found.append(Need("wait", "paused", job.job_key or "", says, since=job.changed_at, job_id=job.job_id))
+    return found
+
+
+def tried_again(retrying: Attention | None) -> list[Need]:
+    """The executions that have failed and are tried again, by job and last error."""
+    found = []
+    for one in retrying.groups[:_ROWS] if retrying is not None else ():
+        more = "+" if retrying is not None and retrying.next_token else ""
+        many = f"{one.count:,}{more} runs have" if one.count > 1 else "1 run has"
+        says = f"{many} failed, and will be tried again: {one.cause or 'no error was kept'}"
+        title = one.job_key or "One-off jobs"
+        found.append(Need("wait", "retrying", title, says, one.count, since=one.first_due_at, job_id=one.job_id or ""))
     return found
 
 

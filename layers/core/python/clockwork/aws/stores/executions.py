@@ -17,6 +17,7 @@ from clockwork.aws.stores.table import Item, Table, range_of, seconds, written
 from clockwork.domain.errors import NewerFormat, Unavailable, Unreadable
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.named_jobs import Turnstile
+from clockwork.domain.storage.attention import Kind, listed_as, owner_of
 from clockwork.domain.storage.codec import decode, encode
 from clockwork.ports import Saved
 
@@ -25,7 +26,7 @@ log = logging.getLogger(__name__)
 #: Prefix of the partition of a job's turnstile, in place of a jobId. No jobId holds a slash, so no record lies there.
 TURNSTILES = "turnstile/"
 
-#: The sparse index of the executions that need attention.
+#: The sparse index of the executions that are dead, or are tried again after a failure.
 ATTENTION = "attention"
 #: The partitions of one owner. DynamoDB takes about 1,000 writes a second for each, and refuses the writes to the table
 #: of an index that lags: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html
@@ -36,7 +37,7 @@ class AwsExecutions:
     """`ports.Executions` on a table with the key `jobId` / `executionId` and TTL on `expiresAt`.
 
     `record` holds the whole record, encoded; the attributes beside it are for conditions, TTL and people.
-    `attentionClientId` and `attentionKey` exist only while the execution needs attention: the key of a sparse index.
+    `attentionClientId` and `attentionKey` exist only while a list has the execution: the key of a sparse index.
     """
 
     def __init__(self, aws: Aws, table: str) -> None:
@@ -93,12 +94,18 @@ class AwsExecutions:
 
     def dead(self, client_id: str, limit: int, behind: str | None, *, oldest_first: bool = False) -> DeadPage:
         """The keys come from the index; the records under these keys are then read from the table."""
-        places = self._attention.query(client_id, limit, behind, ascending=oldest_first)
+        return self._listed("dead", client_id, limit, behind, ascending=oldest_first)
+
+    def retrying(self, client_id: str, limit: int, behind: str | None) -> DeadPage:
+        return self._listed("retrying", client_id, limit, behind, ascending=False)
+
+    def _listed(self, kind: Kind, client_id: str, limit: int, behind: str | None, *, ascending: bool) -> DeadPage:
+        places = self._attention.query(owner_of(client_id, kind), limit, behind, ascending=ascending)
         keys = [(place["jobId"]["S"], place["executionId"]["S"]) for place in places]
         items = self._table.get_all(keys) if keys else {}
         found = self._table.readable(_from_item, (items[key] for key in keys if key in items))
         following = places[-1]["attentionKey"]["S"] if len(places) == limit else None
-        return DeadPage([execution for execution in found if execution.needs_attention], following)
+        return DeadPage([execution for execution in found if listed_as(execution) == kind], following)
 
     def _item_or_fault(self, execution: Execution) -> Item | Exception:
         try:
@@ -107,8 +114,9 @@ class AwsExecutions:
             return error
 
     def _item_of(self, execution: Execution) -> Item:
-        needs_attention = execution.needs_attention
-        listed = self._attention.key_of(execution.client_id, execution.attention_key) if needs_attention else {}
+        kind = listed_as(execution)
+        owner = kind and owner_of(execution.client_id, kind)
+        listed = self._attention.key_of(owner, execution.attention_key) if owner else {}
         return written(
             jobId=execution.job_id,
             executionId=execution.execution_id,

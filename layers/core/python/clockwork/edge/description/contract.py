@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from clockwork.edge.description import examples
+from clockwork.edge.description.looks import LOOKS
 from clockwork.edge.description.operation import Operation
 from clockwork.edge.operations.bulk import JobFilterBody, ResumeFilterBody, WaitingFilterBody
 from clockwork.edge.operations.clients import UnparkBody
@@ -50,9 +51,6 @@ OPERATIONS = {
             *("clientIdOf", "jobKey", "prefix", "contains", "state", "tag", "fireFrom", "fireTo", "include", "runs"),
             *("limit", "nextToken"),
         ),
-    ),
-    "count_jobs": Operation(
-        "Count a client's named jobs", bulk.JobCounts, parameters=("prefix", "contains", "tag"), capped=True
     ),
     "get_job": Operation("Read a job and where it stands", jobs.Job),
     "put_job": _change(
@@ -296,4 +294,5 @@ OPERATIONS = {
     ),
     "get_health": Operation("Ask whether the API answers", jobs.Health),
     "get_openapi": Operation("This description", None),
+    **LOOKS,
 }

@@ -39,6 +39,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "contains": _text("query", "Of the jobKey or the target, in any case.", maxLength=LONGEST_SOUGHT),
     "include": {**_text("query", "With the newest runs of each; a page has 50 at most."), "schema": {"enum": ["runs"]}},
     "runs": {"in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": MOST_RUNS, "default": RUNS}},
+    "kind": _text("query", "`dead`, `retrying`, or both with a comma between them, as without it."),
     "dryRun": {
         "in": "query",
         "schema": {"enum": ["true", "false"], "default": "false"},

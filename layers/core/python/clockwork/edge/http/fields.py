@@ -10,7 +10,7 @@ import msgspec
 Made = TypeVar("Made", bound=msgspec.Struct)
 
 
-def like(kind: type[Made], sources: Iterable[object], convert: Callable[[str, Any], Any], **given: object) -> Made:
+def like(kind: type[Made], sources: Iterable[object], convert: Callable[[str, Any], Any], /, **given: object) -> Made:
     """A struct with the fields `given`. Each other field has the value that the first source has under its name.
 
     `convert` gets the name and the value of a field that is not given, and returns the value for the struct. Raises

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -80,18 +80,25 @@ def list_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, befo
     is_bounded = wanted.to_at is not None and wanted.to_at < instants.LAST
     behind = f"{(wanted.to_at or 0) + 1:013d}" if is_bounded else None
     behind = before if behind is None or (before is not None and before < behind) else behind
-    page = _dead(world, client_id, limit, behind)
+    page = _listed(world, world.executions.dead, client_id, limit, behind)
     is_over = wanted.from_at is not None and any(one.due_at < wanted.from_at for one in page.executions)
     return _matching(DeadPage(page.executions, None) if is_over else page, wanted)
 
 
-def _dead(world: World, client_id: str, limit: int, behind: str | None) -> DeadPage:
-    """Up to `limit` dead executions; fewer once they cost what a page may: each may be 400 KB."""
+def list_retrying(world: World, client_id: str, wanted: DeadFilter, limit: int, before: str | None) -> DeadPage:
+    """The same of a client's executions that have failed and are tried again, whatever they were due at."""
+    return _matching(_listed(world, world.executions.retrying, client_id, limit, before), wanted)
+
+
+def _listed(
+    world: World, read: Callable[[str, int, str | None], DeadPage], client_id: str, limit: int, behind: str | None
+) -> DeadPage:
+    """Up to `limit` executions of a list; fewer once they cost what a page may: each may be 400 KB."""
     found: list[Execution] = []
     asked, left = READ_FIRST, limit
     while True:
         asked = min(asked, left)
-        page = world.executions.dead(client_id, asked, behind)
+        page = read(client_id, asked, behind)
         found += page.executions
         left, behind = left - asked, page.next_before
         if not left or behind is None or world.environment.meter.price >= PAGE_UNITS:
