@@ -73,6 +73,7 @@ class Stage:
             "run": f"/executions/{dead}",
             "workflow": f"/executions/{workflow}",
             "workflow-redrive": f"/executions/{workflow}/redrive?from=reserve",
+            "runs": "/runs",
             "upcoming": "/upcoming",
             "dead": "/dead",
             "redrive": "/dead/redrive?prefix=crm",

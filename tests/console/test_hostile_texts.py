@@ -86,7 +86,8 @@ class Scene:
         cw.jobs.pause(made.job_id, plain)
         one = next(iter(cw.executions.list(made.job_id))).execution_id
         self.paths = ["/", "/jobs", f"/jobs/{made.job_id}", f"/jobs/{made.job_id}/cancel", f"/executions/{one}",
-                      f"/jobs/{made.job_id}/edit", "/upcoming", "/dead", "/changes"]  # fmt: skip
+                      f"/jobs/{made.job_id}/edit", "/runs", "/upcoming", "/dead",
+                      "/changes"]  # fmt: skip
         self.reader = Visitor(cw, self.v).enter()
 
 
@@ -110,7 +111,11 @@ def test_a_hostile_text_is_text_wherever_it_stands(base: str, harmless: dict[int
 
 
 PATHS = ["/jobs?q={0}&tag={0}", "/dead?prefix={0}&from={0}", "/changes?job={0}&person={0}"]
-PATHS += ["/jobs/preview?way={0}&cron={0}&timezone={0}", "/jobs/preview?way=cron&cron={0}&timezone={0}"]
+PATHS += [
+    "/runs?state={0}&prefix={0}&tag={0}&from={0}",
+    "/jobs/preview?way={0}&cron={0}&timezone={0}",
+    "/jobs/preview?way=cron&cron={0}&timezone={0}",
+]
 
 
 @pytest.fixture(scope="module")

@@ -56,7 +56,7 @@ class TestAttention:
         shop.v.advance(minutes=61)
         page = reader.look("/").words
         assert "shop/heartbeat paused vendor migration" in page
-        assert "crm/slow retrying 1 run has failed, and will be tried again: HTTP 503" in page
+        assert "crm/slow retrying 1 run has failed, and will be tried again: answered 503" in page
 
 
 class TestJobs:
@@ -284,3 +284,27 @@ def test_the_first_page_weighs_little(reader: Visitor) -> None:
     files = ["htmx.min.js", "console.js", "tokens.css", "console.css", "inter.woff2", "icon.svg"]
     packed = [reader.get(f"/static/{name}", accept_encoding="gzip") for name in files]
     assert sum(one.size for one in packed) + reader.look("/").size <= 120 * 1024
+
+
+class TestRunsPage:
+    """Runs across jobs."""
+
+    def test_it_shows_the_runs_of_all_named_jobs_and_says_how_far_they_are_complete(
+        self, shop: Shop, reader: Visitor
+    ) -> None:
+        words = reader.look("/runs").words
+        for told in ("Of 3 named jobs, complete from", "One-off jobs are not in it.", "succeeded, 1 attempt",
+                     "dead, 2 attempts"):  # fmt: skip
+            assert told in words
+        assert shop.heartbeat.job_key in words
+
+    def test_a_filter_goes_to_the_api_and_a_refused_one_is_told(self, reader: Visitor) -> None:
+        assert "succeeded, 1 attempt" not in reader.look("/runs?state=DEAD").words
+        assert "No run matches." in reader.look("/runs?prefix=nothing").words
+        answer = reader.look("/runs?from=yesterday")
+        assert "?from" in answer.words
+        assert 'value="yesterday"' in answer.text
+
+    def test_without_a_run_it_says_so(self) -> None:
+        v = VirtualClockwork("2026-03-01T00:00:00Z")
+        assert "Nothing ran in this time." in Visitor(v.client("shop"), v).enter().look("/runs").words

@@ -72,6 +72,7 @@ LOOKS: Mapping[str, Callable[[str], str]] = {
     "execution": lambda job_id: f"/v1/executions/{job_id}.1700000000000.0",
     "upcoming": lambda _: "/v1/upcoming",
     "dead": lambda _: "/v1/clients/acme/dead",
+    "runs": lambda _: "/v1/clients/acme/runs",
     "attention": lambda _: "/v1/clients/acme/attention",
     "usage": lambda _: "/v1/clients/acme/usage",
 }

@@ -198,6 +198,9 @@ CALLS: dict[str, Call] = {
     "listDead": lambda cw: next(
         cw.dead.list(prefix="p", from_=AT, to=AT, client_id="c", page_size=1, next_token="n"), None
     ),
+    "listClientRuns": lambda cw: cw.clients.runs(
+        from_=AT, to=AT, state="DEAD", prefix="p", tag="t", client_id="c", page_size=1, next_token="n"
+    ),
     "listAttention": lambda cw: cw.clients.attention(prefix="p", client_id="c", page_size=1, next_token="n"),
     "redriveDead": lambda cw: cw.dead.redrive(client_id="c", next_token="n", **DEAD),
     "discardDead": lambda cw: cw.dead.discard(client_id="c", next_token="n", **DEAD),
@@ -267,6 +270,8 @@ ANSWERS: dict[type[Answer], set[str]] = {
     handled.HandledDead: {"HandledDead"},
     handled.HandledJobs: {"HandledJobs"},
     handled.PassedJob: {"PassedJob"},
+    attention.ClientRuns: {"ClientRuns"},
+    attention.ClientRun: {"ClientRun"},
     attention.Attention: {"AttentionPage"},
     attention.AttentionItem: {"AttentionItem"},
     attention.AttentionGroup: {"AttentionGroup"},

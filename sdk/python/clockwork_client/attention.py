@@ -1,10 +1,11 @@
-"""Answers of the API about the executions that somebody may want to look at."""
+"""Answers of the API about executions over all jobs of a client."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
 from clockwork_client.answers import Answer
+from clockwork_client.results import Ran
 
 
 class AttentionItem(Answer):
@@ -40,4 +41,24 @@ class Attention(Answer):
 
     items: tuple[AttentionItem, ...]
     groups: tuple[AttentionGroup, ...]
+    next_token: str | None
+
+
+class ClientRun(Ran):
+    """A run of one of a client's named jobs, in short."""
+
+    job_id: str
+    job_key: str | None
+
+
+class ClientRuns(Answer):
+    """The runs of `jobs_read` named jobs, the latest due first; those of the others follow by `next_token`.
+
+    Of these jobs none that was due at `complete_from` or later is missing.
+    """
+
+    items: tuple[ClientRun, ...]
+    jobs_read: int
+    complete_from: datetime
+    unreadable: tuple[str, ...] | None
     next_token: str | None

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from clockwork_client import objects, overview, requests, results
-from clockwork_client.attention import Attention
+from clockwork_client.attention import Attention, ClientRuns
 from clockwork_client.pages import Pages, Resource
 
 if TYPE_CHECKING:
@@ -46,6 +46,26 @@ class Clients(Resource):
         """
         query = {"kind": ",".join(kinds), "prefix": prefix, "limit": page_size, "nextToken": next_token}
         return Attention(self._call("GET", self._path(client_id, "/attention"), query=query))
+
+    def runs(
+        self,
+        *,
+        from_: objects.Instant | None = None,
+        to: objects.Instant | None = None,
+        state: str | None = None,
+        prefix: str | None = None,
+        tag: str | None = None,
+        client_id: str | None = None,
+        page_size: int | None = None,
+        next_token: str | None = None,
+    ) -> ClientRuns:
+        """One page of the runs of a client's named jobs that were due within a time: the last 24 hours unless given.
+
+        A page looks at 400 jobs at most, in the order of their keys. While it has a `next_token`, other jobs follow.
+        """
+        query = {**objects.fields(from_=from_, to=to), "state": state, "prefix": prefix, "tag": tag}
+        query |= {"limit": page_size, "nextToken": next_token}
+        return ClientRuns(self._call("GET", self._path(client_id, "/runs"), query=query))
 
     def put(
         self,

@@ -23,6 +23,7 @@ PAGES = [
         "fires",
         "pause",
         "run",
+        "runs",
         "upcoming",
         "dead",
         "redrive",

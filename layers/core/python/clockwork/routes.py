@@ -72,6 +72,7 @@ ROUTES = (
     Route("POST", "/v1/clients/{clientId}/jobs/resume", "resume_jobs"),
     Route("POST", "/v1/clients/{clientId}/jobs/cancel", "cancel_jobs"),
     Route("GET", "/v1/clients/{clientId}/attention", "list_attention"),
+    Route("GET", "/v1/clients/{clientId}/runs", "list_client_runs"),
     Route("GET", "/v1/clients/{clientId}/dead", "list_dead"),
     Route("POST", "/v1/clients/{clientId}/dead/redrive", "redrive_dead"),
     Route("POST", "/v1/clients/{clientId}/dead/discard", "discard_dead"),

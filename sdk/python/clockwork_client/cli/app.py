@@ -114,7 +114,7 @@ def _console() -> click.Command:
 #: Groups of commands: the function that imports a group at its first use, and its line in the help.
 GROUPS = {
     "job": (_job, "Jobs: create, list, count, get, fires, update, pause, resume, run, backfill, cancel."),
-    "exec": (_exec, "Executions of jobs: list, get, cancel, redrive, complete, fail."),
+    "exec": (_exec, "Executions of jobs: list, recent, get, cancel, redrive, complete, fail."),
     "run": (_run, "Runs of workflows: nodes, graph, watch, cancel, redrive."),
     "workflow": (_workflow, "Files with workflows: check, graph."),
     "dead": (_dead, "DEAD executions of a client: list, causes, redrive, discard."),

@@ -1,10 +1,10 @@
-"""`clockwork exec`: list, get, cancel, redrive, complete, fail."""
+"""`clockwork exec`: list, recent, get, cancel, redrive, complete, fail."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.group("exec")
 def executions() -> None:
-    """Executions of jobs: list, get, cancel, redrive, complete, fail."""
+    """Executions of jobs: list, recent, get, cancel, redrive, complete, fail."""
 
 
 @executions.command("list")
@@ -33,6 +33,30 @@ def list_(state: State, job_id: str | None, key: str | None, limit: int) -> None
         show.each_as_json(pages)
     else:
         show.table(show.EXECUTION_HEADS, [show.execution_row(one, state.now) for one in pages])
+
+
+@executions.command()
+@click.option("--from", "from_", type=values.INSTANT, help="Due at this instant or later (24 hours ago).")
+@click.option("--to", type=values.INSTANT, help="Due at this instant or earlier (now).")
+@click.option("--state", "run_state", help="SUCCEEDED, DEAD, SKIPPED, ...")
+@click.option("--prefix", help="Of the job's key.")
+@click.option("--tag", help="Of the job: name=value, or a name.")
+@click.option("--limit", type=click.IntRange(1, 1_000), default=100, help="At most so many (100).")
+@click.option("--next-token", help="Go on with the jobs behind those of an earlier page.")
+@click.pass_obj
+def recent(state: State, /, run_state: str | None, limit: int, **which: Any) -> None:
+    """List the runs of all named jobs within a time, the latest due first."""
+    found = state.cw.clients.runs(state=run_state, page_size=limit, **which)
+    if state.is_json:
+        show.as_json(found.raw)
+        return
+    rows = [[one.job_key or "", one.state, show.when(one.due_at, state.now), str(one.attempts), one.reason or "",
+             one.execution_id] for one in found.items]  # fmt: skip
+    show.table(("job", "state", "due", "attempts", "reason", "execution"), rows)
+    since = show.when(found.complete_from, state.now)
+    show.said(f"Of {found.jobs_read:,} named jobs, complete from {since} on. One-off jobs are not in it.")
+    if found.next_token:
+        show.said(f"Other jobs follow: --next-token {found.next_token}")
 
 
 @executions.command()

@@ -29,6 +29,7 @@ from clockwork_client.console.pages import (
     job,
     jobs,
     run,
+    runs,
     upcoming,
 )
 from clockwork_client.console.problems import Problem
@@ -58,6 +59,7 @@ def _routes(site: Site) -> list[BaseRoute]:
         Route("/jobs/{job_id}", site.page(job.show)),
         Route("/jobs/{job_id}/fires", site.page(fires.show)),
         Route("/executions/{execution_id}", site.page(execution.show)),
+        Route("/runs", site.page(runs.show)),
         Route("/upcoming", site.page(upcoming.show)),
         Route("/dead", site.page(dead.show)),
         Route("/bulk/{run_id}", site.page(bulk.show)),

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from clockwork_client.attention import Attention
+from clockwork_client.attention import Attention, ClientRuns
 from clockwork_client.client import Clockwork
 from clockwork_client.console.reads import Reads, Seen
 from clockwork_client.overview import AuditEntry, UpcomingItem, Usage, WhoAmI
@@ -20,6 +20,8 @@ from clockwork_client.workflows.answers import RunNodes
 Item = TypeVar("Item")
 #: The most named jobs, dead executions, upcoming starts and changes that a page looks at.
 MOST_JOBS, MOST_DEAD, MOST_UPCOMING, MOST_CHANGES = 1_000, 200, 500, 200
+#: The runs of all jobs that a page shows.
+MOST_RUNS = 100
 #: The fires among which a page looks for shifts of the clock: more than a year of a daily job.
 MOST_FIRES = 400
 _THREADS = 8
@@ -185,6 +187,15 @@ class Source:
         key = ("retrying", client)
         ask = partial(self.cw.clients.attention, kinds=("retrying",), client_id=client, page_size=MOST_DEAD)
         return self._reads.read(key, 4, ask)
+
+    def client_runs(self, client: str, which: Mapping[str, str], next_token: str | None) -> Seen[ClientRuns]:
+        """One page of the runs of a client's named jobs, kept for longer: the API looks at each of them."""
+        given: dict[str, Any] = {("from_" if name == "from" else name): value or None for name, value in which.items()}
+
+        def ask() -> ClientRuns:
+            return self.cw.clients.runs(client_id=client, page_size=MOST_RUNS, next_token=next_token, **given)
+
+        return self._reads.read(("client-runs", client, tuple(which.items()), next_token), 10, ask)
 
     def upcoming(self, client: str, until: datetime, hours: int) -> Seen[Found[UpcomingItem]]:
         """The starts within so many hours, which end at `until`. The API admits each look like a create."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from clockwork.domain.clients import CLIENT_ID
 from clockwork.domain.errors import InvalidRequest, Problem
+from clockwork.domain.executions import State
 from clockwork.domain.named_jobs import JobState
 from clockwork.domain.pools.pool import POOL_NAME
 from clockwork.edge.description.contract import OPERATIONS
@@ -49,6 +50,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "prefix": _text("query", "Of the jobKey."),
     "state": {"in": "query", "schema": {"enum": list(JobState)}},
     "stateOfRunning": {"name": "state", "in": "query", "schema": {"enum": ["RUNNING"], "default": "RUNNING"}},
+    "stateOfRun": {"name": "state", "in": "query", "schema": {"enum": list(State)}},
     "tag": _text("query", "`name`, or `name=value`."),
     "dueFrom": {"name": "from", **_text("query", "Due at this instant or later."), "schema": _INSTANT},
     "dueTo": {"name": "to", **_text("query", "Due at this instant or earlier."), "schema": _INSTANT},

@@ -14,7 +14,7 @@ import msgspec
 from clockwork.domain import instants
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import InvalidRequest, JobNotFound, Problem, Unreadable
-from clockwork.domain.executions import Execution
+from clockwork.domain.executions import DAY_MS, Execution, State
 from clockwork.domain.lifecycle.ownership import told_of_unreadable
 from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.recurrence import Fire, TooMuchWork, Work
@@ -24,10 +24,11 @@ from clockwork.edge.http.request import Request, in_query
 from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.responses import named_jobs as answers
 from clockwork.edge.responses.bulk import JobCounts
+from clockwork.edge.responses.client_runs import ClientRuns
 from clockwork.edge.responses.executions import Ran
 from clockwork.edge.responses.fires import JobFires
 from clockwork.flows import access
-from clockwork.flows.requests.read import MOST_READ, PAGE_UNITS, list_jobs
+from clockwork.flows.requests.read import MOST_READ, PAGE_UNITS, list_jobs, list_runs
 
 #: Jobs that a page reads if the next fire of each is to be computed.
 MOST_COMPUTED = 400
@@ -68,6 +69,38 @@ class JobListApi(Operations):
         items, goes_on = page(((one.job_key, one) for one in summaries), found.next_after)
         unreadable = list(told_of_unreadable(client.since_at, found.unreadable))
         return HTTPStatus.OK, answers.JobPage(items, unreadable or None, tokens.token_of(goes_on))
+
+    def list_client_runs(self, request: Request) -> Answer:
+        """GET /v1/clients/{clientId}/runs: the runs of named jobs within a time, without an index of them."""
+        client = access.client_for(self.world, request.caller, request.path["clientId"])
+        now, limit, prefix = self.world.clock.now(), request.limit(), request.prefix()
+        (from_at, to_at), state = request.instants("from", "to"), request.query.get("state")
+        if state is not None and state not in State.__members__:
+            states = ", ".join(State.__members__)
+            raise InvalidRequest([Problem(in_query("state"), f"the query parameter state must be one of {states}")])
+        is_tagged = has_tag(request.query.get("tag"))
+        to_at = min(now if to_at is None else to_at, instants.LAST)
+        from_at = max(0, to_at - DAY_MS if from_at is None else from_at)
+        tokens = PageTokens(self.world, "listClientRuns", client.client_id, client.since_at)
+        if (position := tokens.position_of(request.query.get("nextToken"))) is not None:
+            # The pages of one list are about one time, whatever the clock tells.
+            first, last, position = position.split("|", 2)
+            from_at, to_at = int(first), int(last)
+        self._looking(request, client.client_id)
+        found = list_runs(
+            self.world,
+            client.client_id,
+            prefix,
+            position,
+            limit,
+            lambda job: job.created_at >= client.since_at and is_tagged(job),
+            lambda run: state is None or run.state == state,
+            from_at,
+            to_at,
+            self._until(),
+        )
+        goes_on = None if found.next_after is None else f"{from_at}|{to_at}|{found.next_after}"
+        return HTTPStatus.OK, ClientRuns.of(found, tokens.token_of(goes_on))
 
     def count_jobs(self, request: Request) -> Answer:
         """GET /v1/clients/{clientId}/jobs/counts: reads them all, up to a bound, and pays as a preview does."""

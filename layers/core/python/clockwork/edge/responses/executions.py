@@ -206,7 +206,7 @@ class Ran(AnswerBody):
     reason: str | None = None
 
     @classmethod
-    def of(cls, record: executions.Execution) -> Self:
+    def of(cls, record: executions.Execution, **more: object) -> Self:
         """The execution of a record."""
         first, last = (record.attempts[0], record.attempts[-1]) if record.attempts else (None, None)
         return cls(
@@ -217,6 +217,7 @@ class Ran(AnswerBody):
             lateness_ms=first.lateness_ms if first is not None and first.number == 1 else None,
             took_ms=None if last is None or record.claim is not None else last.ended_at - last.started_at,
             reason=record.reason,
+            **more,
         )
 
 

@@ -154,6 +154,72 @@ def list_jobs(
     return page.ending(client_id, None)
 
 
+class RunPage(msgspec.Struct, frozen=True):
+    """The runs of some named jobs, the latest due first. `next_after` asks for those of the jobs behind them.
+
+    `complete_from` (ms): of these jobs no run that was due then or later is missing. `unreadable`: the keys of jobs
+    whose row or runs this version cannot read. `read`: how many jobs were looked at.
+    """
+
+    runs: Sequence[Execution]
+    next_after: str | None
+    complete_from: int
+    read: int
+    unreadable: Sequence[str] = ()
+
+
+#: The jobs whose runs one page looks for, and the runs that it reads of each.
+MOST_JOBS_OF_RUNS, MOST_RUNS_OF_JOB = 400, 100
+
+
+def list_runs(
+    world: World,
+    client_id: str,
+    prefix: str | None,
+    after_key: str | None,
+    limit: int,
+    wanted: Callable[[NamedJob], bool],
+    is_meant: Callable[[Execution], bool],
+    from_at: int,
+    to_at: int,
+    until: int,
+) -> RunPage:
+    """Up to `limit` runs of a client's named jobs that were due from `from_at` to `to_at` (ms), by one query a job.
+
+    It looks at the jobs in the order of their keys, until they cost PAGE_UNITS, or the clock passes `until` (ms): then
+    the page is short and not the last. A page has looked at one job at least, if there is one. Raises Unavailable.
+    """
+    most = MOST_JOBS_OF_RUNS
+    listed = list_jobs(world, client_id, prefix, after_key, most, wanted, most, until)
+    found: list[Execution] = []
+    unreadable, complete_from, next_after, read = list(listed.unreadable), from_at, listed.next_after, 0
+    for job in listed.jobs:
+        if read and (world.environment.meter.price >= PAGE_UNITS or world.clock.now() >= until):
+            next_after = listed.jobs[read - 1].job_key
+            break
+        read += 1
+        try:
+            runs, cut_at = _runs_between(world, job, from_at, to_at)
+        except Unreadable:
+            unreadable.append(job.job_key)
+            continue
+        found += filter(is_meant, runs)
+        complete_from = max(complete_from, cut_at)
+    found.sort(key=lambda one: (one.due_at, one.execution_id), reverse=True)
+    if len(found) > limit:
+        complete_from = max(complete_from, found[limit - 1].due_at)
+    return RunPage(found[:limit], next_after, complete_from, read, unreadable)
+
+
+def _runs_between(world: World, job: NamedJob, from_at: int, to_at: int) -> tuple[Sequence[Execution], int]:
+    """The latest runs of a job between two instants (ms), and from when on none of them is missing."""
+    # No executionId of a later instant sorts before this text.
+    behind = f"{job.job_id}.{to_at + 1:013d}"
+    runs = world.executions.list(job.job_id, MOST_RUNS_OF_JOB, behind)
+    within = [one for one in runs if one.due_at >= from_at]
+    return within, within[-1].due_at if len(within) == MOST_RUNS_OF_JOB else from_at
+
+
 class _Page:
     """A page of named jobs as it fills."""
 
