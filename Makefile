@@ -150,9 +150,9 @@ fast: setup-dev lint ## What to run before a commit: units, handlers, architectu
 		'units=$(PYTEST) -m "not long and not nightly" tests/unit --ignore tests/unit/bench' \
 		'handlers=$(PYTEST) -m "not long and not nightly" tests/handlers tests/architecture $(AIMS)'
 
-console-test: setup-dev ## The console's pages in a browser (Debian's chromium): each width, light and dark (minutes)
+console-test: setup-dev ## All tests of the console; its pages in a browser (Debian's chromium), each width, light and dark (minutes)
 	@$(PY) -m tests.console.chromium
-	@CONSOLE_VIEWS=all $(PYTEST) tests/console/browser
+	@CONSOLE_VIEWS=all $(PYTEST) tests/console
 
 unit: setup-dev ## The unit tests alone
 	@$(PY) -m pytest tests/unit

@@ -17,6 +17,7 @@ from clockwork_client.console.context import Context
 from clockwork_client.console.serving import _config, link, listen
 from clockwork_client.console.sessions import Sessions
 from clockwork_client.testing import Answer, Delivery, VirtualClockwork
+from clockwork_client.testing.virtual import _ADMIN
 
 #: The scene begins so long before now.
 _PAST = timedelta(minutes=28)
@@ -30,7 +31,9 @@ class Stage:
     def __init__(self) -> None:
         now = datetime.now(UTC).replace(microsecond=0)
         self.v = VirtualClockwork(now - _PAST)
-        self.cw: Clockwork = self.v.client("shop")
+        self.v.client("shop")
+        # An admin of the deployment who acts for the shop: the rail then has all pages.
+        self.cw: Clockwork = self.v._client(_ADMIN, "shop")
         self.v.on_deliver(self._answer)
         self.ids = {key: self._made(key, **options) for key, options in _JOBS.items()}
         for number in range(24):
@@ -78,6 +81,10 @@ class Stage:
             "dead": "/dead",
             "redrive": "/dead/redrive?prefix=crm",
             "changes": "/changes",
+            "pools": "/pools",
+            "clients": "/clients",
+            "client-pause": "/clients/shop/pause",
+            "shards": "/shards",
             "nowhere": "/nowhere",
         }
 

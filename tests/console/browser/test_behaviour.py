@@ -39,7 +39,7 @@ def test_a_file_leads_in_as_the_console_opens_its_browser(opened: Browser, stage
     window.close()
 
 
-PAGES = [("j", "/jobs"), ("u", "/upcoming"), ("d", "/dead"), ("c", "/changes"), ("a", "/")]
+PAGES = [("j", "/jobs"), ("u", "/upcoming"), ("d", "/dead"), ("r", "/runs"), ("c", "/changes"), ("a", "/")]
 
 
 @pytest.mark.parametrize(("key", "path"), PAGES)
@@ -211,3 +211,21 @@ def test_without_scripts_lists_and_filters_work(opened: Browser, stage: Stage) -
     page.get_by_role("button", name="Pause").click()
     assert "without scripts" in page.locator(".why").inner_text()
     reader.close()
+
+
+def test_the_preview_follows_what_is_typed_and_the_form_keeps_it(window: Reader, stage: Stage) -> None:
+    page = window.open(f"/jobs/{stage.ids['billing/close-of-day']}/edit")
+    page.locator("#preview .fires li").first.wait_for()
+    page.locator("#f-cron").fill("15 6 * * *")
+    page.locator("#preview", has_text="06:15").wait_for()
+    assert page.locator("#preview .fires li").count() == 10
+    assert "per million runs" in page.locator("#preview").inner_text()
+    stage.pass_time(seconds=20)
+    page.wait_for_timeout(6_000)  # longer than a page waits between two refreshes
+    assert page.locator("#f-cron").input_value() == "15 6 * * *"
+    assert page.evaluate("document.activeElement.id") == "f-cron"
+    page.get_by_role("button", name="Review").click()
+    page.get_by_role("heading", name="Review the change").wait_for()
+    assert "15 6 * * *" in page.locator("table").inner_text()
+    page.get_by_role("button", name="Back to the form").click()
+    assert page.locator("#f-cron").input_value() == "15 6 * * *"

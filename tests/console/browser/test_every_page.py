@@ -28,7 +28,7 @@ PAGES = [
         "dead",
         "redrive",
     ),
-    *("changes", "nowhere"),
+    *("changes", "pools", "clients", "client-pause", "shards", "nowhere"),
 ]
 
 

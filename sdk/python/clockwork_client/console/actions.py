@@ -14,7 +14,7 @@ from clockwork_client.console import words
 from clockwork_client.console.bulk import TooMany
 from clockwork_client.console.context import Asked, Context, NoSuchPage, Page
 from clockwork_client.console.flashes import Flash, Repeat
-from clockwork_client.console.pages import confirm, dead
+from clockwork_client.console.pages import admin, confirm, dead
 from clockwork_client.console.problems import Problem, problem_of
 from clockwork_client.console.view import at
 from clockwork_client.errors import ClockworkError, NotCertain, NotReached, UnexpectedAnswer
@@ -98,6 +98,27 @@ def on_execution(context: Context, asked: Asked, execution_id: str, verb: str) -
         return Done(path, _tried(context, calls[verb], repeat))
     except Faulty as error:
         return Done(path, Flash("bad", f"{error.problem.title}: {error.problem.says}"))
+
+
+def on_client(context: Context, asked: Asked, client_id: str, verb: str) -> Done | Page:
+    """Pause or resume a client, as an admin. Raises NoSuchPage for another verb."""
+    clients, reason = context.cw.clients, asked.form.get("reason", "").strip() or None
+
+    def pause() -> Flash:
+        clients.pause(client_id, reason=reason)
+        return Flash("ok", f"{client_id} is paused. What comes due is parked.")
+
+    def resume() -> Flash:
+        clients.resume(client_id, reason=reason)
+        return Flash("ok", f"{client_id} is resumed. What was parked starts on a ramp.")
+
+    calls = {"pause": pause, "resume": resume}
+    if verb not in calls:
+        raise NoSuchPage
+    try:
+        return Done("/clients", _tried(context, calls[verb], Repeat(asked.path, LABELS[verb], _kept(asked.form))))
+    except Faulty as error:
+        return admin.confirm(context, asked, client_id, verb, error.problem)
 
 
 def on_dead(context: Context, asked: Asked, verb: str) -> Done:

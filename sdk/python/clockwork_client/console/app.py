@@ -18,6 +18,7 @@ from clockwork_client.console import actions, words, writing
 from clockwork_client.console.context import Asked, Broken, Context, NoSuchPage, Page
 from clockwork_client.console.guard import ENTER, FORM, SESSION, Guard
 from clockwork_client.console.pages import (
+    admin,
     attention,
     bulk,
     changes,
@@ -60,6 +61,9 @@ def _routes(site: Site) -> list[BaseRoute]:
         Route("/jobs/{job_id}/fires", site.page(fires.show)),
         Route("/executions/{execution_id}", site.page(execution.show)),
         Route("/runs", site.page(runs.show)),
+        Route("/pools", site.page(admin.pools)),
+        Route("/clients", site.page(admin.clients)),
+        Route("/shards", site.page(admin.shards)),
         Route("/upcoming", site.page(upcoming.show)),
         Route("/dead", site.page(dead.show)),
         Route("/bulk/{run_id}", site.page(bulk.show)),
@@ -72,6 +76,8 @@ def _routes(site: Site) -> list[BaseRoute]:
             Route("/jobs/{job_id}/{verb}", site.form(actions.on_job), methods=["POST"]),
             Route("/executions/{execution_id}/redrive", site.page(run.confirm), methods=["GET"]),
             Route("/executions/{execution_id}/{verb}", site.form(actions.on_execution), methods=["POST"]),
+            Route("/clients/{client_id}/{verb}", site.page(admin.confirm), methods=["GET"]),
+            Route("/clients/{client_id}/{verb}", site.form(actions.on_client), methods=["POST"]),
             *(Route(f"/dead/{verb}", site.page(partial(dead.confirm, verb=verb))) for verb in ("redrive", "discard")),
             Route("/dead/{verb}", site.form(actions.on_dead), methods=["POST"]),
             Route("/bulk/{run_id}/{verb}", site.form(actions.on_bulk), methods=["POST"]),
@@ -189,6 +195,7 @@ class Site:
         return {
             "client": client,
             "clients": clients.value or (),
+            "is_admin": bool(who.value and who.value.admin),
             "who": words.person(who.value.principal) if who.value else "",
             "is_development": context.is_development,
             "api": context.cw.url,

@@ -13,13 +13,16 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from clockwork_client.attention import Attention, ClientRuns
 from clockwork_client.client import Clockwork
 from clockwork_client.console.reads import Reads, Seen
-from clockwork_client.overview import AuditEntry, UpcomingItem, Usage, WhoAmI
-from clockwork_client.results import Execution, Job, JobFires, Preview, Ran
+from clockwork_client.overview import AuditEntry, Shard, UpcomingItem, Usage, WhoAmI
+from clockwork_client.pools import PoolState
+from clockwork_client.results import Client, Execution, Job, JobFires, Preview, Ran
 from clockwork_client.workflows.answers import RunNodes
 
 Item = TypeVar("Item")
 #: The most named jobs, dead executions, upcoming starts and changes that a page looks at.
 MOST_JOBS, MOST_DEAD, MOST_UPCOMING, MOST_CHANGES = 1_000, 200, 500, 200
+#: The clients of a page, and the pools of which a page asks for the whole.
+MOST_CLIENTS, _POOLS = 200, 6
 #: The runs of all jobs that a page shows.
 MOST_RUNS = 100
 #: The fires among which a page looks for shifts of the clock: more than a year of a daily job.
@@ -73,6 +76,29 @@ class Source:
             return tuple(sorted(one.client_id for one in islice(self.cw.clients.list(page_size=MOST_JOBS), MOST_JOBS)))
 
         return self._reads.read("clients", 60, ask, is_lasting=True)
+
+    def all_clients(self) -> Seen[Found[Client]]:
+        """All clients, for admins."""
+
+        def ask() -> Found[Client]:
+            found = _first(self.cw.clients.list(page_size=MOST_CLIENTS + 1), MOST_CLIENTS)
+            return Found(tuple(sorted(found.items, key=lambda one: one.client_id)), found.more)
+
+        return self._reads.read("all-clients", 4, ask)
+
+    def pools(self) -> Seen[tuple[PoolState, ...]]:
+        """The pools, for admins: of the first few also what waits and who works there, which is a call for each."""
+
+        def ask() -> tuple[PoolState, ...]:
+            listed = self.cw.pools.list()
+            whole = self._pool.map(lambda one: self.cw.pools.get(one.name), listed[:_POOLS])
+            return (*whole, *listed[_POOLS:])
+
+        return self._reads.read("pools", 4, ask)
+
+    def shards(self) -> Seen[tuple[Shard, ...]]:
+        """All shards, for admins."""
+        return self._reads.read("shards", 4, lambda: tuple(self.cw.shards()))
 
     def usage(self, client: str) -> Seen[Usage]:
         """A client's waiting work, and the rest of its caps."""
