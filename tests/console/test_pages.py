@@ -289,14 +289,12 @@ def test_the_first_page_weighs_little(reader: Visitor) -> None:
 class TestRunsPage:
     """Runs across jobs."""
 
-    def test_it_shows_the_runs_of_all_named_jobs_and_says_how_far_they_are_complete(
-        self, shop: Shop, reader: Visitor
-    ) -> None:
+    def test_it_shows_the_runs_of_all_named_jobs_and_how_far_they_are_complete(self, reader: Visitor) -> None:
         words = reader.look("/runs").words
         for told in ("Of 3 named jobs, complete from", "One-off jobs are not in it.", "succeeded, 1 attempt",
                      "dead, 2 attempts"):  # fmt: skip
             assert told in words
-        assert shop.heartbeat.job_key in words
+        assert "shop/heartbeat" in words
 
     def test_a_filter_goes_to_the_api_and_a_refused_one_is_told(self, reader: Visitor) -> None:
         assert "succeeded, 1 attempt" not in reader.look("/runs?state=DEAD").words

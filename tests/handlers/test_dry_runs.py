@@ -10,9 +10,10 @@ import pytest
 from clockwork.domain.workflows.progress import Marks, Sets
 from clockwork.memory.executions import MemoryRuns
 from clockwork.ports.dry import READS, NotDry, dry
-from tests.handlers.handlers import ACME, Api, job_body
+from tests.handlers.handlers import Api, job_body
 from tests.handlers.test_changes_of_named_jobs import LATER, failing
 from tests.handlers.test_named_api import EVERY, create, job_id, run
+from tests.support.examples import ACME
 
 DRY = {"dryRun": "true"}
 FORESEEN = ("dryRun", "timingChanges", "nextFires")

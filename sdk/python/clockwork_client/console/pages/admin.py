@@ -7,6 +7,7 @@ from typing import TypeVar
 from clockwork_client.console.context import Asked, Broken, Context, NoSuchPage, Page
 from clockwork_client.console.problems import Problem
 from clockwork_client.console.reads import Seen
+from clockwork_client.overview import Shard
 
 Value = TypeVar("Value")
 #: Verb -> the command that does the same, before the id of the client.
@@ -28,7 +29,8 @@ def clients(context: Context, asked: Asked) -> Page:  # noqa: ARG001 - as all pa
 def shards(context: Context, asked: Asked) -> Page:  # noqa: ARG001 - as all pages
     """The shards, those that lag most first. Raises Broken if they cannot be read."""
     seen = context.source.shards()
-    found = sorted(_known(seen), key=lambda one: (-(one.quarantined or 0), -(one.lag_ms or 0), one.partition_id))
+    listed: tuple[Shard, ...] = _known(seen)
+    found = sorted(listed, key=lambda one: (-(one.quarantined or 0), -(one.lag_ms or 0), one.partition_id))
     used = [one for one in found if one.status == "USED"]
     model = {
         "shards": found,

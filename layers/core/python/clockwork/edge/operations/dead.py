@@ -111,7 +111,7 @@ class DeadApi(Operations):
         self._looking(request, client.client_id)
         shown: list[tuple[str, AttentionItem]] = []
         goes_on: str | None = None
-        for number, one in enumerate(kinds[kinds.index(kind) :]):
+        for number, one in enumerate(one for one in kinds if one >= kind):
             if len(shown) >= limit:
                 goes_on = f"{one}|"
                 break
