@@ -49,9 +49,8 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         TYPES,
         ("text",),
         ("service",),
-        ("target", "webhooks"),
-        ("message", "urls"),
-        ("addresses",),
+        ("target", "web"),
+        ("message",),
     ),
     "edge": (
         ("ingestion", "app"),

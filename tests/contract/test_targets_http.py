@@ -21,10 +21,10 @@ from clockwork.aws.targets.secrets import SecretUnreadable
 from clockwork.aws.targets.wire.lookups import MOST_LOOKUPS, Lookups, LookupTooSlow, NoLookupFree
 from clockwork.aws.targets.wire.pool import IDLE_SECONDS, MOST_IDLE
 from clockwork.domain.executions import Outcome, State
-from clockwork.targets.addresses import check_own
 from clockwork.targets.http import HttpTarget
 from clockwork.targets.message import Payload
-from clockwork.targets.urls import check_url, parse
+from clockwork.targets.web.addresses import check_own
+from clockwork.targets.web.urls import check_url, parse
 from tests.contract.authority import Authority
 from tests.contract.receiver import Exchange, Receiver, Script, WallClock, answer, answering, delivery_to
 from tests.support.promptness import promptly

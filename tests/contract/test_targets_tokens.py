@@ -20,7 +20,7 @@ from clockwork.targets.kafka.target import KafkaTarget
 from clockwork.targets.kafka.targets import _send
 from clockwork.targets.message import envelope_of
 from clockwork.targets.sqs import SqsTarget
-from clockwork.targets.webhooks import headers_for
+from clockwork.targets.web.webhooks import headers_for
 from tests.contract.one_client import OneClient
 from tests.contract.receiver import WallClock, delivery_to
 

@@ -13,7 +13,7 @@ from clockwork.domain.cron import parser
 from clockwork.domain.cron.field_reader import FieldReader
 from clockwork.domain.recurrence import Work
 from clockwork.edge.http.checks import REQUEST_WORK
-from clockwork.targets import urls
+from clockwork.targets.web import urls
 from tests.handlers.handlers import Answer, Api
 from tests.support.examples import ACME, ADMIN
 

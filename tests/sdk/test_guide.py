@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from clockwork.targets.webhooks import headers_for
+from clockwork.targets.web.webhooks import headers_for
 from clockwork_client import Clockwork, __version__
 from clockwork_client.cli.app import GROUPS, clockwork
 from infra import ROOT

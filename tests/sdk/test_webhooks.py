@@ -18,7 +18,7 @@ from standardwebhooks import Webhook
 from clockwork.domain.jobs import NodeOf
 from clockwork.domain.releases import Delivery
 from clockwork.targets.message import Payload
-from clockwork.targets.webhooks import headers_for
+from clockwork.targets.web.webhooks import headers_for
 from clockwork_client import InvalidWebhook, ScheduledContext, scheduled_context, verify_webhook
 from clockwork_client.transport import Request
 from infra import ROOT

@@ -30,7 +30,7 @@ from clockwork.settings import InvalidSettings, Settings
 from clockwork.targets.http import HttpTarget
 from clockwork.targets.message import Payload
 from clockwork.targets.sqs import SqsTarget
-from clockwork.targets.webhooks import InvalidSecret, key_of
+from clockwork.targets.web.webhooks import InvalidSecret, key_of
 from tests.support.deployed_settings import TABLES, deployed
 from tests.support.examples import execution, release
 

@@ -9,7 +9,7 @@ from urllib3.util import parse_url
 
 from clockwork.domain.limits.circuits import host_of
 from clockwork.targets.http import HttpTarget
-from clockwork.targets.urls import check_url, parse
+from clockwork.targets.web.urls import check_url, parse
 
 
 def disagreements(characters: Iterable[str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clockwork.targets.addresses import check_address
+from clockwork.targets.web.addresses import check_address
 
 PUBLIC = {
     "IPv4": "93.184.215.14",

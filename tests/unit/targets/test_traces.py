@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clockwork.targets.message import Message, Payload
-from clockwork.targets.traces import headers_of
+from clockwork.targets.web.traces import headers_of
 from infra import ROOT
 from tests.support.deployed_settings import deployed
 
@@ -78,7 +78,7 @@ def test_nothing_is_imported_without_the_option(tracing: bool) -> None:
         "from clockwork.bootstrap import aws_world\n"
         "from clockwork.settings import Settings\n"
         "aws_world(Settings.from_environment(os.environ), delivers=True)\n"
-        "print('clockwork.targets.traces' in sys.modules)"
+        "print('clockwork.targets.web.traces' in sys.modules)"
     )
     keys = {"AWS_DEFAULT_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"}
     ran = subprocess.run(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from clockwork.domain.limits.circuits import host_of
 from clockwork.targets.http import HttpTarget
-from clockwork.targets.urls import Endpoint, InvalidUrl, check_headers, check_url, is_listed, parse
+from clockwork.targets.web.urls import Endpoint, InvalidUrl, check_headers, check_url, is_listed, parse
 from tests.support.examples import ACME
 from tests.unit.targets import exhaustive
 

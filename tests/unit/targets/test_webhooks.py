@@ -14,7 +14,7 @@ from clockwork.domain.jobs import Occurrence
 from clockwork.domain.releases import Delivery
 from clockwork.targets.http import HttpTarget
 from clockwork.targets.message import Payload
-from clockwork.targets.webhooks import InvalidSecret, headers_for, is_permanent, is_success, retry_after_seconds
+from clockwork.targets.web.webhooks import InvalidSecret, headers_for, is_permanent, is_success, retry_after_seconds
 
 KEY = b"thirty-two bytes of test secret!"
 SECRET = "whsec_" + base64.b64encode(KEY).decode()

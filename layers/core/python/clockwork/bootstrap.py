@@ -260,7 +260,7 @@ def _kafka_targets(aws: Any, settings: Settings, clock: ports.Clock) -> ports.Ta
 
 
 def _traces() -> dict[str, Any]:
-    from clockwork.targets.traces import headers_of
+    from clockwork.targets.web.traces import headers_of
 
     # Lambda tells the trace of each invocation in the environment.
     return {"traced": lambda message: headers_of(message, os.environ)}
@@ -273,9 +273,9 @@ def _aws_targets(aws: Any, settings: Settings, clock: Any) -> ports.Targets:
     from clockwork.aws.targets.secrets import Secrets
     from clockwork.aws.targets.service_attempts import ServiceTransport
     from clockwork.aws.targets.threads import ThreadedTargets, Transport
-    from clockwork.targets.addresses import check_own
     from clockwork.targets.http import HttpTarget
     from clockwork.targets.registry import SERVICE_TARGETS
+    from clockwork.targets.web.addresses import check_own
 
     stores = aws.client_later("secretsmanager"), aws.client_later("ssm")
     secrets = Secrets(*stores, clock, prefix=settings.secret_prefix)

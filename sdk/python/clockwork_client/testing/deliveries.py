@@ -15,7 +15,7 @@ from clockwork.domain.ids import NamedJobId, decode_job
 from clockwork.domain.releases import Delivery as Attempt
 from clockwork.targets import webhooks
 from clockwork.targets.http import HttpTarget
-from clockwork.targets.urls import parse
+from clockwork.targets.web.urls import parse
 from clockwork_client.answers import Target, target_of
 
 #: The most characters of an answer's body that a record keeps.

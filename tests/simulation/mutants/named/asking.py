@@ -171,7 +171,7 @@ ASKING = (
     ),
     Mutant(
         "a host is normalised however long it is",
-        "targets/urls.py",
+        "targets/web/urls.py",
         (
             (
                 "        if not _is_bounded(host) or not _is_bounded(unicodedata",
@@ -183,7 +183,7 @@ ASKING = (
     ),
     Mutant(
         "hosts that are not ASCII cost as little as others",
-        "targets/urls.py",
+        "targets/web/urls.py",
         ((" + COST_OF_CHARACTER * _costly(url)\n", "\n"),),
         "I9",
         tests=_WORK,

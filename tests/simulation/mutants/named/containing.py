@@ -200,7 +200,7 @@ CONTAINING = (
     ),
     Mutant(
         "a target may be the machine itself",
-        "targets/addresses.py",
+        "targets/web/addresses.py",
         (
             (
                 "    if any(any(form in network for network in _OWN_V4 + _OWN_V6) for form in forms):\n",
@@ -212,14 +212,14 @@ CONTAINING = (
     ),
     Mutant(
         "an address within another one is not looked at",
-        "targets/addresses.py",
+        "targets/web/addresses.py",
         (("    forms = [address, *_embedded(address)]\n", "    forms = [address]\n"),),
         "I9",
         tests="tests/contract/test_targets_http.py",
     ),
     Mutant(
         "the address of the runtime is one as any",
-        "targets/addresses.py",
+        "targets/web/addresses.py",
         (("if own and own in map(str, forms) else None", "if False else None"),),
         "I9",
         tests="tests/contract/test_targets_http.py",

@@ -10,7 +10,7 @@ from clockwork.domain.jobs import Occurrence
 from clockwork.domain.releases import Delivery
 from clockwork.targets.http import HttpTarget
 from clockwork.targets.message import Payload
-from clockwork.targets.webhooks import headers_for
+from clockwork.targets.web.webhooks import headers_for
 from local.demo.arrivals import Arrivals
 from local.demo.webhooks import FLAKY_PATH, STEADY_PATH, TOLERANCE_SECONDS, Webhooks, fault_of, status_for
 

@@ -10,7 +10,7 @@ import msgspec
 from clockwork.domain.clients import Client
 from clockwork.settings import Settings
 from clockwork.targets.target import Asked, Asking, Earlier, StoredTarget
-from clockwork.targets.urls import (
+from clockwork.targets.web.urls import (
     LONGEST_URL,
     MOST_HEADERS,
     InvalidUrl,

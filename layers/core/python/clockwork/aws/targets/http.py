@@ -31,11 +31,11 @@ from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Delivery
 from clockwork.domain.runs.results import LARGEST_RESULT, with_result
 from clockwork.ports import Clock
-from clockwork.targets import webhooks
-from clockwork.targets.addresses import check_address
 from clockwork.targets.http import HttpTarget
 from clockwork.targets.message import Message
-from clockwork.targets.urls import Endpoint, parse
+from clockwork.targets.web import webhooks
+from clockwork.targets.web.addresses import check_address
+from clockwork.targets.web.urls import Endpoint, parse
 
 #: The most bytes that are read of an answer, headers included.
 LONGEST_ANSWER = 65_536

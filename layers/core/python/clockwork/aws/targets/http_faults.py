@@ -13,8 +13,8 @@ from clockwork.aws.targets.wire.connection import HeadCutShort
 from clockwork.aws.targets.wire.lookups import LookupTooSlow, NoLookupFree
 from clockwork.aws.targets.wire.sockets import AnswerTooLong
 from clockwork.domain.executions import Outcome, State
-from clockwork.targets.urls import InvalidUrl, parse
-from clockwork.targets.webhooks import InvalidSecret
+from clockwork.targets.web.urls import InvalidUrl, parse
+from clockwork.targets.web.webhooks import InvalidSecret
 
 
 class Forbidden(Exception):

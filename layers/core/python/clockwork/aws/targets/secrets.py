@@ -8,7 +8,7 @@ from typing import Any
 from clockwork.aws import botocore_errors
 from clockwork.aws.secret_names import PARAMETERS
 from clockwork.ports import Clock
-from clockwork.targets.webhooks import InvalidSecret, key_of
+from clockwork.targets.web.webhooks import InvalidSecret, key_of
 
 #: How long a secret is cached: a rotation must keep the former secret valid for at least this long.
 MEMORY_MS = 300_000

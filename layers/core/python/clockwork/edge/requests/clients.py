@@ -15,7 +15,7 @@ from clockwork.edge.requests.own_resources import not_own
 from clockwork.edge.requests.policies import RELEVANCY_WINDOW, RetryPolicyBody
 from clockwork.edge.requests.schedules import LONGEST_YEAR_SECONDS
 from clockwork.targets.registry import LISTED_ARNS, LISTED_TYPES
-from clockwork.targets.urls import cost_of, parse, why_not_public, why_own
+from clockwork.targets.web.urls import cost_of, parse, why_not_public, why_own
 
 _SESSION = "is a session of a role, and its name changes with each session: list the role itself, "
 

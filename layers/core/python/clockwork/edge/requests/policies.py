@@ -11,7 +11,7 @@ from clockwork.domain.policies import LONGEST_MAX_AGE_SECONDS, Completion, Retry
 from clockwork.edge.http.checks import Checks
 from clockwork.edge.http.fields import kept
 from clockwork.edge.http.forms import Earlier, FieldCheck, Form
-from clockwork.targets.webhooks import GONE
+from clockwork.targets.web.webhooks import GONE
 
 #: An attempt that ends by callback may take so long (s): a week.
 LONGEST_COMPLETION_SECONDS = 604_800

@@ -13,7 +13,7 @@ from clockwork.domain.lifecycle.reports import Heartbeat
 from clockwork.domain.lifecycle.tokens import LONGEST_TOKEN
 from clockwork.edge.http.models import EdgeModel
 from clockwork.flows.requests.reporting import Reported
-from clockwork.targets.webhooks import LONGEST_RETRY_AFTER_SECONDS
+from clockwork.targets.web.webhooks import LONGEST_RETRY_AFTER_SECONDS
 
 #: The most bytes of a result or an error: it is kept in the record of its execution.
 LARGEST_REPORT = 32 * 1024

@@ -14,7 +14,7 @@ from clockwork.edge.requests.reports import LARGEST_REPORT, TokenBody, encoded
 from clockwork.flows.pools.claim import Asked
 from clockwork.flows.pools.reports import Beat, Ended
 from clockwork.flows.requests.reporting import Reported
-from clockwork.targets.webhooks import LONGEST_RETRY_AFTER_SECONDS
+from clockwork.targets.web.webhooks import LONGEST_RETRY_AFTER_SECONDS
 
 #: As many messages as SQS hands out at once.
 MOST_CLAIMS = 10

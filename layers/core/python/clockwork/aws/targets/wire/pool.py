@@ -15,7 +15,7 @@ from clockwork.aws.targets.wire.connection import Connection
 from clockwork.aws.targets.wire.sessions import Sessions
 from clockwork.aws.targets.wire.sockets import TlsSocket, dial, seconds_left
 from clockwork.aws.trust import trusting_the_system
-from clockwork.targets.urls import Endpoint
+from clockwork.targets.web.urls import Endpoint
 
 #: An idle connection is used again only within this time, since its server may be about to close it. Of the widespread
 #: servers Node.js closes first, after 5 s: https://nodejs.org/api/http.html#serverkeepalivetimeout

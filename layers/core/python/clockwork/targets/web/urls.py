@@ -13,7 +13,7 @@ from ipaddress import ip_address
 import msgspec
 
 from clockwork.domain.clients import Client
-from clockwork.targets.addresses import check_address, check_own
+from clockwork.targets.web.addresses import check_address, check_own
 
 LONGEST_URL = 2_048
 #: The bounds of the DNS on a name and on each of its labels: https://www.rfc-editor.org/rfc/rfc1035#section-2.3.4

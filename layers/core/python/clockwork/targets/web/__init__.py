@@ -1,0 +1,1 @@
+"""Webhooks: their URLs, addresses, signatures and traces."""
