@@ -13,8 +13,8 @@ import msgspec
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.ids import NamedJobId, decode_job
 from clockwork.domain.releases import Delivery as Attempt
-from clockwork.targets import webhooks
 from clockwork.targets.http import HttpTarget
+from clockwork.targets.web import webhooks
 from clockwork.targets.web.urls import parse
 from clockwork_client.answers import Target, target_of
 
