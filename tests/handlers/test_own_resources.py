@@ -22,6 +22,7 @@ SETTINGS: dict[str, Any] = {
     "release_dead_letter_queue_url": f"{QUEUES}/Clockwork-QueuesDeadLetters1A2B-3C4D",
     "ordered_release_queue_url": f"{QUEUES}/cut-short-OrderedRelease.fifo",
     "ordered_release_dead_letter_queue_url": f"{QUEUES}/cut-short-OrderedDead.fifo",
+    "inbound_dead_letter_queue_url": f"{QUEUES}/cut-short-InboundDead.fifo",
     "rejected_queue_url": f"{QUEUES}/cut-short-Rejected",
     "kafka_release_queue_url": f"{QUEUES}/cut-short-KafkaRelease",
     "kafka_release_dead_letter_queue_url": f"{QUEUES}/cut-short-KafkaDead",

@@ -64,6 +64,8 @@ class Deployed:
         keys_of_aws = {"AWS_ACCESS_KEY_ID": account.access_key, "AWS_SECRET_ACCESS_KEY": account.secret_key}
         self._given = {**keys_of_aws, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.line.port}"}
         self._started: list[Environment] = []
+        for queue in self.template.all("SQS::Queue").values():
+            self.queue_url(queue["Properties"]["QueueName"])
 
     def start(self, moment: str, *, without: str = "-") -> tuple[Environment, Path]:
         """A new environment of a function, and the folder in which it is laid out, without a layer (its prefix)."""
@@ -180,7 +182,7 @@ def test_a_job_goes_from_its_create_to_its_target_through_environments_that_were
     deployed.start("Ticker")[0].invoke(scheduled_event())
     deployed.start("Poller")[0].invoke(poller_of_several_event(PARTITIONS))
     api.invoke(http_event("PUT", "/v1/clients/acme", encoded(CLIENT), caller=ADMIN))
-    release = deployed.queue_url(deployed.name_of("SQS::Queue", "QueuesRelease"))
+    release = deployed.queue_url("Clockwork-Release")
     target, delivered = deployed.queue_url("jobs-a"), []
     for number in range(2):
         job = {"clientId": "acme", "schedule": {"delaySeconds": 1}, "payload": {"number": number}}

@@ -56,8 +56,10 @@ def first_of(template: Template, kind: str, output: str) -> Resource:
     return found
 
 
-def test_one_queue_is_the_default_and_has_no_name_of_its_own(account: Template) -> None:
-    assert [one["Properties"].get("QueueName") for one in account.all("SQS::Queue").values()] == [None] * 4
+def test_one_queue_is_the_default_and_has_the_name_of_its_use(account: Template) -> None:
+    names = {one["Properties"]["QueueName"] for one in account.all("SQS::Queue").values()}
+    uses = ("Release", "DeadLetters", "OrderedRelease.fifo", "OrderedDeadLetters.fifo")
+    assert names == {f"Clockwork-{use}" for use in uses}
     assert len(account.all("Lambda::EventSourceMapping")) == 2
     assert len([key for key in account.all("Lambda::Function") if key.startswith("Functions")]) == len(MOMENTS)
 

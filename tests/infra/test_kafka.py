@@ -54,7 +54,7 @@ def test_a_cluster_has_a_release_queue_and_a_dead_letter_queue_like_the_others(k
         "deadLetterTargetArn": {"Fn::GetAtt": [dead_letters, "Arn"]},
         "maxReceiveCount": Settings.for_account().max_receive_count,
     }
-    assert ours == {**others, "RedrivePolicy": redrive}
+    assert ours == {**others, "QueueName": "Clockwork-KafkaRelease", "RedrivePolicy": redrive}
 
 
 def test_only_its_deliverer_is_in_its_network_and_has_its_layer(kafka: Template) -> None:
@@ -84,7 +84,8 @@ def test_both_deliverers_are_the_same_code_and_only_one_knows_the_cluster(kafka:
 @pytest.mark.parametrize("moment", ["Api", "Poller", "Deliverer", "KafkaDeliverer", "Sweeper"])
 def test_whoever_releases_may_release_to_kafka(kafka: Template, moment: str) -> None:
     queue = kafka.logical_id(queue_of(kafka, "KafkaRelease"))
-    assert environment(kafka, moment)["KAFKA_RELEASE_QUEUE_URL"] == {"Ref": queue}
+    named = queue_of(kafka, "KafkaRelease")["Properties"]["QueueName"]
+    assert environment(kafka, moment)["KAFKA_RELEASE_QUEUE_URL"] == named
     assert "sqs:SendMessage" in kafka.allowed(moment, "sqs:")[json.dumps({"Fn::GetAtt": [queue, "Arn"]})]
 
 

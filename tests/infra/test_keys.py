@@ -48,7 +48,7 @@ def test_keys_of_targets_are_used_by_those_who_send_and_through_the_services_alo
     (statement,) = found
     assert set(statement["Action"]) == {"kms:GenerateDataKey", "kms:Decrypt"}
     # Poller and sweeper send notices of deaths to queues; who delivers also reads secrets.
-    assert services(statement) == ({"sqs", "sns", "secretsmanager"} if moment in sends else {"sqs"})
+    assert services(statement) == ({"sqs", "sns", "kinesis", "secretsmanager"} if moment in sends else {"sqs"})
 
 
 @pytest.mark.parametrize("moment", MOMENTS)

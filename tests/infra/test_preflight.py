@@ -235,6 +235,7 @@ class TestTheAccount:
             get_caller_identity={"Account": "123456789012", "Arn": "arn:aws-cn:iam::123456789012:user/alice"},
             get_parameter={"Parameter": {"Value": "29"}},
             describe_stacks="ValidationError",
+            get_queue_url="AWS.SimpleQueueService.NonExistentQueue",
             get_policy={"Policy": {"Arn": arn}} if exists else "NoSuchEntity",
         )
         facts = account.facts("Clockwork", Template(synthesize(permissionsBoundary=named).body))
@@ -284,6 +285,7 @@ class TestTheAccount:
             get_parameter="ParameterNotFound",
             describe_stacks={"Stacks": [{"StackStatus": "UPDATE_COMPLETE"}]},
             get_template="AccessDenied",
+            get_queue_url="AccessDenied",
         )
         facts = account.facts("Clockwork", of("plain"))
         assert (facts.status, facts.bootstrap) == ("UPDATE_COMPLETE", 0)

@@ -10,6 +10,7 @@ from infra.deployment.document import InvalidDeployment
 from infra.options import SMOKE, Options
 from tests.infra.conftest import synthesize
 from tests.infra.template import Template
+from tests.infra.test_functions import environment
 
 
 @pytest.fixture(scope="module")
@@ -30,11 +31,7 @@ def test_nothing_of_it_stays(smoke: Template) -> None:
 
 
 def test_its_lambdas_have_the_settings_of_an_account(smoke: Template) -> None:
-    variables = [
-        one["Properties"]["Environment"]["Variables"]
-        for key, one in smoke.all("Lambda::Function").items()
-        if key.startswith("Functions")
-    ]
+    variables = [environment(one) for key, one in smoke.all("Lambda::Function").items() if key.startswith("Functions")]
     assert len(variables) == 5
     told = {(one.stage, one.shards) for one in map(Settings.from_environment, variables)}
     assert told == {("account", Settings.for_account().shards)}

@@ -70,7 +70,7 @@ def test_a_local_table_goes_with_its_stack(local: Template, name: str) -> None:
     assert table["Properties"]["Replicas"][0].get("DeletionProtectionEnabled", False) is False
 
 
-def test_nothing_has_a_physical_name_but_roles_that_policies_of_others_name(account: Template) -> None:
+def test_nothing_has_a_physical_name_but_queues_and_roles_that_policies_of_others_name(account: Template) -> None:
     access_log = account.logical_id(account.one("Logs::LogGroup", "ApiAccessLog"))
     names = {"TableName", "QueueName", "FunctionName", "RoleName", "LogGroupName", "LayerName", "AlarmName"}
     owners = {"Lambda::Function", "DynamoDB::GlobalTable", "SQS::Queue", "IAM::Role", "Logs::LogGroup"}
@@ -81,7 +81,7 @@ def test_nothing_has_a_physical_name_but_roles_that_policies_of_others_name(acco
         if names & set(resource.get("Properties", {})) and key != access_log
     ]
     roles = {account.function(one)["Properties"]["Role"]["Fn::GetAtt"][0] for one in ("Deliverer", "Poller", "Sweeper")}
-    assert set(named) == roles
+    assert set(named) == roles | set(account.all("SQS::Queue"))
 
 
 def test_the_busiest_tables_can_be_warm_before_the_first_load(account: Template) -> None:
