@@ -24,6 +24,8 @@ PAGES = [
         "pause",
         "run",
         "runs",
+        "workflow",
+        "workflow-redrive",
         "upcoming",
         "dead",
         "redrive",
