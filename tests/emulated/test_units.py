@@ -148,9 +148,11 @@ def test_the_stations_of_the_curve_add_up_to_what_a_whole_run_uses(emulator: Emu
     assert sum(one.sqs_sends for one in stations) == pytest.approx(whole.sqs_sends, rel=0.15)
 
 
-def test_a_retry_adds_its_failure_and_the_next_claim(emulator: Emulator, account: Credentials) -> None:
+def test_a_retry_adds_its_failure_the_next_claim_and_the_two_writes_of_an_index(
+    emulator: Emulator, account: Credentials
+) -> None:
     usage = PATHS["retry_full"].run(emulator, account, JOBS)
-    assert 5 <= usage.write_units <= 5 + PER_VISIT
+    assert 7 <= usage.write_units <= 7 + PER_VISIT
     assert usage.sqs_requests <= 0.65
 
 
@@ -205,7 +207,7 @@ def test_an_idle_minute_keeps_the_bounds_on_which_the_price_of_a_month_rests(
     minute = idle.measure(emulator, account, minutes=30)
     assert 0 < minute.usage.lambda_invocations <= idle.AT_MOST.usage.lambda_invocations
     assert 0 < minute.gb_seconds <= idle.AT_MOST.gb_seconds
-    assert 0 < minute.log_bytes <= idle.AT_MOST.log_bytes
+    assert minute.log_bytes <= idle.AT_MOST.log_bytes  # None without values of metrics: no Lambda writes a line.
     assert minute.own_metrics == idle.AT_MOST.own_metrics
 
 
