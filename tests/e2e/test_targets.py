@@ -162,7 +162,8 @@ def test_a_state_machine_begins_an_execution_with_the_envelope_as_its_input(
 ) -> None:
     states = deployment.stack.client("stepfunctions")
     definition = json.dumps({"StartAt": "pass", "States": {"pass": {"Type": "Pass", "End": True}}})
-    role = f"arn:aws:iam::{ACCOUNT}:role/machine"
+    functions, name = deployment.stack.client("lambda"), deployment.stack.outputs["DelivererFunction"]
+    role = functions.get_function(FunctionName=name)["Configuration"]["Role"]
     machine = states.create_state_machine(name="target-orders", definition=definition, roleArn=role)["stateMachineArn"]
     assert machine == _MACHINE
     created = services.create(target={"type": "stepFunctions", "stateMachineArn": machine}, payload={"order": 20})
