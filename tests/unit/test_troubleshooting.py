@@ -32,6 +32,7 @@ OF_OTHERS = frozenset(
         "specified ReservedConcurrentExecutions for function decreases account's UnreservedConcurrentExecution",
         "already exists",
         "Received response status [FAILED]",
+        "Clockwork-Release",
         "Clockwork-Release-N",
         "DelivererThrottles",
     }
