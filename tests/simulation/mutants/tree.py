@@ -18,7 +18,9 @@ from tests.simulation.mutants.mutant import PACKAGE, Mutant
 
 ROOT = Path(__file__).parents[3]
 #: Left out of the copy, since no check reads them: environments, build output, and caches.
-LEFT_OUT = (".*", "build", "node_modules", "__pycache__")
+LEFT_OUT = (".*", "build", "__pycache__")
+#: Packages of Node, which tests of stores run and nobody changes: the copy has a link to them.
+OF_NODE = "node_modules"
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class Tree:
 
     def __init__(self, place: Path) -> None:
         self.root = place / "tree"
-        shutil.copytree(ROOT, self.root, ignore=shutil.ignore_patterns(*LEFT_OUT))
+        shutil.copytree(ROOT, self.root, ignore=shutil.ignore_patterns(*LEFT_OUT, OF_NODE))
+        (self.root / OF_NODE).symlink_to(ROOT / OF_NODE)
         self._sources = self.root / "layers" / "core" / "python"
         self.package = self._sources / PACKAGE.name
         # Bytecode is validated by a hash of its source: two edits within a second may have the same time and size.
