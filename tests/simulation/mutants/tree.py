@@ -19,8 +19,8 @@ from tests.simulation.mutants.mutant import PACKAGE, Mutant
 ROOT = Path(__file__).parents[3]
 #: Left out of the copy, since no check reads them: environments, build output, and caches.
 LEFT_OUT = (".*", "build", "__pycache__")
-#: Packages of Node, which tests of stores run and nobody changes: the copy has a link to them.
-OF_NODE = "node_modules"
+#: Programs that stand for AWS in tests of stores, which nobody changes: the copy has links to them.
+LINKED = ("node_modules", ".venv-stack")
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,9 @@ class Tree:
 
     def __init__(self, place: Path) -> None:
         self.root = place / "tree"
-        shutil.copytree(ROOT, self.root, ignore=shutil.ignore_patterns(*LEFT_OUT, OF_NODE))
-        (self.root / OF_NODE).symlink_to(ROOT / OF_NODE)
+        shutil.copytree(ROOT, self.root, ignore=shutil.ignore_patterns(*LEFT_OUT, *LINKED))
+        for name in LINKED:
+            (self.root / name).symlink_to(ROOT / name)
         self._sources = self.root / "layers" / "core" / "python"
         self.package = self._sources / PACKAGE.name
         # Bytecode is validated by a hash of its source: two edits within a second may have the same time and size.
