@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,9 +16,8 @@ from typing import Any
 
 from local.api import SignedApi
 from local.demo.scenes.jobs import INVOICES
-from local.demo.screen import Screen
+from local.demo.scenes.scene import Scene
 from local.dev.files import environment_of
-from local.dev.running import Server
 from local.dev.server import POOL
 
 #: A worker that dies is found when its lease is over: a minute here. The rest is the machine's.
@@ -27,32 +25,16 @@ _PATIENCE = 150.0
 _KILLED_AFTER = 8
 
 
-class FleetScene:
+class FleetScene(Scene):
     """One job with checkpoints, whose worker is killed, and one that is cancelled while it runs."""
 
-    def __init__(self, server: Server, screen: Screen) -> None:
-        self._server = server
-        self._screen = screen
-        #: The faults of the demonstration, in words.
-        self.faults: list[str] = []
-        #: The numbers shown: jobs of the pool, jobs that went on elsewhere, and jobs that were cancelled while they
-        #: ran.
-        self.shown = Counter[str]()
-
-    def play(self) -> None:
-        """Play this part. Any error becomes a fault."""
-        api = self._server.api()
-        try:
-            with tempfile.TemporaryDirectory() as folder, self._screen.step("A pool: one of two workers is killed"):
-                log = Path(folder) / "steps.jsonl"
-                log.touch()
-                with self._worker(log), self._worker(log):
-                    self._go_on_elsewhere(api, log)
-                    self._cancel(api, log)
-        except TimeoutError as error:
-            self.faults.append(str(error))
-        finally:
-            api.close()
+    def _play(self, api: SignedApi) -> None:
+        with tempfile.TemporaryDirectory() as folder, self._screen.step("A pool: one of two workers is killed"):
+            log = Path(folder) / "steps.jsonl"
+            log.touch()
+            with self._worker(log), self._worker(log):
+                self._go_on_elsewhere(api, log)
+                self._cancel(api, log)
 
     def _go_on_elsewhere(self, api: SignedApi, log: Path) -> None:
         job_id = self._created(api, "generate_invoices")

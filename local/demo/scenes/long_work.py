@@ -5,14 +5,12 @@ from __future__ import annotations
 import base64
 import threading
 import time
-from collections import Counter
 from typing import Any
 
 from local.api import SignedApi
-from local.demo.screen import Screen
+from local.demo.scenes.scene import Scene
 from local.demo.webhooks import fault_of
 from local.dev.keys import WEBHOOK_SECRET
-from local.dev.running import Server
 from local.receiver import Answer, Post, Receiver
 
 _KEY = base64.b64decode(WEBHOOK_SECRET.removeprefix("whsec_"))
@@ -37,27 +35,12 @@ class Printer(Receiver):
         return Answer(202)
 
 
-class LongWorkScene:
+class LongWorkScene(Scene):
     """One job whose webhook accepts it at once, and completes it some seconds later."""
 
-    def __init__(self, server: Server, screen: Screen) -> None:
-        self._server = server
-        self._screen = screen
-        #: The faults of the demonstration, in words.
-        self.faults: list[str] = []
-        #: The numbers shown: the jobs, and the jobs that their receivers completed.
-        self.shown = Counter[str]()
-
-    def play(self) -> None:
-        """Play this part. Any error becomes a fault."""
-        api = self._server.api()
-        try:
-            with Printer() as printer, self._screen.step("A webhook answers 202, and completes its job later"):
-                self._complete_later(api, printer)
-        except TimeoutError as error:
-            self.faults.append(str(error))
-        finally:
-            api.close()
+    def _play(self, api: SignedApi) -> None:
+        with Printer() as printer, self._screen.step("A webhook answers 202, and completes its job later"):
+            self._complete_later(api, printer)
 
     def _complete_later(self, api: SignedApi, printer: Printer) -> None:
         target = {"type": "http", "url": f"http://127.0.0.1:{printer.port}/print"}

@@ -6,15 +6,13 @@ import base64
 import json
 import threading
 import time
-from collections import Counter
 from typing import Any
 
 from clockwork_client import Workflow, retry
 from local.api import SignedApi
-from local.demo.screen import Screen
+from local.demo.scenes.scene import Scene
 from local.demo.webhooks import fault_of
 from local.dev.keys import WEBHOOK_SECRET
-from local.dev.running import Server
 from local.receiver import Answer, Post, Receiver
 
 _KEY = base64.b64decode(WEBHOOK_SECRET.removeprefix("whsec_"))
@@ -54,27 +52,12 @@ def order_at(place: str) -> Workflow:
     return wf
 
 
-class OrderScene:
+class OrderScene(Scene):
     """One order: its payment is refused, what was reserved is given back, and a redrive pays and ships it."""
 
-    def __init__(self, server: Server, screen: Screen) -> None:
-        self._server = server
-        self._screen = screen
-        #: The faults of the demonstration, in words.
-        self.faults: list[str] = []
-        #: The numbers shown: the jobs, and the workflows that were undone, and that went through by a redrive.
-        self.shown = Counter[str]()
-
-    def play(self) -> None:
-        """Play this part. Any error becomes a fault."""
-        api = self._server.api()
-        try:
-            with Shop() as shop, self._screen.step("A workflow: an order is undone, and redriven"):
-                self._order(api, shop)
-        except TimeoutError as error:
-            self.faults.append(str(error))
-        finally:
-            api.close()
+    def _play(self, api: SignedApi) -> None:
+        with Shop() as shop, self._screen.step("A workflow: an order is undone, and redriven"):
+            self._order(api, shop)
 
     def _order(self, api: SignedApi, shop: Shop) -> None:
         body = {"schedule": {"delaySeconds": 1}, "target": order_at(shop.place).raw, "payload": {"order": 17}}

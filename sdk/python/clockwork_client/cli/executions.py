@@ -72,10 +72,7 @@ def get(state: State, execution_id: str) -> None:
 @click.pass_obj
 def cancel(state: State, execution_id: str) -> None:
     """Cancel one execution. Exit status 1 if the cancel came too late."""
-    found = state.cw.executions.cancel(execution_id)
-    show_execution(state, found)
-    if found.result == "too_late":
-        raise SystemExit(1)
+    show_cancel(state, state.cw.executions.cancel(execution_id))
 
 
 @executions.command()
@@ -118,6 +115,13 @@ def fail(state: State, execution_id: str, token: str | None, error: str, final: 
     """Report that an attempt which ends by a report has failed."""
     token = token or values.token_of_environment()
     show_execution(state, state.cw.executions.fail(execution_id, token, error, retryable=False if final else None))
+
+
+def show_cancel(state: State, found: results.Execution) -> None:
+    """Print an execution as its cancel left it. Exits with 1 if the cancel came too late."""
+    show_execution(state, found)
+    if found.result == "too_late":
+        raise SystemExit(1)
 
 
 def show_execution(state: State, found: results.Execution) -> None:

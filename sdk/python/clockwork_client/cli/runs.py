@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clockwork_client.cli import show
-from clockwork_client.cli.executions import show_execution
+from clockwork_client.cli.executions import show_cancel, show_execution
 
 if TYPE_CHECKING:
     from clockwork_client.cli.state import State
@@ -65,10 +65,7 @@ def watch(state: State, execution_id: str, every: float) -> None:
 @click.pass_obj
 def cancel(state: State, execution_id: str) -> None:
     """Cancel a run with its nodes. Exit status 1 if the cancel came too late."""
-    found = state.cw.runs.cancel(execution_id)
-    show_execution(state, found)
-    if found.result == "too_late":
-        raise SystemExit(1)
+    show_cancel(state, state.cw.runs.cancel(execution_id))
 
 
 @run.command()
