@@ -59,19 +59,19 @@ def timed(transport: HttpTransport, target: HttpTarget, within: float) -> tuple[
 # The request that a receiver gets
 
 
-def test_a_traced_webhook_tells_its_own_trace_and_none_of_its_target() -> None:
-    told = {"traceparent": "00-5759e988bd862e3fe1be46a994272793-53995c3f42cd8ad8-01"}
-    transport = HttpTransport(WallClock(), NamedSecrets(), traced=lambda _: told)
-    with Receiver(answering(OK, OK)) as receiver:
+def test_a_traced_webhook_tells_its_own_trace_or_that_of_its_create_and_none_of_its_target() -> None:
+    own = "00-5759e988bd862e3fe1be46a994272793-53995c3f42cd8ad8-01"
+    transport = HttpTransport(WallClock(), NamedSecrets(), traced=lambda _, kept: {"traceparent": kept or own})
+    with Receiver(answering(OK, OK, OK)) as receiver:
         theirs = {"Traceparent": "00-" + "a" * 32 + "-" + "b" * 16 + "-00"}
+        kept = "00-" + "c" * 32 + "-" + "d" * 16 + "-01"
         transport.deliver(delivery_to(to(receiver, headers=theirs)))
+        transport.deliver(delivery_to(to(receiver, headers=theirs, traceparent=kept)))
         transport.close()
         plain = HttpTransport(WallClock(), NamedSecrets())
-        plain.deliver(delivery_to(to(receiver, headers=theirs)))
+        plain.deliver(delivery_to(to(receiver, headers=theirs, traceparent=kept)))
         plain.close()
-    traced, untraced = receiver.requests
-    assert traced.headers["traceparent"] == told["traceparent"]
-    assert untraced.headers["traceparent"] == theirs["Traceparent"]
+    assert [one.headers["traceparent"] for one in receiver.requests] == [own, kept, theirs["Traceparent"]]
 
 
 def test_a_delivery_carries_the_payload_and_the_facts_and_a_2xx_is_success(transport: HttpTransport) -> None:

@@ -24,9 +24,9 @@ ROOT_OF = "1-5759e988-bd862e3fe1be46a994272793"
 VALID = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-0[01]")
 
 
-def header_of(trace: str | None = None, **changes: Any) -> str:
+def header_of(trace: str | None = None, kept: str = "", **changes: Any) -> str:
     environment = {} if trace is None else {"_X_AMZN_TRACE_ID": trace}
-    (header,) = headers_of(msgspec.structs.replace(MESSAGE, **changes), environment).items()
+    (header,) = headers_of(msgspec.structs.replace(MESSAGE, **changes), kept, environment).items()
     assert header[0] == "traceparent"
     return header[1]
 
@@ -44,6 +44,12 @@ def test_each_attempt_has_a_span_of_its_own_and_the_same_one_when_it_is_sent_aga
     assert first.split("-")[1] == second.split("-")[1]
     assert first.split("-")[2] != second.split("-")[2]
     assert header_of(execution_id="bjob.1777975200250.0").split("-")[1] != first.split("-")[1]
+
+
+def test_the_context_of_its_create_goes_on_as_it_is() -> None:
+    kept = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"
+    assert header_of(f"Root={ROOT_OF};Sampled=1", kept) == kept
+    assert header_of(None, kept, attempt=2) == kept
 
 
 @pytest.mark.parametrize(

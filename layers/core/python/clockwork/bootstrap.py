@@ -263,7 +263,7 @@ def _traces() -> dict[str, Any]:
     from clockwork.targets.web.traces import headers_of
 
     # Lambda tells the trace of each invocation in the environment.
-    return {"traced": lambda message: headers_of(message, os.environ)}
+    return {"traced": lambda message, kept: headers_of(message, kept, os.environ)}
 
 
 def _aws_targets(aws: Any, settings: Settings, clock: Any) -> ports.Targets:

@@ -13,6 +13,8 @@ from clockwork.domain.jobs import JobTarget, Occurrence
 from clockwork.domain.ordering import row_id_of
 from clockwork.domain.policies import Completion, Precision, RetryPolicy
 from clockwork.domain.recurrence import Fire, Recurrence
+from clockwork.domain.workflows.definition import targets_in
+from clockwork.targets.http import HttpTarget
 from clockwork.targets.message import Payload
 from clockwork.targets.registry import Target
 
@@ -51,6 +53,12 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     #: The target of the callback of each execution that ends DEAD.
     on_failure: Target | None = None
     completion: Completion | None = None
+
+    @property
+    def traceparent(self) -> str:
+        """The trace context that its deliveries go on with; empty: each has its own."""
+        targets = (*targets_in(self.target), self.on_failure)
+        return next((one.traceparent for one in targets if isinstance(one, HttpTarget) and one.traceparent), "")
 
 
 class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

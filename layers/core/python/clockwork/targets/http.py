@@ -69,16 +69,19 @@ class HttpTarget(StoredTarget, frozen=True, tag="http"):
     ] = 15
     #: The client's allowedPrivateTargets listed this host and port at create: http and private addresses are allowed.
     private: bool = False
+    #: The trace context of the create, which its deliveries go on with. Empty: each delivery has its own.
+    traceparent: str = ""
 
     shown_as: ClassVar[str] = "An HTTP endpoint."
     is_signed: ClassVar[bool] = True
 
     @classmethod
     def kept(cls, asked: Any, asking: Asking) -> dict[str, Any]:
-        """Whether the client's allowedPrivateTargets list its host and port."""
+        """Whether the client's allowedPrivateTargets list its host and port, and the trace of the request."""
         targets = _private_targets(asking.client)
         # Most clients list none: their URLs are not read once more.
-        return {"private": bool(targets) and check_url(asked.url, targets).private}
+        is_private = bool(targets) and check_url(asked.url, targets).private
+        return {"private": is_private, "traceparent": asking.traceparent}
 
     def against(self, client: Client | None) -> str | None:
         """Why the client may not call its host and port any more."""
@@ -88,13 +91,13 @@ class HttpTarget(StoredTarget, frozen=True, tag="http"):
         return None if reason is None else f"{self.url} {reason}"
 
     def hint(self) -> Self:
-        """The same without its path, headers and method."""
+        """The same without its path, headers, method and trace."""
         try:
             parts = urlsplit(self.url)
         except ValueError:
             return self  # No attempt at it begins, and its circuit is told by the whole URL.
         url = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}/"
-        return msgspec.structs.replace(self, url=url, method="POST", headers={})
+        return msgspec.structs.replace(self, url=url, method="POST", headers={}, traceparent="")
 
     @property
     def host(self) -> str | None:

@@ -33,6 +33,10 @@ class Asking(Protocol):
     def pool_named(self) -> Callable[[str], Pool | None]:
         """The pool of a name, as admins have written it. Raises Unavailable."""
 
+    @property
+    def traceparent(self) -> str:
+        """The trace context to which the deliveries belong; empty: each delivery has its own."""
+
     def spend(self, units: int, pointer: str) -> None:
         """Count work of the request, before it is done. Raises InvalidRequest once none is left."""
 

@@ -94,7 +94,7 @@ class HttpTransport:
         refuses: Callable[[str], str | None] | None = None,
         resolver: Resolver = resolve,
         tls: ssl.SSLContext | None = None,
-        traced: Callable[[Message], dict[str, str]] = lambda _: {},
+        traced: Callable[[Message, str], dict[str, str]] = lambda *_: {},
     ) -> None:
         self._reaches_private = reaches_private
         self._refuses = refuses or (lambda _: None)
@@ -121,7 +121,8 @@ class HttpTransport:
             addresses = self._addresses(endpoint, target, delivery.occurrence.client_id, began + seconds)
             seconds_left(began + seconds)
             started_at = self._clock.now()
-            ours = webhooks.headers_for(delivery.message, started_at, secrets) | self._traced(delivery.message)
+            ours = webhooks.headers_for(delivery.message, started_at, secrets)
+            ours |= self._traced(delivery.message, target.traceparent)
             headers = _headers(delivery, target, endpoint, ours)
             request = Request(target.method, endpoint.path, headers, delivery.occurrence.payload.body)
             answer = self._exchange(request, endpoint, addresses, began + seconds, delivery.deadline_at)

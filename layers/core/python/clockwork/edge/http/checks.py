@@ -33,6 +33,8 @@ class Checks:
     problems: list[Problem] = field(default_factory=list)
     #: The pool of a name, as admins have written it; None if nobody has. Raises Unavailable.
     pool_named: Callable[[str], Pool | None] = lambda _: None
+    #: The trace context that the targets of the request keep; empty: none.
+    traceparent: str = ""
     #: The most work of all URLs and schedules of a request together.
     work: Work = field(default_factory=lambda: Work(REQUEST_WORK))
 

@@ -15,6 +15,8 @@ from clockwork.flows.access import Caller
 #: Items of a page: at most, and if the query does not say how many.
 MOST_LISTED = 1_000
 LISTED = 100
+#: https://www.w3.org/TR/trace-context/#traceparent-header-field-values
+_TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
@@ -36,6 +38,17 @@ class Request(msgspec.Struct, frozen=True):
         """The Idempotency-Key header as sent."""
         headers: dict[str, str] = self.event.get("headers") or {}
         return headers.get("idempotency-key")
+
+    @property
+    def traceparent(self) -> str:
+        """The trace context of the request; empty if it has none that can be read.
+
+        Every version of the header may be longer than that of today, which alone is passed on:
+        https://www.w3.org/TR/trace-context/#versioning-of-traceparent
+        """
+        headers: dict[str, str] = self.event.get("headers") or {}
+        text = headers.get("traceparent", "")
+        return text if _TRACEPARENT.fullmatch(text) else ""
 
     @property
     def source(self) -> str:

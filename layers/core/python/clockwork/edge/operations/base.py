@@ -74,7 +74,14 @@ class Operations:
     def _checks(self, request: Request, client: Client | None = None) -> Checks:
         """The Checks of a request: faults outside its body are reported with those inside."""
         now, settings = self.world.clock.now(), self.world.settings
-        return Checks(now, settings, client, request.faults(), pool_named=self.world.pools.get)
+        return Checks(
+            now,
+            settings,
+            client,
+            request.faults(),
+            pool_named=self.world.pools.get,
+            traceparent=request.traceparent if settings.tracing else "",
+        )
 
     def _noting(
         self,

@@ -161,6 +161,8 @@ class NamedApi(Operations):
         if client is None:
             raise JobNotFound(job.job_id)
         checks = self._checks(request, client)
+        # Its trace is that of its create: a repeat of a change, which has a trace of its own, changes nothing.
+        checks.traceparent = job.definition.traceparent
         body = validate(DefinitionBody, value, checks)
         written = as_sent(value)
         definition = _anchored(body.to_definition(checks, client), body, job)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
@@ -219,7 +220,10 @@ class DefinitionBody(Form, kw_only=True):
 
     def to_definition(self, checks: Checks, client: Client) -> Definition:
         """The definition of a named job, with its instants and its client's defaults resolved."""
-        schedule, occurrence = self.schedule, occurrence_of(self.to_new_job(checks), client, checks.now)
+        schedule = self.schedule
+        # The fires of a schedule that recurs would make one trace that never ends.
+        traced = replace(checks, traceparent="") if schedule.recurs else checks
+        occurrence = occurrence_of(self.to_new_job(traced), client, checks.now)
         return kept(
             Definition,
             occurrence,
