@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -12,16 +13,20 @@ from typing import TypeVar
 import msgspec
 
 from clockwork.domain.clients import Client
-from clockwork.domain.errors import ClockworkError, Unavailable
+from clockwork.domain.errors import ClockworkError, PartitionThrottled, TooManyRequests, Unavailable
+from clockwork.domain.executions import Execution
 from clockwork.domain.ids import only_execution
 from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.requests.create import CreateRequest, occurrence_of
 from clockwork.domain.requests.quotas import Admit
+from clockwork.domain.requests.reading import THROTTLED_SECONDS, Kind
 from clockwork.domain.workflows.definition import WorkflowTarget
 from clockwork.flows import access
 from clockwork.flows.requests import cancel, create, read
 from clockwork.flows.requests.quotas import Intake
+from clockwork.flows.requests.reading import Reading
+from clockwork.flows.workflows.views import nodes_of_run, place_of_node, view_of_run
 from clockwork.flows.world import World
 from tests.simulation.cloud import ApiEnvironment, Cloud
 from tests.simulation.faults import Fault
@@ -96,6 +101,26 @@ class Desk:
         self.cloud.scheduler.spawn(f"{step.client.client_id} {step.operation}", run)
 
 
+class TooManyReads(TooManyRequests):
+    """The client was refused for what it reads. That is over soon, where a quota may stay full."""
+
+
+@contextmanager
+def at_a_pace(world: World, reading: Reading, client_id: str) -> Iterator[None]:
+    """Answers a request that the client pays for, as the api does. Raises TooManyReads."""
+    reading.begin(world)
+    try:
+        reading.admit(world, Kind.LOOK, [client_id])
+    except TooManyRequests as error:
+        raise TooManyReads(str(error), error.retry_after_seconds) from error
+    try:
+        yield
+    except PartitionThrottled as error:
+        raise TooManyReads(str(reading.throttled(world, error)), THROTTLED_SECONDS) from error
+    finally:
+        reading.settle(world)
+
+
 class Visit:
     """One client carrying out one operation."""
 
@@ -146,10 +171,11 @@ class Visit:
 
         def work(world: World, environment: ApiEnvironment) -> T:
             self.intake = environment.intake
-            if creates is not None:
-                client = self.acting_for(world, self.client.client_id)
-                environment.intake.admit(world, client, creates)
-            return flow(world, environment.shards(world))
+            with at_a_pace(world, environment.intake.reading, self.client.client_id):
+                if creates is not None:
+                    client = self.acting_for(world, self.client.client_id)
+                    environment.intake.admit(world, client, creates)
+                return flow(world, environment.shards(world))
 
         desk = self.desk
         called = desk.cloud.call_api(f"api<{self.actor.name}", work)
@@ -175,7 +201,7 @@ class Visit:
                 self.actor.pause(self.rng.randrange(10, 20_000))
             try:
                 return self.call(flow, creates)
-            except (GaveUp, Unavailable):
+            except (GaveUp, Unavailable, TooManyReads):
                 continue
         raise GaveUp
 
@@ -374,7 +400,18 @@ def list_one(visit: Visit) -> None:
         return
     page = visit.call_until_answered(lambda w, _: read.list_executions(w, visit.caller(w), promise.job_id, 10))
     visit.watcher.require(len(page.executions) <= 1, "I4", "one occurrence, several executions", promise.job_id)
+    if isinstance(promise.occurrence.target, WorkflowTarget):
+        visit.call_until_answered(lambda w, _: look_at_runs(w, page.executions))
     visit.watcher.require(page.next_before is None, "I4", "more executions than there are", promise.job_id)
+
+
+def look_at_runs(world: World, runs: Sequence[Execution]) -> None:
+    """Reads what is told of runs and of each of their nodes."""
+    for run in runs:
+        view_of_run(world, run)
+        for node in nodes_of_run(world, run).items:
+            if node.record is not None:
+                place_of_node(world, node.record)
 
 
 def get_execution(visit: Visit) -> None:

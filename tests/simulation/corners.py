@@ -23,6 +23,8 @@ from clockwork.targets.message import Payload
 from tests.simulation.administering import hurried, pools_written
 from tests.simulation.clients import Visit, ask_again, cancel_one
 from tests.simulation.departing import look_at
+from tests.simulation.failing_runs import dead_run, redriven_run
+from tests.simulation.looked_through import looked_through
 from tests.simulation.named_history import CANCELLING
 from tests.simulation.pulling import PULLING
 from tests.simulation.regulated import delete_client, operate, pause_client, resume_client
@@ -139,6 +141,7 @@ CORNERS: dict[str, Callable[[], Steps]] = {
     for scene in (
         *(shut, ended_waiting, in_line, short_of_permits, lost_while_parked, paused_between),
         *(deleted_behind_circuit, directed, pools_written, hurried, taken_over, never_taken),
+        *(looked_through, dead_run, redriven_run),
     )
 } | PULLING
 

@@ -12,7 +12,7 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -31,6 +31,7 @@ from clockwork.flows.pools.claim import Asked, Claimed, Start, claim_for
 from clockwork.flows.pools.presence import Hands, forget_ended, in_hand, note_beats, note_claims
 from clockwork.flows.pools.reports import Beat, Ended, Taken, beat_all, report_all
 from clockwork.flows.pools.sharing import Sharing
+from clockwork.flows.requests.reading import Reading
 from clockwork.flows.requests.reporting import Reported
 from clockwork.flows.world import World
 from tests.simulation.faults import Adversary, Fault
@@ -72,7 +73,10 @@ NO_TOKENS: Final = tuple(
 )
 
 
-Call = Callable[[World], list[Taken]]
+if TYPE_CHECKING:
+    from tests.simulation.cloud import ApiEnvironment
+
+Call = Callable[[World, Reading], list[Taken]]
 
 
 class Fleet:
@@ -319,9 +323,9 @@ class Fleet:
             self._scheduler.after(self._rng.randrange(1, 70_000), partial(self._keep, token, sequence))
 
     def _keep(self, token: Token, sequence: int) -> None:
-        def call(world: World) -> list[Taken]:
+        def call(world: World, reading: Reading) -> list[Taken]:
             value = b"%d" % token.attempt
-            return [keep_checkpoint(world, POOL, str(token), sequence, value)]
+            return [keep_checkpoint(world, POOL, str(token), sequence, value, reading)]
 
         def note(taken: Taken) -> None:
             if not taken.is_stale and not taken.is_unavailable:
@@ -334,8 +338,8 @@ class Fleet:
     def _beat(self, delivery: Delivery, token: Token) -> None:
         sent_at, told = self._scheduler.now, list[int]()
 
-        def call(world: World) -> list[Taken]:
-            (taken,) = beat_all(world, POOL, [Beat(str(token), 0.5)])
+        def call(world: World, reading: Reading) -> list[Taken]:
+            (taken,) = beat_all(world, POOL, [Beat(str(token), 0.5)], reading)
             note_beats(world, POOL, [taken])
             told.append(BeatAnswer.of(taken, world.clock.now()).lease_in_ms or 0)
             if taken.record is not None and not taken.is_stale and taken.record.cancel_noted_at is not None:
@@ -363,8 +367,8 @@ class Fleet:
                 objection = labour.outcome_objection(delivery.execution_id, taken.record, said.state, sent_at)
                 self._watcher.require(objection is None, "P7", str(objection), delivery.job_id)
 
-        def call(world: World) -> list[Taken]:
-            taken = report_all(world, POOL, [Ended(str(token), said)])
+        def call(world: World, reading: Reading) -> list[Taken]:
+            taken = report_all(world, POOL, [Ended(str(token), said)], reading)
             forget_ended(world, POOL, taken)
             return taken
 
@@ -402,10 +406,15 @@ class Fleet:
             self._watcher.require(is_ours, "P9", f"{one.state} of {one.claimant} is in no worker's hand", one.job_id)
 
     def _tell(self, token: Token, call: Call, tries: int, note: Callable[[Taken], None] = lambda _: None) -> None:
-        def work(world: World, _: object) -> list[Taken]:
+        def work(world: World, environment: ApiEnvironment) -> list[Taken]:
             assert self._scheduler.acting is not None
             self._scheduler.acting.tokens.add(token.claimant)
-            return call(world)
+            reading = environment.intake.reading
+            reading.begin(world)
+            try:
+                return call(world, reading)
+            finally:
+                reading.settle(world)
 
         def on_end(actor: Actor) -> None:
             answers = actor.result if isinstance(actor.result, list) else []

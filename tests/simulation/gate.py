@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol, TypeVar
 
-from clockwork.domain.errors import Unavailable
+from clockwork.domain.errors import PartitionThrottled, Unavailable
 from clockwork.domain.executions import Execution
 from tests.simulation import roles
 from tests.simulation.defects import Defect, Meets
@@ -93,7 +93,8 @@ class Gate:
     def _one(self, call: str, effect: Callable[[], R], kinds: tuple[Fault, ...], about: tuple[object, ...]) -> R:
         answer = self._struck(call, [None], lambda _: [effect()], kinds, about)[0]
         if isinstance(answer, NoAnswer):
-            raise Unavailable(f"{call} got no answer")
+            # DynamoDB says of a partition that it is read too fast. A call that gets no answer says nothing.
+            raise (PartitionThrottled if kinds is OF_READ else Unavailable)(f"{call} got no answer")
         return answer
 
     def each(

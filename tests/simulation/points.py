@@ -21,6 +21,8 @@ POINTS: Mapping[str, Sequence[Fault]] = {
     "completed": (Fault.THROTTLED,),
     "pulled": (*OTHERS, Fault.ANSWER_LOST, Fault.SLOW),
     **dict.fromkeys(CORNERS, (*OTHERS, Fault.SLOW)),
+    "looked_through": (Fault.OVERTAKEN, Fault.THROTTLED),
+    **dict.fromkeys(("dead_run", "redriven_run"), (*OTHERS, Fault.ANSWER_LOST, Fault.CRASH_BEFORE, Fault.CRASH_AFTER)),
     "pools_written": (*OTHERS, Fault.SLOW, Fault.ANSWER_LOST),
     "crowded": (Fault.OVERTAKEN, Fault.THROTTLED, Fault.SLOW),
     "recast": (Fault.OVERTAKEN, Fault.THROTTLED),

@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import partial
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -26,6 +27,9 @@ from clockwork.flows.world import World
 from tests.simulation.scheduler import Actor, Scheduler
 from tests.simulation.watcher import REPORTING, Watcher
 
+if TYPE_CHECKING:
+    from tests.simulation.cloud import ApiEnvironment
+
 #: A call that got no answer is repeated so often at the most.
 TRIES = 5
 DONE = Reported(State.SUCCEEDED, result=b'"done"')
@@ -33,7 +37,7 @@ BROKEN = Reported(State.FAILED, error="it broke", retry_after_seconds=2.0)
 STOPPED = Reported(State.CANCELLED)
 HOPELESS = Reported(State.FAILED, error="it cannot be done", retryable=False)
 Call = Callable[[World], Execution]
-CallApi = Callable[[str, Callable[[World, object], object]], Actor]
+CallApi = Callable[[str, Callable[[World, "ApiEnvironment"], object]], Actor]
 
 
 class Manner(StrEnum):

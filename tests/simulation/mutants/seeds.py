@@ -15,7 +15,7 @@ from tests.simulation.run import Run
 
 #: The exit status that reports a violation; Python itself never exits with it.
 FOUND = 10
-#: A seed takes a third of a second; one that takes longer than this (s) counts as endless.
+#: A seed takes about two seconds; one that takes longer than this (s) counts as endless.
 SECONDS_PER_SEED = 60
 
 

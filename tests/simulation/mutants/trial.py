@@ -23,7 +23,7 @@ RARE_MOMENTS = "tests/simulation/test_faults.py"
 #: Many times as long (s) as these checks take in an unbroken tree.
 SECONDS_PER_TEST = 60
 SECONDS_FOR_TESTS = 900
-SECONDS_FOR_SEEDS = 1_200
+SECONDS_FOR_SEEDS = 3_600
 LOAD_ALL = """
 import importlib, pkgutil
 for package in ("clockwork.domain", "clockwork.flows", "clockwork.memory"):

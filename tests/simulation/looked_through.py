@@ -1,0 +1,125 @@
+"""A scene of reads: the runs of a client, and a workflow with its nodes, by their client, by a stranger, and in a loop.
+
+Nodes are executions of their run. They are no jobs that somebody made, and nobody redrives one alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from clockwork.domain.errors import ClockworkError, ExecutionNotFound
+from clockwork.domain.executions import Execution
+from clockwork.domain.ids import is_node
+from clockwork.domain.recurrence import Every, Recurrence
+from clockwork.domain.workflows.definition import Node, WorkflowTarget
+from clockwork.flows import access
+from clockwork.flows.requests import read, redrive
+from clockwork.flows.requests.holding import what_holds
+from clockwork.flows.requests.quotas import Intake, Trial
+from clockwork.flows.world import World
+from clockwork.targets.http import HttpTarget
+from tests.simulation.clients import Visit, ask_again, look_at_runs
+from tests.simulation.requests import CLIENTS, KeyedRequest
+from tests.simulation.scenes import NEAR, Steps, create_key, job_of, keyed_request
+from tests.simulation.stage import BEGAN_AT
+from tests.simulation.targets import FAILS_ONCE
+
+FIRST, SECOND = CLIENTS[0], CLIENTS[1]
+HOOK = HttpTarget("https://good.example.com/", timeout_seconds=5)
+
+
+def looked_through() -> Steps:
+    """Named jobs fire, a workflow runs, and all of that is read while it goes on and when it has ended."""
+    often = Recurrence(every=Every(5_000, BEGAN_AT + 2_000), max_fires=6)
+    nodes = {
+        "first": Node(target=HOOK, payload=msgspec.json.encode(FAILS_ONCE.decode() + "looked"), retry_policy=NEAR),
+        "last": Node(target=HOOK, payload=b'"looked at"', after=("first",), retry_policy=NEAR),
+    }
+    job = msgspec.structs.replace(job_of(b'"looked"', 3_000), target=WorkflowTarget(nodes, 900))
+    reads = [_list_runs, _look_at_nodes, _try_in_vain, _ask_dry]
+    return [
+        *((1_000 + 50 * number, create_key(key, recurrence=often)) for number, key in enumerate(("one", "two"))),
+        (1_500, lambda visit: ask_again(visit, KeyedRequest(keyed_request("looked at", [job]), visit.now))),
+        *((at + 100 * number, one) for at in (3_000, 6_500, 40_000) for number, one in enumerate(reads)),
+    ]
+
+
+def _list_runs(visit: Visit) -> None:
+    """Lists the runs page by page, and then no more than fit: all are the client's, the latest first."""
+    for limit in (1, 100):
+        after = None
+        for _ in range(4):
+            page = visit.call_until_answered(partial(_runs, visit.client.client_id, after, limit))
+            dues = [run.due_at for run in page.runs]
+            visit.watcher.require(dues == sorted(dues, reverse=True), "I1", f"runs are out of order: {dues}")
+            strange = {run.client_id for run in page.runs} - {visit.client.client_id}
+            visit.watcher.require(not strange, "I9", f"runs of {strange} are listed")
+            if (after := page.next_after) is None:
+                break
+
+
+def _runs(client_id: str, after: str | None, limit: int, world: World, _: object) -> read.RunPage:
+    now = world.clock.now()
+    anything: Callable[[Any], bool] = lambda _: True  # noqa: E731 - as a route without a filter asks
+    return read.list_runs(world, client_id, None, after, limit, anything, anything, 0, now, now + 1_000)
+
+
+def _look_at_nodes(visit: Visit) -> None:
+    """Reads each run with its nodes, and what holds each."""
+    records = [one for one in visit.desk.cloud.stores.executions.all() if one.client_id == visit.client.client_id]
+
+    def flow(world: World, _: Sequence[str]) -> None:
+        look_at_runs(world, records)
+        for record in records:
+            what_holds(world, record)
+
+    visit.call_until_answered(flow)
+
+
+def _try_in_vain(visit: Visit) -> None:
+    """Asks for nodes as if they were jobs, and for what is another client's: each is refused."""
+    records = visit.desk.cloud.stores.executions.all()
+    for node in [one for one in records if is_node(one.job_id)][:1]:
+        _refused(visit, node, partial(_ask_for_job, visit, node))
+        _refused(visit, node, partial(_redrive, node))
+    visit.client = SECOND
+    for record in [one for one in records if one.client_id == FIRST.client_id and not is_node(one.job_id)][:2]:
+        _refused(visit, record, partial(_ask_for_other, visit, record))
+
+
+def _ask_for_job(visit: Visit, node: Execution, world: World, _: object) -> None:
+    access.get_named(world, visit.caller(world), node.job_id)
+
+
+def _redrive(node: Execution, world: World, _: object) -> None:
+    redrive.redrive(world, node)
+
+
+def _ask_for_other(visit: Visit, record: Execution, world: World, _: object) -> None:
+    caller = visit.caller(world)
+    visit.watcher.require(access.payers(caller, record.job_id) in ([], [SECOND.client_id]), "I9", "a stranger pays")
+    if access.find_execution(world, caller, record.execution_id)[1] is None:
+        raise ExecutionNotFound(record.execution_id)
+
+
+def _refused(visit: Visit, record: Execution, flow: Callable[[World, Sequence[str]], object]) -> None:
+    try:
+        visit.call_until_answered(flow)
+    except ClockworkError:
+        return
+    visit.watcher.violated("I9", "what is refused was answered", record.job_id)
+
+
+def _ask_dry(visit: Visit) -> None:
+    """Asks what a create would do: a dry run counts as a preview, and makes nothing."""
+
+    def flow(world: World, _: Sequence[str]) -> None:
+        trial = Trial(Intake())
+        trial.admit(world, visit.client, 1)
+        trial.admit(world, visit.client, 0)
+
+    visit.call_until_answered(flow)
