@@ -15,13 +15,14 @@ BASE ?= main
 MINUTES ?= 5
 # The order matters: `capacity` calibrates its model with the result that `lateness` has just measured.
 BENCHES ?= units idle besides cpu throughput backlog cold_start order herd caps isolation pool_flood sdk lateness capacity
-# `make test` is three runs at once, and then four others. Beside the deployed stack and other emulators, whose tests
+# `make test` is four runs at once, and then four others. Beside the deployed stack and other emulators, whose tests
 # have deadlines and mostly wait, only those runs go on that compute and give way.
 DEPLOYING := tests/e2e
 EMULATING := tests/emulated
 SYNTHESIZING := tests/infra
 SERVING := tests/handlers tests/model tests/dev
-WAITING := tests/sdk tests/console tests/contract
+WAITING := tests/sdk tests/console
+CONTRACTING := tests/contract
 COMPUTING := tests/unit tests/architecture
 SIMULATING := tests/simulation tests/crash_points
 TYPES = types=nice $(MAKE) --no-print-directory types
@@ -137,7 +138,7 @@ commits: setup-dev ## Check the messages of the commits since BASE: `area: imper
 
 test: setup-dev lint ## Everything that continuous integration runs (minutes on two cores)
 	@$(SIDE_BY_SIDE) 'synthesizing=$(PYTEST) $(SYNTHESIZING)' 'serving=$(PYTEST) $(SERVING)' \
-		'waiting=$(PYTEST) $(WAITING)' '$(TYPES)'
+		'waiting=$(PYTEST) $(WAITING)' 'contracting=$(PYTEST) $(CONTRACTING)' '$(TYPES)'
 	@$(SIDE_BY_SIDE) 'deploying=$(PYTEST) $(DEPLOYING)' 'emulating=$(PYTEST) $(EMULATING)' \
 		'computing=nice $(PYTEST) $(COMPUTING)' 'simulating=nice $(PYTEST) $(SIMULATING)'
 

@@ -107,6 +107,21 @@ def test_what_is_at_its_second_attempt_stays_listed_until_that_has_ended(api: Ap
     assert ("RUNNING", 2) in told[0]
 
 
+def test_what_is_at_its_first_attempt_is_not_listed_as_tried_again() -> None:
+    api = Api()
+    create(api)
+    told: list[Any] = []
+    was = api.clockwork.targets._answer
+
+    def looking(delivery: Any) -> Any:
+        told.append(look(api, kind="retrying")["items"])
+        return was(delivery)
+
+    api.clockwork.targets._answer = looking
+    run(api, 30)
+    assert told == [[]] * 2
+
+
 def test_another_client_sees_none_of_it(api: Api) -> None:
     assert api.call("GET", PATH, caller=BOB).status == 403
     assert api.call("GET", "/v1/clients/globex/attention", caller=ADMIN).body == {"items": [], "groups": []}

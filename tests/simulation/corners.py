@@ -33,7 +33,7 @@ from tests.simulation.rows import every_row
 from tests.simulation.scenes import FAR, NEAR, Steps, change_key, create_key, job_of, keyed_request
 from tests.simulation.stage import BEGAN_AT
 from tests.simulation.stores import NEVER_SENDABLE
-from tests.simulation.targets import FAILS_ONCE, STANDS_STILL, STANDS_STILL_MS, TAKES_LONG
+from tests.simulation.targets import FAILS_ONCE, HEALS, STANDS_STILL, STANDS_STILL_MS, TAKES_LONG
 
 ONCE = RetryPolicy(max_attempts=1)
 #: The number of failures that opens the circuit of a target.
@@ -136,12 +136,17 @@ def never_taken() -> Steps:
     return [(1_000, _ask("never taken", jobs)), (100_000, cancel_one)]
 
 
+def healed() -> Steps:
+    """An unrecorded job fails, and its message may come again before its retry: the target is well by then."""
+    return [(1_000, _ask("healed", [job_of(HEALS, 1_000, FAR, "none")])), (950_000, _nothing)]
+
+
 CORNERS: dict[str, Callable[[], Steps]] = {
     scene.__name__: scene
     for scene in (
         *(shut, ended_waiting, in_line, short_of_permits, lost_while_parked, paused_between),
         *(deleted_behind_circuit, directed, pools_written, hurried, taken_over, never_taken),
-        *(looked_through, dead_run, redriven_run),
+        *(looked_through, dead_run, redriven_run, healed),
     )
 } | PULLING
 

@@ -28,6 +28,7 @@ POINTS: Mapping[str, Sequence[Fault]] = {
     "recast": (Fault.OVERTAKEN, Fault.THROTTLED),
     **dict.fromkeys(("shut", "short_of_permits", "flooded"), ()),
     "stalled": (Fault.SLOW,),
+    "healed": (Fault.THROTTLED, Fault.ANSWER_LOST, Fault.CRASH_BEFORE, Fault.CRASH_AFTER),
     "taken_over": (Fault.CRASH_BEFORE, Fault.CRASH_AFTER),
 }
 

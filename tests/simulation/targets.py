@@ -22,6 +22,8 @@ DOWN_HOST = "https://down.example.com/"
 REJECTING_HOST = "https://rejecting.example.com/"
 #: A payload that its target refuses at the first attempt.
 FAILS_ONCE = b"fails once"
+#: A payload that its target refuses at the first call, and takes at the next one, if that is the same attempt as well.
+HEALS = b"heals"
 #: A payload at whose first attempt the deliverer's machine stands still, for so long (ms) that its claim has ended and
 #: its message is in other hands when it goes on.
 STANDS_STILL = b"stands still"
@@ -109,6 +111,12 @@ class MoodyTargets:
     def forget(self) -> None:
         self._under_way.clear()
 
+    def _heals(self, delivery: Delivery) -> bool:
+        """Whether the target refuses the call under way, which is the first one, and then no other."""
+        if not delivery.occurrence.payload.body.startswith(HEALS):
+            return False
+        return delivery.attempt == 1 and self._watcher.attempts[delivery.execution_id, 1] == 1
+
     def begin(self, slot: int, delivery: Delivery) -> None:
         self._gate.attempt("targets.begin", lambda: self._begin(slot, delivery), delivery)
 
@@ -137,7 +145,7 @@ class MoodyTargets:
         if delivery.occurrence.payload.body.startswith(POISON):
             self._adversary.counts[Fault.POISON] += 1
             raise Killed
-        answer = answer_of(self._adversary, delivery)
+        answer = Answer(False, 50, State.FAILED, 500) if self._heals(delivery) else answer_of(self._adversary, delivery)
         patience = (
             delivery.occurrence.target.timeout_seconds if isinstance(delivery.occurrence.target, HttpTarget) else 5
         )

@@ -33,7 +33,7 @@ DELIVERING = (
             ),
         ),
         "L1",
-        scene="retried",
+        scene="healed",
     ),
     Mutant(
         "a first failure at level none is recorded before its retry is sent",
