@@ -36,7 +36,7 @@ FEW_SLOTS = 4
 #: The work of a worker for half a minute at least.
 STEADY = Payload(SAYS + Manner.STEADY.name.encode())
 #: A job is moved between a worker's claim and the look (ms), and back before the worker asks again.
-MOVED_AFTER_MS, MOVED_FOR_MS, ASKS_AGAIN_AFTER_MS = 2_540, 100, 200
+MOVED_AFTER_MS, MOVED_FOR_MS, ASKS_AGAIN_AFTER_MS = 2_595, 100, 200
 
 
 def keyless() -> Steps:
