@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -49,10 +48,9 @@ class Template:
 
     @property
     def admins(self) -> frozenset[str]:
-        """The principals that are admins. Stacks of 0.2.0 have them among the settings of the api."""
-        before = json.loads(self.settings.get("ADMIN_PRINCIPALS", "[]"))
+        """The principals that are admins."""
         rows = [one["Properties"]["AdminPrincipals"] for _, one in self.resources("Custom::ClockworkAdmins")]
-        return frozenset(before).union(*rows)
+        return frozenset[str]().union(*rows)
 
     @property
     def settings(self) -> Mapping[str, Any]:

@@ -17,7 +17,6 @@ from rollout.template import Template
 from tests.infra.account import account_of
 from tests.infra.conftest import ADMIN, TARGETS, synthesize
 from tests.infra.option_sets import template_of
-from tests.infra.template import Template as Shown
 
 FACTS = Facts(
     account="123456789012",
@@ -90,12 +89,6 @@ class TestRemovals:
         of_before = Template({**live.body, "Metadata": {}})
         for one in (live, of_before):
             assert names(one, Template(synthesize(adminPrincipals=[other]).body)) == {ADMIN}
-
-    def test_an_admin_of_a_stack_that_has_them_in_the_environment_is_missed(self) -> None:
-        body = json.loads(json.dumps(synthesize().body))
-        api = Shown(body).function("Api")
-        api["Properties"]["Environment"]["Variables"]["ADMIN_PRINCIPALS"] = json.dumps([ADMIN])
-        assert Template(body).admins == {ADMIN}
 
     def test_targets_that_close_are_missed(self) -> None:
         (found,) = removals(of("plain"), changed(of("plain"), targetQueueArns=[]))

@@ -251,15 +251,8 @@ def test_settings_survive_the_environment_which_holds_no_default() -> None:
 
 
 def test_each_setting_without_which_no_lambda_works_is_named() -> None:
-    with pytest.raises(InvalidSettings, match=r"JOBS_TABLE is not set; .*RELEASE_QUEUE_URL is not set"):
+    with pytest.raises(InvalidSettings, match=r"TABLES has no jobs_table; .*RELEASE_QUEUE_URL is not set"):
         Settings.from_environment({"TABLES": "t"})
-
-
-def test_tables_may_have_variables_of_their_own_as_stacks_of_0_2_0_have_them() -> None:
-    tables = {name: getattr(DEPLOYED, name) for name in (f"{one}_table" for one in TABLES)}
-    environment = {name.upper(): table for name, table in tables.items()}
-    read = Settings.from_environment({**environment, "RELEASE_QUEUE_URL": DEPLOYED.release_queue_url})
-    assert read == DEPLOYED.named()
 
 
 def test_queues_without_a_name_have_one_that_derives_from_the_stack() -> None:

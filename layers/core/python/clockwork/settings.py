@@ -39,7 +39,6 @@ OWN_METRICS: Mapping[str, Collection[str] | None] = {"few": FEW_METRICS, "all": 
 _TABLES = ("timeline_table", "jobs_table", "executions_table", "shards_table", "clients_table")
 #: The names of all tables in an environment, in their order: a variable for each would be longer.
 _OF_TABLES = "TABLES"
-_NEEDED = (*_TABLES, "release_queue_url")
 _OF_INGESTION = ("rejected_queue_url", "inbound_dead_letter_queue_url")
 
 
@@ -281,12 +280,11 @@ class Settings:
 
         Raises InvalidSettings naming every unreadable one, and every missing one without which no Lambda works.
         """
-        values = dict[str, object]()
-        # Stacks of 0.2.0 have a variable for each table.
-        names = environment.get(_OF_TABLES, "").split(",")
-        environment = {**dict(zip(map(str.upper, _TABLES), names, strict=False)), **environment}
-        faults = [f"{name.upper()} is not set" for name in _NEEDED if not environment.get(name.upper())]
-        for one in (one for one in fields(Settings) if not one.metadata and one.name.upper() in environment):
+        values: dict[str, object] = dict(zip(_TABLES, environment.get(_OF_TABLES, "").split(","), strict=False))
+        faults = [f"{_OF_TABLES} has no {name}" for name in _TABLES if not values.get(name)]
+        faults += [] if environment.get("RELEASE_QUEUE_URL") else ["RELEASE_QUEUE_URL is not set"]
+        told = (one for one in fields(Settings) if not one.metadata and one.name not in _TABLES)
+        for one in (one for one in told if one.name.upper() in environment):
             name = one.name.upper()
             try:
                 values[one.name] = from_text(environment[name], one.default)
