@@ -14,20 +14,25 @@ again since their delete failed. Claims end while their holders work.
 from __future__ import annotations
 
 import argparse
+import logging
 import random
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
-from clockwork.domain.executions import FINAL, Execution, Outcome, State
-from clockwork.domain.ids import decode_node, is_node, only_execution, run_of
+from clockwork.domain.errors import ClockworkError
+from clockwork.domain.executions import Execution, Outcome, State
+from clockwork.domain.ids import NodeJob, decode_node, is_node, only_execution, run_of
 from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.releases import Delivery
 from clockwork.domain.runs.beginning import is_run
 from clockwork.domain.workflows.definition import Condition, Node, When, WorkflowTarget
-from clockwork.domain.workflows.graph import Mark, behind, counted, decide, graph_of, order_of, roots_of
+from clockwork.domain.workflows.graph import behind, graph_of, roots_of
 from clockwork.domain.workflows.progress import Sets
 from clockwork.flows.access import Caller
+from clockwork.flows.containment import Faults
 from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.flows.deliver.inbox import Message
 from clockwork.flows.requests.cancel import cancel_execution
@@ -40,6 +45,7 @@ from clockwork.settings import Settings
 from clockwork.targets.message import Payload
 from tests.support.examples import ACME, ALICE, NOW, TARGET, occurrence, release
 from tests.support.flowing import ONCE
+from tests.support.run_rules import why_not_at_rest, why_not_ended, why_not_to_start
 from tests.support.turns import Turn
 
 MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
@@ -54,6 +60,18 @@ MOST_STEPS = 60_000
 
 class Violation(AssertionError):
     """A rule that does not hold."""
+
+
+class Defects(Faults):
+    """The defects that flows contained, which the walk ends with."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[Exception] = []
+
+    def add(self, error: Exception) -> None:
+        """Keep one."""
+        self.found.append(error)
 
 
 class Process(NamedTuple):
@@ -97,7 +115,6 @@ class Runs:
         self.clockwork.poll_all()
         self.nodes = random_nodes(self.source)
         self.graph = graph_of(self.nodes)
-        self.unmet = {i for i, node in enumerate(self.nodes.values()) if node.conditions}
         self.clock = self.clockwork.clock
         self.clock.at = NOW
         target = WorkflowTarget(self.nodes, timeout_seconds=TIMEOUT_SECONDS)
@@ -105,8 +122,10 @@ class Runs:
         self.execution_id = only_execution(self.first.job_id, NOW)
         self.clockwork.queue.send([self.first] * self.source.choice((1, 1, 2)), NOW)
         self.processes: list[Process] = []
+        self.defects = Defects()
         self.fates: dict[tuple[int, int], bool] = {}
         self.started: list[tuple[int, int]] = []
+        self.attempts: set[tuple[str, int]] = set()
         self.listed: set[tuple[str, int]] | None = None
         self.expected: dict[int, frozenset[int]] = {}
         self.redrives = self.source.choice((0, 0, 1, 2))
@@ -135,7 +154,8 @@ class Runs:
     def sets(self) -> Sets | None:
         return self.clockwork.runs.stored.get(run_of(self.execution_id))
 
-    def record_of(self, sets: Sets, index: int) -> Execution | None:
+    def record_of(self, sets: Sets | None, index: int) -> Execution | None:
+        assert sets is not None
         found = [
             one
             for one in self.clockwork.executions.all()
@@ -148,7 +168,7 @@ class Runs:
 
     def world(self) -> World:
         targets = MemoryTargets(self.clock, self.answer)
-        return replace(self.clockwork.world, targets=targets, environment=Environment(name="one"))
+        return replace(self.clockwork.world, targets=targets, environment=Environment(name="one", faults=self.defects))
 
     def deliverer(self) -> None:
         messages = self.clockwork.queue.receive(self.source.choice((1, 1, 2, 3)))
@@ -192,8 +212,9 @@ class Runs:
         """The outcome of an attempt, whose start is judged."""
         node = decode_node(delivery.job_id)
         # The flow would contain it: the walk ends with it.
-        self.broken = self.broken or self.why_not_to_start(delivery, node.index, node.generation)
+        self.broken = self.broken or self.why_not_to_start(delivery, node)
         self.started.append((node.index, node.generation))
+        self.attempts.add((delivery.execution_id, delivery.attempt))
         chance = 0.2 if node.generation == 1 else 0.1
         succeeds = self.fates.setdefault((node.index, node.generation), self.source.random() >= chance)
         now = self.clock.at
@@ -201,39 +222,20 @@ class Runs:
 
     # ---- what has to hold
 
-    def why_not_to_start(self, delivery: Delivery, index: int, generation: int) -> str | None:
+    def why_not_to_start(self, delivery: Delivery, node: NodeJob) -> str | None:
         """The rule that the start of a node breaks; None if it breaks none."""
-        sets, record = self.sets, self.record
-        if sets is None or record is None:
-            return "W1: a node starts before its run"
-        if not is_run(record) or record.attempt != sets.generation:
-            return f"W4: a node starts in a run that is {record.state}"
-        if sets.generations[index] != generation:
-            return "W8: a node starts under an old generation"
+        sets = self.sets
+        objection = why_not_to_start(sets, self.record, node, partial(self.record_of, sets))
+        if objection is not None:
+            return objection
         if self.listed is not None and (delivery.execution_id, delivery.attempt) not in self.listed:
             return "W5: a node starts behind the answer to a cancel"
-        asked = self.expected.get(self.asked_in(generation))
-        if asked is not None and index not in asked:
-            return "W8: a redrive starts what had succeeded"
-        return self.why_not_by_parents(sets, index)
+        asked = self.expected.get(self.asked_in(node.generation))
+        return None if asked is None or node.index in asked else "W8: a redrive starts what had succeeded"
 
     def asked_in(self, generation: int) -> int:
         """The redrive to which a generation belongs. An attempt that was lost before it began has none of its own."""
         return max((one for one in self.expected if one <= generation), default=0)
-
-    def why_not_by_parents(self, sets: Sets, index: int) -> str | None:
-        """Whether a node starts before its parents have ended, or against its rule."""
-        marks = sets.outcomes()
-        for parent in self.graph.parents[index]:
-            ended = self.record_of(sets, parent)
-            if parent not in marks:
-                return "W1: a node starts before its parent has ended"
-            if marks[parent] != "off" and (ended is None or ended.state not in FINAL):
-                return "W1: a parent has a mark before its record is final"
-            if ended is not None and (marks[parent] == "ok") != (ended.state is State.SUCCEEDED):
-                return f"W1: the mark of a parent is {marks[parent]}, its record {ended.state}"
-        is_to_run = decide(self.graph, counted(self.graph, marks), index) == "run" and index not in self.unmet
-        return None if is_to_run else "W1: a node starts against its rule"
 
     def judge(self) -> None:
         if self.broken is not None:
@@ -259,40 +261,11 @@ class Runs:
             if record.state is not State.CANCELLED:
                 raise Violation(f"W6: a run without sets ends {record.state}")
             return
-        if any(self.runs_on(sets, one) for one in self.clockwork.executions.all()):
-            raise Violation("W4: a run ends while a node runs")
-        self.judge_marks(record, sets)
-
-    def judge_marks(self, record: Execution, sets: Sets) -> None:
-        """Judge the end of a run by the marks of its nodes."""
-        marks = sets.outcomes()
-        if len(marks) != len(self.nodes):
-            raise Violation("W6: a run ends before its nodes")
-        if sets.is_stopped:
-            is_whole = sets.generation in self.whole
-            if (
-                record.state is State.SUCCEEDED
-                and "bad" in (counted(self.graph, marks) if is_whole else marks).values()
-            ):
-                raise Violation("W6: a stopped run succeeds although a node did not")
-            return
-        want: dict[int, Mark] = {}
-        for index in order_of(self.graph):
-            runs = decide(self.graph, counted(self.graph, want), index) == "run" and index not in self.unmet
-            want[index] = marks[index] if runs and marks[index] != "off" else "off"
-        if want != marks:
-            raise Violation(f"W6: the marks are {marks}, by the rules {want}")
-        has_failed = "bad" in counted(self.graph, marks).values()
-        if (record.state is State.SUCCEEDED) == has_failed:
-            raise Violation(f"W6: a run ends {record.state} with {marks}")
-
-    def runs_on(self, sets: Sets, one: Execution) -> bool:
-        """Whether a node is at work. A claimed one that will find its run stopped when it looks is not."""
-        if not is_node(one.job_id) or one.state is not State.RUNNING or one.claim is None:
-            return False
-        node = decode_node(one.job_id)
-        number = node.generation * 1_000 + node.index
-        return one.claim.until + 4_000 > self.clock.at and not sets.is_stopped and not sets.has(number)
+        nodes = [one for one in self.clockwork.executions.all() if is_node(one.job_id)]
+        why_not = why_not_at_rest(nodes, lambda *one: one in self.attempts, self.clock.at)
+        why_not = why_not or why_not_ended(sets, record, is_whole=sets.generation in self.whole)
+        if why_not is not None:
+            raise Violation(why_not)
 
     # ---- the walk
 
@@ -355,6 +328,10 @@ class Runs:
             process.turn.step()
         if not process.turn.ended:
             return
+        if process.turn.fault is not None and not isinstance(process.turn.fault, ClockworkError):
+            self.defects.add(process.turn.fault)
+        for defect in self.defects.found:
+            raise Violation(f"a flow has a defect: {defect!r}") from defect
         self.processes.remove(process)
         has_died = draw < self.faults / 2
         for one in () if has_died else process.messages:
@@ -379,21 +356,26 @@ def walk(seed: int) -> Runs:
     return runs
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Walk some seeds, and tell the first violation."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Walk some seeds, and tell each violation; returns 1 if there is one."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seeds", type=int, default=200)
     asked = parser.parse_args(arguments)
-    nodes = started = ended = 0
+    logging.disable(logging.CRITICAL)
+    nodes = started = ended = violations = 0
     for seed in range(asked.first, asked.first + asked.seeds):
         try:
             runs = walk(seed)
         except Violation as fault:
-            raise SystemExit(f"seed {seed}: {fault}") from fault
+            violations += 1
+            print(f"seed {seed}: {fault}", flush=True)
+            continue
         nodes, started, ended = nodes + len(runs.nodes), started + len(runs.started), ended + len(runs.ends)
-    print(f"{asked.seeds} seeds: {nodes} nodes, {started} starts, {ended} ends of generations, no violation")
+    totals = f"{nodes} nodes, {started} starts, {ended} ends of generations"
+    print(f"{asked.seeds} seeds: {totals}, {violations} violations")
+    return 1 if violations else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
