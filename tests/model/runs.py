@@ -45,7 +45,7 @@ from clockwork.settings import Settings
 from clockwork.targets.message import Payload
 from tests.support.examples import ACME, ALICE, NOW, TARGET, occurrence, release
 from tests.support.flowing import ONCE
-from tests.support.run_rules import why_not_at_rest, why_not_ended, why_not_to_start
+from tests.support.run_rules import why_not_at_rest, why_not_ended, why_not_kept, why_not_to_start
 from tests.support.turns import Turn
 
 MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
@@ -247,8 +247,6 @@ class Runs:
                 self.whole.add(sets.generation)
             if marks.ok & marks.bad or marks.ok & marks.off or marks.bad & marks.off:
                 raise Violation("W3: a node has two marks")
-            if record is not None and sets.expires_at < record.expires_at and record.is_final:
-                raise Violation("W9: the sets expire before the run")
         if record is not None and record.is_final and (record.state, record.attempt) not in self.ends:
             self.ends.append((record.state, record.attempt))
             self.judge_end(record)
@@ -264,6 +262,7 @@ class Runs:
         nodes = [one for one in self.clockwork.executions.all() if is_node(one.job_id)]
         why_not = why_not_at_rest(nodes, lambda *one: one in self.attempts, self.clock.at)
         why_not = why_not or why_not_ended(sets, record, is_whole=sets.generation in self.whole)
+        why_not = why_not or why_not_kept(sets, nodes, record)
         if why_not is not None:
             raise Violation(why_not)
 

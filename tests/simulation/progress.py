@@ -15,7 +15,14 @@ from clockwork.domain.releases import Delivery
 from clockwork.domain.runs.beginning import deadline_of, is_run, occurrence_of
 from clockwork.domain.workflows.graph import Mark
 from clockwork.domain.workflows.progress import Marks, Sets
-from tests.support.run_rules import why_not_at_rest, why_not_ended, why_not_marked, why_not_opened, why_not_to_start
+from tests.support.run_rules import (
+    why_not_at_rest,
+    why_not_ended,
+    why_not_kept,
+    why_not_marked,
+    why_not_opened,
+    why_not_to_start,
+)
 
 if TYPE_CHECKING:
     from tests.simulation.watcher import Watcher
@@ -104,8 +111,7 @@ class Progress:
         is_whole = (run_id, sets.generation) in self._whole
         self._told(why_not_at_rest(known, lambda *one: self._watcher.attempts[one] > 0, now), run.job_id)
         self._told(why_not_ended(sets, ended, is_whole=is_whole), run.job_id)
-        if sets.expires_at < ended.expires_at:
-            self._told("W9: its sets expire before its record", run.job_id)
+        self._told(why_not_kept(sets, known, ended), run.job_id)
         late = now - self._ended_at.get(run_id, now)
         self.lateness_ms[run.execution_id] = late
         if self.calm_from is not None:

@@ -169,6 +169,15 @@ def test_a_run_ends_once_its_nodes_have_and_its_sets_outlive_it(seen: Seen, fiel
     assert seen.told() == [rule]
 
 
+def test_results_outlive_the_run(seen: Seen) -> None:
+    seen.progress.changed(seen.put, seen.sets)
+    first = seen.record(A)
+    assert first is not None
+    seen.chronicle.note(changed(first, expires_at=seen.ended.expires_at - 1))
+    seen.progress.recorded(seen.begun, seen.ended)
+    assert seen.told() == ["W9"]
+
+
 def test_a_run_ends_soon_after_its_last_node(seen: Seen) -> None:
     last = list(seen.flowing.records().values())[-1]
     seen.progress.changed(seen.put, seen.sets)

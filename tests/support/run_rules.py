@@ -1,4 +1,4 @@
-"""The rules W1, W4, W6 and W8 of one run, told by its sets and records: for the simulator and for the random walk.
+"""The rules W1, W4, W6, W8 and W9 of one run, told by its sets and records: for the simulator and for the random walk.
 
 The conditions of nodes never hold here: a conditional node that would run is decided against.
 """
@@ -83,3 +83,11 @@ def why_not_at_rest(records: Collection[Execution], starts: Callable[[str, int],
         if is_claimed and starts(one.execution_id, one.attempt):
             return f"W4: the run has ended, and attempt {one.attempt} of {one.execution_id} is at work"
     return None
+
+
+def why_not_kept(sets: Sets, records: Collection[Execution], run: Execution) -> str | None:
+    """Whether the sets of a run that has ended, or the record of a node that succeeded, go before its own record."""
+    if sets.expires_at < run.expires_at:
+        return "W9: its sets expire before its record"
+    short = [one.execution_id for one in records if one.state is State.SUCCEEDED and one.expires_at < run.expires_at]
+    return f"W9: results go before the record of their run: {short}" if short else None
