@@ -26,10 +26,10 @@ from clockwork.domain.errors import ClockworkError
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.ids import NodeJob, decode_node, is_node, only_execution, run_of
 from clockwork.domain.lifecycle.cancels import Verdict
+from clockwork.domain.lifecycle.redrives import waits_redriven
 from clockwork.domain.releases import Delivery
-from clockwork.domain.runs.beginning import is_run
+from clockwork.domain.runs.beginning import is_run, occurrence_of
 from clockwork.domain.workflows.definition import Condition, Node, When, WorkflowTarget
-from clockwork.domain.workflows.graph import behind, graph_of, roots_of
 from clockwork.domain.workflows.progress import Sets
 from clockwork.flows.access import Caller
 from clockwork.flows.containment import Faults
@@ -38,6 +38,7 @@ from clockwork.flows.deliver.inbox import Message
 from clockwork.flows.requests.cancel import cancel_execution
 from clockwork.flows.requests.redrive import redrive
 from clockwork.flows.world import Environment, World
+from clockwork.memory.executions import MemoryRuns
 from clockwork.memory.queue import Message as Queued
 from clockwork.memory.targets import MemoryTargets
 from clockwork.memory.world import MemoryClockwork
@@ -45,7 +46,7 @@ from clockwork.settings import Settings
 from clockwork.targets.message import Payload
 from tests.support.examples import ACME, ALICE, NOW, TARGET, occurrence, release
 from tests.support.flowing import ONCE
-from tests.support.run_rules import why_not_at_rest, why_not_ended, why_not_kept, why_not_to_start
+from tests.support.run_rules import why_not_at_rest, why_not_ended, why_not_kept, why_not_opened, why_not_to_start
 from tests.support.turns import Turn
 
 MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
@@ -72,6 +73,21 @@ class Defects(Faults):
     def add(self, error: Exception) -> None:
         """Keep one."""
         self.found.append(error)
+
+
+class JudgedRuns(MemoryRuns):
+    """The sets of the one run, which tell it when a generation is opened."""
+
+    def __init__(self, runs: Runs) -> None:
+        super().__init__()
+        self._runs = runs
+
+    def _put(self, sets: Sets) -> Sets:
+        before = self.stored[sets.run_id]
+        super()._put(sets)
+        if before.generation != sets.generation:
+            self._runs.opens(before, sets)
+        return sets
 
 
 class Process(NamedTuple):
@@ -114,7 +130,6 @@ class Runs:
         self.clockwork.clients.put(ACME)
         self.clockwork.poll_all()
         self.nodes = random_nodes(self.source)
-        self.graph = graph_of(self.nodes)
         self.clock = self.clockwork.clock
         self.clock.at = NOW
         target = WorkflowTarget(self.nodes, timeout_seconds=TIMEOUT_SECONDS)
@@ -123,18 +138,23 @@ class Runs:
         self.clockwork.queue.send([self.first] * self.source.choice((1, 1, 2)), NOW)
         self.processes: list[Process] = []
         self.defects = Defects()
+        self.clockwork.runs = JudgedRuns(self)
+        self.clockwork.world = replace(self.clockwork.world, runs=self.clockwork.runs)
         self.fates: dict[tuple[int, int], bool] = {}
         self.started: list[tuple[int, int]] = []
         self.attempts: set[tuple[str, int]] = set()
         self.listed: set[tuple[str, int]] | None = None
-        self.expected: dict[int, frozenset[int]] = {}
+        #: How many generations redrives have opened.
+        self.opened = 0
         self.redrives = self.source.choice((0, 0, 1, 2))
         #: How often a process died, was slow, or a message was shown twice; each may cost a visibility.
         self.struck = 0
         #: For how long messages were shown late (ms).
         self.late_ms = 0
         latest = 60 + 25 * len(self.nodes)
-        self.cancels_at = self.source.randrange(5, latest) if self.source.random() < 0.4 else None
+        cancels = self.source.choice((0, 0, 0, 1, 1, 3))
+        #: The steps at which a client asks for a cancel, the first one last.
+        self.cancels_at = sorted((self.source.randrange(5, latest) for _ in range(cancels)), reverse=True)
         self.over_at = self.source.randrange(20, latest) if self.source.random() < 0.2 else None
         self.faults = self.source.choice((0.0, 0.0, 0.01, 0.05))
         self.slowness = self.source.choice((0.0, 0.0, 0.2))
@@ -192,21 +212,22 @@ class Runs:
         def work(world: World) -> None:
             answer, _ = cancel_execution(world, MINE, self.execution_id)
             if answer.verdict is not Verdict.TOO_LATE:
-                self.listed = {(one.execution_id, one.attempt) for one in answer.executions}
+                listed = {(one.execution_id, one.attempt) for one in answer.executions}
+                self.listed = listed if self.listed is None else self.listed & listed
 
         self.processes.append(Process(Turn(work, self.world(), PORTS), self.is_slow()))
 
-    def redriver(self, dead: Execution) -> None:
-        self.redrives -= 1
-        sets = self.sets
-        named = tuple(self.source.sample(list(self.nodes), 1)) if self.source.random() < 0.3 else ()
-        roots = frozenset(range(len(self.nodes)))
-        if sets is not None:
-            again = [list(self.nodes).index(name) for name in named]
-            roots = behind(self.graph, roots_of(self.graph, sets.outcomes(), again))
-        self.expected[dead.attempt + 1] = roots
-        redrive(self.clockwork.world, dead, again=named)
+    def redriver(self) -> None:
+        """One client, or two at once with other nodes in mind, who redrive what the record says then."""
         self.began_at = self.clock.at
+        for _ in range(self.source.choice((1, 1, 2))):
+            named = tuple(self.source.sample(list(self.nodes), 1)) if self.source.random() < 0.3 else ()
+
+            def work(world: World, named: tuple[str, ...] = named) -> None:
+                assert self.record is not None
+                redrive(world, self.record, again=named)
+
+            self.processes.append(Process(Turn(work, self.world(), PORTS), self.is_slow()))
 
     def answer(self, delivery: Delivery) -> Outcome:
         """The outcome of an attempt, whose start is judged."""
@@ -230,12 +251,15 @@ class Runs:
             return objection
         if self.listed is not None and (delivery.execution_id, delivery.attempt) not in self.listed:
             return "W5: a node starts behind the answer to a cancel"
-        asked = self.expected.get(self.asked_in(node.generation))
-        return None if asked is None or node.index in asked else "W8: a redrive starts what had succeeded"
+        return None
 
-    def asked_in(self, generation: int) -> int:
-        """The redrive to which a generation belongs. An attempt that was lost before it began has none of its own."""
-        return max((one for one in self.expected if one <= generation), default=0)
+    def opens(self, before: Sets, after: Sets) -> None:
+        """Judge a generation that a redrive opens."""
+        assert self.record is not None
+        _, target = occurrence_of(self.record)
+        named = [list(self.nodes).index(name) for name in target.again]
+        self.broken = self.broken or why_not_opened(before, after, named)
+        self.opened += 1
 
     def judge(self) -> None:
         if self.broken is not None:
@@ -272,8 +296,8 @@ class Runs:
         """Walk until nothing is left to do. Raises Violation."""
         for step in range(MOST_STEPS):
             self.judge()
-            if self.cancels_at is not None and step >= self.cancels_at and self.record is not None:
-                self.cancels_at = None
+            if self.cancels_at and step >= self.cancels_at[-1] and self.record is not None:
+                self.cancels_at.pop()
                 self.canceller()
             if self.over_at is not None and step >= self.over_at and is_run(self.record):
                 self.over_at = None
@@ -309,12 +333,18 @@ class Runs:
         return True
 
     def is_redriven(self) -> bool:
+        """Whether a redrive begins, or goes on: what it put on the timeline is released, or else its client repeats."""
         record = self.record
-        if record is None or record.state is not State.DEAD or not self.redrives:
+        if record is not None and record.state is State.DEAD and self.redrives:
+            self.redrives -= 1
+            self.redriver()
+            return True
+        if record is None or not waits_redriven(record):
             return False
-        self.redriver(record)
         self.clockwork.poll_all()
-        return True
+        if not self.clockwork.queue.messages and not self.processes:
+            self.redriver()
+        return bool(self.clockwork.queue.messages or self.processes)
 
     def step(self, process: Process) -> None:
         draw = self.source.random()
