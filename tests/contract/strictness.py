@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 _NAME = re.compile(r"(?<![#:\w])[A-Za-z_]\w*")
-_WORDS = frozenset({"ADD", "AND", "BETWEEN", "OR", "SET", "attribute_exists", "attribute_not_exists", "if_not_exists"})
+_WORDS = frozenset(
+    {"ADD", "AND", "BETWEEN", "DELETE", "OR", "SET", "attribute_exists", "attribute_not_exists", "if_not_exists"}
+)
 
 
 def enforce(events: Any) -> None:

@@ -89,18 +89,40 @@ def test_a_stop_stays_whatever_was_stopped_before(runs: Runs) -> None:
     assert runs.stop(RUN, 2) == runs.stop(RUN, 1) == stopped
 
 
-def test_a_generation_is_opened_once_and_keeps_stop_and_marks(runs: Runs) -> None:
+def test_a_generation_is_opened_once_and_keeps_its_stop_and_the_marks_of_nodes_that_stay(runs: Runs) -> None:
     runs.put_new(FIRST)
     runs.stop(RUN, 1)
-    before = runs.add(RUN, ok(1_000))
+    marks = Marks(ok=frozenset({1_000, 1_001}), bad=frozenset({1_002}), off=frozenset({1_003}))
+    before = runs.add(RUN, marks)
     assert before is not None
-    second = opened(before, 2, [1], DUE + 60_000)
-    assert runs.open(before, second) == second
-    assert (second.generation, second.stop, second.marks) == (2, 1, ok(1_000))
+    second = opened(before, 2, [1, 2], DUE + 60_000)
+    # A mark that was added behind the read stays, whosever it is.
+    runs.add(RUN, Marks(bad=frozenset({1_004})))
+    left = Marks(ok=frozenset({1_000}), bad=frozenset({1_004}), off=frozenset({1_003}))
+    assert runs.open(before, second) == msgspec.structs.replace(second, marks=left) == stored(runs)
+    assert (second.generation, second.stop, second.marks) == (2, 1, Marks(ok=left.ok, off=left.off))
     assert second.expires_at > before.expires_at
     # Another one that read the same sets opens nothing.
-    assert runs.open(before, opened(before, 2, [0], DUE)) == second
-    assert stored(runs) == second
+    assert runs.open(before, opened(before, 2, [0], DUE)) == stored(runs)
+    assert stored(runs).generations == second.generations
+
+
+def test_a_generation_of_nodes_without_marks_takes_none_away(runs: Runs) -> None:
+    runs.put_new(FIRST)
+    before = runs.add(RUN, ok(1_000))
+    assert before is not None
+    second = opened(before, 2, [1], DUE)
+    assert runs.open(before, second) == second == stored(runs)
+    assert second.marks == ok(1_000)
+
+
+def test_a_run_that_is_redriven_ever_again_has_no_more_marks_than_nodes(runs: Runs) -> None:
+    runs.put_new(FIRST)
+    for generation in range(2, 12):
+        before = runs.add(RUN, Marks(bad=stored(runs).numbers(range(WIDE))))
+        assert before is not None
+        runs.open(before, opened(before, generation, range(WIDE), DUE))
+    assert stored(runs).marks == Marks()
 
 
 def test_of_99_additions_at_once_one_answer_alone_is_the_first_full_one(runs: Runs) -> None:

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.ids import decode_node, only_execution, run_of
-from clockwork.domain.jobs import NodeOf
-from clockwork.domain.releases import Delivery
+from clockwork.domain.ids import run_of
 from clockwork.domain.runs.nodes import ref_of
 from clockwork.domain.workflows.definition import WorkflowTarget
 from clockwork.domain.workflows.graph import Mark, counted, decide, graph_of, order_of
@@ -19,24 +15,6 @@ from clockwork.domain.workflows.progress import Sets
 if TYPE_CHECKING:
     from tests.simulation.stores import Stores
     from tests.simulation.watcher import Promise, Watcher
-
-
-def why_not_to_start(watcher: Watcher, delivery: Delivery, of: NodeOf) -> str | None:
-    """Which parent of a node that starts has not ended, in the newest generation in which it began; None: all have."""
-    promise = next((one for one in watcher.promises.values() if one.execution_id == of.run), None)
-    target = None if promise is None else promise.occurrence.target
-    if not isinstance(target, WorkflowTarget):
-        return None
-    node, names = decode_node(delivery.job_id), list(target.nodes)
-    for parent in target.nodes[of.name].after:
-        for generation in range(node.generation, 0, -1):
-            place = msgspec.structs.replace(node, generation=generation, index=names.index(parent))
-            record = watcher.executions.find(place.job_id, only_execution(place.job_id, delivery.occurrence.due_at))
-            if record is not None and not record.is_final:
-                return f"{of.name} starts, and {parent} is {record.state}"
-            if record is not None:
-                break
-    return None
 
 
 def objections(stores: Stores, watcher: Watcher) -> Iterator[tuple[str, str, str]]:

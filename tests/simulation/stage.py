@@ -85,6 +85,7 @@ class Stage:
         try:
             self.scheduler.run(stopped_at)
             self.adversary.stop()
+            self.watcher.progress.calm_from = self.scheduler.now
             self._drain(stopped_at + DRAIN_BOUND_MS)
         except Livelock as error:
             self.watcher.violated("L1", str(error))

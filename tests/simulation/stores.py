@@ -17,9 +17,10 @@ from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.pools.pool import OVERFLOW
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
+from clockwork.domain.workflows.progress import Sets
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows, MemoryPools, MemoryTicketKeys
 from clockwork.memory.clock import MemoryClock
-from clockwork.memory.executions import MemoryExecutions
+from clockwork.memory.executions import MemoryExecutions, MemoryRuns
 from clockwork.memory.jobs import MemoryJobs
 from clockwork.memory.ordered_queue import MemoryOrderedQueue
 from clockwork.memory.outboxes import MemoryDeadLetters
@@ -122,6 +123,25 @@ class WatchedExecutions(MemoryExecutions):
                 self.ever.note(now_stored)
                 self._watcher.execution_changed(stored, now_stored, self._acting.actor)
         return saves
+
+
+class WatchedRuns(MemoryRuns):
+    """The sets of runs, which report every change to the watcher."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        super().__init__()
+        self._watcher = watcher
+
+    def put_new(self, sets: Sets) -> bool:
+        is_new = super().put_new(sets)
+        if is_new:
+            self._watcher.progress.changed(None, sets)
+        return is_new
+
+    def _put(self, sets: Sets) -> Sets:
+        before = self.stored[sets.run_id]
+        self._watcher.progress.changed(before, super()._put(sets))
+        return sets
 
 
 class WatchedJobs(MemoryJobs):
@@ -381,6 +401,7 @@ class Stores:
         self.timeline = MemoryTimeline(page_bytes)
         self.shards = WatchedShards(watcher, self.acting)
         self.executions = WatchedExecutions(watcher, self.acting)
+        self.runs = WatchedRuns(watcher)
         self.queue = self.backlog = UnrulyQueue(clock, settings, adversary, watcher, self.acting)
         self.ordered_queue = self.in_hand = UnrulyOrderedQueue(clock, settings, adversary, watcher)
         self.releases = Routed(by_order(self.queue, self.ordered_queue))

@@ -107,6 +107,8 @@ def check_calm(watcher: Watcher) -> None:
     """
     objection = watcher.caps.rate_objection(watcher.apart)
     watcher.require(objection is None, "I8", str(objection))
+    objection = watcher.progress.calm_objection()
+    watcher.require(objection is None, "W7", str(objection))
     for execution_id, (started_at, delivery) in watcher.first_starts.items():
         occurrence, job_id = delivery.occurrence, delivery.job_id
         is_ordered = occurrence.ordering_key is not None or watcher.named.was_ordered(job_id)

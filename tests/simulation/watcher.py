@@ -26,12 +26,12 @@ from clockwork.memory.timeline import MemoryTimeline
 from clockwork.settings import Settings
 from tests.simulation.caps import Caps
 from tests.simulation.departures import Departures
-from tests.simulation.flowing import why_not_to_start
 from tests.simulation.labour import Labour
 from tests.simulation.lines import Lines
 from tests.simulation.lives import Lives
 from tests.simulation.named_watcher import NamedWatcher
 from tests.simulation.order import Order, Placed
+from tests.simulation.progress import Progress
 from tests.simulation.revoking import Grants
 from tests.simulation.rows import elements_of, every_row, quarantined_rows
 from tests.simulation.scheduler import Actor, Scheduler
@@ -114,6 +114,7 @@ class Watcher:
         self.order = Order(2 * skew_ms)
         self.lives = Lives(self.require)
         self.labour = Labour()
+        self.progress = Progress(self)
         self.named = NamedWatcher(scheduler, self.order, self._invocation_ms)
         self.timeline = MemoryTimeline()
         self.executions = MemoryExecutions()
@@ -151,6 +152,11 @@ class Watcher:
         self._claimants: dict[str | None, Actor | None] = {}
         #: Under which claim a worker has begun each attempt.
         self._begun: dict[tuple[str, int], str | None] = {}
+
+    @property
+    def now(self) -> int:
+        """True time (ms)."""
+        return self._scheduler.now
 
     def violated(self, invariant: str, what: str, about: str = "") -> None:
         """Notes a violation, and ends the run."""
@@ -329,6 +335,7 @@ class Watcher:
         self._check_transition(before, after)
         self._check_receiver(before, after, actor)
         self.labour.changed(before, after, self._scheduler.now)
+        self.progress.recorded(before, after)
         self.caps.noted(actor, after)
         self.lines.changed(after, self._scheduler.now)
         if before is not None and before.state is State.DEAD and after.state is not State.DEAD:
@@ -443,8 +450,7 @@ class Watcher:
             self._check_not_cancelled(promise, delivery.attempt)
         if delivery.node is not None:
             self._check_listed(delivery, delivery.node.run)
-            objection = why_not_to_start(self, delivery, delivery.node)
-            self.require(objection is None, "W1", str(objection), job_id)
+            self.progress.started(delivery)
         if occurrence.record == "full" or delivery.attempt > 1:
             self._check_claimed(actor, delivery, clock_now)
 

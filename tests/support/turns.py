@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from threading import Semaphore, Thread
+from functools import partial
 from typing import Any
+
+from greenlet import getcurrent, greenlet
 
 from clockwork.flows.world import World
 
@@ -15,23 +17,20 @@ class Died(BaseException):
 
 
 class Turn:
-    """One flow on a thread of its own, which stops before every call to the named ports."""
+    """One flow in a greenlet of its own, which stops before every call to the named ports."""
 
     def __init__(self, work: Callable[[World], object], world: World, ports: tuple[str, ...]) -> None:
         self.ended = False
         self.fault: Exception | None = None
         self._dies = False
-        self._go, self._stopped = Semaphore(0), Semaphore(0)
         stopping: dict[str, Any] = {name: _Stopping(getattr(world, name), self._stop) for name in ports}
-        self._thread = Thread(target=self._run, args=(work, replace(world, **stopping)), daemon=True)
-        self._thread.start()
-        self._stopped.acquire()
+        self._flow = greenlet(partial(self._run, work, replace(world, **stopping)))
 
     def step(self) -> None:
-        """Lets the flow make its next call, unless it has ended."""
+        """Lets the flow make its next call, unless it has ended. The first step leads up to the first call."""
         if not self.ended:
-            self._go.release()
-            self._stopped.acquire()
+            self._flow.parent = getcurrent()
+            self._flow.switch()
 
     def die(self) -> None:
         """Ends the flow before its next call."""
@@ -42,25 +41,22 @@ class Turn:
         """Lets the flow make all remaining calls."""
         while not self.ended:
             self.step()
-        self._thread.join()
 
     def _stop(self) -> None:
-        self._stopped.release()
-        self._go.acquire()
+        assert self._flow.parent is not None
+        self._flow.parent.switch()
         if self._dies:
             raise Died
 
     def _run(self, work: Callable[[World], object], world: World) -> None:
         try:
-            self._stop()
-            work(world)
+            if not self._dies:
+                work(world)
         except Died:
             pass
         except Exception as fault:  # noqa: BLE001 - for the test to judge
             self.fault = fault
-        finally:
-            self.ended = True
-            self._stopped.release()
+        self.ended = True
 
 
 class _Stopping:

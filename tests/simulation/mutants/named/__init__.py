@@ -14,10 +14,11 @@ from tests.simulation.mutants.named.ordering import ORDERING
 from tests.simulation.mutants.named.pulling import PULLING
 from tests.simulation.mutants.named.regulating import REGULATING
 from tests.simulation.mutants.named.releasing import RELEASING
+from tests.simulation.mutants.named.running import RUNNING
 from tests.simulation.mutants.named.skipping import SKIPPING
 
 NAMED = (
     *(*RELEASING, *ASKING, *NAMING, *DELIVERING, *CALLING_BACK, *COMPLETING, *PULLING),
     *(*REGULATING, *ORDERING, *LASTING, *LEAVING, *SKIPPING, *LIVING, *CONTAINING),
-    *FLOWING,
+    *(*FLOWING, *RUNNING),
 )

@@ -10,7 +10,7 @@ from clockwork.domain.ids import NodeJob
 from clockwork.domain.jobs import NodeOf
 from clockwork.domain.lifecycle.attempts import plan_outcome
 from clockwork.domain.releases import Of
-from clockwork.domain.runs.results import LARGEST_RESULT, NO_JSON, TOO_LARGE, with_result
+from clockwork.domain.runs.results import LARGEST_RESULT, NO_JSON, TOO_DEEP, TOO_LARGE, with_result
 from tests.support.examples import NOW, execution, failure, release, success
 
 OF = Of(NodeJob("p000", "r" * 22, 1, 0).job_id, node=NodeOf("job.1.0", "a"))
@@ -27,6 +27,9 @@ OF = Of(NodeJob("p000", "r" * 22, 1, 0).job_id, node=NodeOf("job.1.0", "a"))
         (b'{"n":1', True, None, NO_JSON),
         (b"[" * LARGEST_RESULT, True, None, NO_JSON),
         (b"[" * 10_000 + b"]" * 10_000, True, None, NO_JSON),
+        (b"[" * 64 + b"]" * 64, True, b"[" * 64 + b"]" * 64, None),
+        (b"[" * 65 + b"]" * 65, True, None, TOO_DEEP),
+        (b'{"x":[1,' * 400 + b"1" + b"]}" * 400, True, None, TOO_DEEP),
         (b'"x"', False, None, TOO_LARGE),
         (b"", False, None, TOO_LARGE),
     ],

@@ -27,6 +27,7 @@ AT_WORK = like(
 )
 OPEN = execution(State.SKIPPED, attempt=1, attempts=(BEFORE,), reason="its job is paused", ended_by=3)
 DEAD = execution(State.DEAD, attempt=1, attempts=(BEFORE,), reason="it failed", occurrence=occurrence())
+DONE = execution(State.SUCCEEDED, attempt=1, attempts=(Attempt(1, State.SUCCEEDED, NOW, NOW),))
 REPORT = Report("me", State.FAILED, NOW)
 CLAIM = {"claimant": "me", "claim_until": NOW + 1, "started_at": NOW}
 CLAIMS = {"state": State.RUNNING, "attempt": 2, "next_attempt_at": None, **CLAIM}
@@ -116,6 +117,9 @@ CASES = (
     case("IS_ALL_KEPT", WAITS, {"expires_at": NOW + 9}, next_attempt_at=NOW + 1),
     case("IS_ALL_KEPT", OPEN, {}, state=State.CANCELLED),
     case("IS_ALL_KEPT", OPEN, {"expires_at": NOW + 9}, reason="another"),
+    case("IS_ALL_KEPT", DONE, {"expires_at": DONE.expires_at + 1}, reason="another"),
+    case("IS_ALL_KEPT", DONE, {"expires_at": DONE.expires_at + 1}, report=REPORT),
+    case("IS_LONGER", DONE, {"expires_at": DONE.expires_at + 1}, expires_at=DONE.expires_at),
 )
 #: The guards of the record before: the same change of another record is refused.
 OTHERS = (
@@ -163,21 +167,20 @@ def test_every_guard_of_the_table_has_a_case_and_every_one_is_used() -> None:
 
 
 def test_what_has_succeeded_or_expired_stays_so() -> None:
-    assert [
-        (state, after) for state in (State.SUCCEEDED, State.EXPIRED) for after in State if leading(state, after)
-    ] == []
+    led = [(state, after) for state in (State.SUCCEEDED, State.EXPIRED) for after in State if leading(state, after)]
+    assert led == [(State.SUCCEEDED, State.SUCCEEDED)]
+    assert [event for event, _ in leading(State.SUCCEEDED, State.SUCCEEDED)] == ["keep"]
 
 
 def test_only_a_first_attempt_that_runs_succeeds() -> None:
-    assert [before for before in (None, *State) if leading(before, State.SUCCEEDED)] == [State.RUNNING]
-    stored = execution(State.SUCCEEDED, attempt=1, attempts=(Attempt(1, State.SUCCEEDED, NOW, NOW),))
-    assert refused(None, stored) == "no record -> SUCCEEDED: no such event"
+    assert [before for before in (None, *State) if leading(before, State.SUCCEEDED)] == [State.RUNNING, State.SUCCEEDED]
+    assert refused(None, DONE) == "no record -> SUCCEEDED: no such event"
 
 
 def test_each_event_leads_from_somewhere_to_somewhere() -> None:
     pairs = {(before, after) for before in (None, *State) for after in State if leading(before, after)}
     assert {after for _, after in pairs} == set(State)
-    assert {before for before, _ in pairs} == {None, *State} - {State.SUCCEEDED, State.EXPIRED}
+    assert {before for before, _ in pairs} == {None, *State} - {State.EXPIRED}
     assert all((state, State.RUNNING) in pairs for state in WAITING)
     assert {before for before, after in pairs if after is State.PENDING} & FINAL == {State.DEAD}
 

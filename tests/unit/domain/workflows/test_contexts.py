@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ from clockwork.domain.workflows.contexts import (
     parts_of,
     references_of,
 )
-from clockwork.domain.workflows.definition import LARGEST_FILLED, Condition, Node
+from clockwork.domain.workflows.definition import LARGEST_DEFINITION, LARGEST_FILLED, LARGEST_INPUT, Condition, Node
 from tests.unit.domain.workflows.test_graph import TARGET
 
 #: The document and the pointers of https://www.rfc-editor.org/rfc/rfc6901#section-5
@@ -121,9 +122,27 @@ def test_what_is_not_there_is_an_error_and_null_is_not() -> None:
 
 def test_a_payload_that_grows_too_large_is_an_error_with_advice() -> None:
     large = {**CONTEXT, "input": "x" * LARGEST_FILLED}
-    with pytest.raises(Unfilled, match=r"262,1\d\d bytes.*/nodes/\{name\}/executionId"):
+    with pytest.raises(Unfilled, match=r"more than 262,144 bytes.*/nodes/\{name\}/executionId"):
         filled(node([{"$from": "/input"}]), large)
+    with pytest.raises(Unfilled, match="more than 262,144 bytes"):
+        filled(Node(target=TARGET), large)
     assert len(filled(node({"$from": "/input"}), large).body) == LARGEST_FILLED
+
+
+def test_a_payload_that_would_be_a_hundred_megabytes_is_refused_before_it_is_made() -> None:
+    bomb = node([{"$from": "/input"}] * 3_600)
+    assert len(bomb.payload or b"") < LARGEST_DEFINITION * 1.1
+    context = {**CONTEXT, "input": "\x01" * (LARGEST_INPUT // 6)}
+    tracemalloc.start()
+    with pytest.raises(Unfilled, match="more than 262,144 bytes"):
+        filled(bomb, context)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 5_000_000, "a deliverer has 384 MB for all messages of its batch"
+
+
+def test_many_references_that_stay_small_are_filled_in() -> None:
+    assert json.loads(filled(node([{"$from": "/input/day"}] * 3_000), CONTEXT).body) == ["2026-11-24"] * 3_000
 
 
 def test_the_places_of_references_are_told_and_a_deep_payload_is_refused() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from clockwork.domain.workflows.progress import Marks, first_sets, number_of, opened
 from tests.unit.domain.workflows.test_graph import graph
 
@@ -44,3 +46,12 @@ def test_a_failure_outweighs_what_else_was_added() -> None:
     both = Marks(ok=frozenset({1_000}), bad=frozenset({1_000}), off=frozenset({1_000}))
     values = {name: getattr(sets, name) for name in sets.__struct_fields__} | {"marks": both}
     assert type(sets)(**values).outcomes() == {0: "bad"}
+
+
+def test_the_marks_of_generations_that_nodes_have_left_go() -> None:
+    sets = first_sets("r" * 22, "job.1.0", "p000", 1, CHAIN, 9)
+    for generation in range(2, 256):
+        marks = Marks(ok=sets.numbers([0, 3]), bad=sets.numbers([1]), off=sets.numbers([2]))
+        sets = opened(replace(sets, marks=sets.marks | marks), generation, [1], 9)
+    assert sets.marks == Marks(ok=frozenset({1_000, 1_003}))
+    assert sets.outcomes() == {0: "ok", 3: "ok"}

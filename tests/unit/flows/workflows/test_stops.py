@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from clockwork.domain.errors import ExecutionNotFound, InvalidRequest, NotDead, Unavailable
-from clockwork.domain.executions import Execution, State
+from clockwork.domain.executions import DAY_MS, Execution, State
 from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.lifecycle.reports import Heartbeat
 from clockwork.domain.policies import RetryPolicy
@@ -153,6 +153,29 @@ def test_a_redrive_from_a_node_runs_it_again_with_all_behind_it() -> None:
     flowing.run(60)
     assert sorted(flowing.started) == ["b", "c", "d"]
     assert flowing.record.state is State.SUCCEEDED
+
+
+def test_a_result_lives_as_long_as_its_run_may_be_redriven() -> None:
+    nodes = {"a": node(), "b": node("a", payload={"of": {"$from": "/nodes/a/result"}}), "c": node("b")}
+    flowing = Flowing(nodes, fail="b")
+    flowing.bodies["a"] = b"[17]"
+    first = flowing.run(30).records()["a"]
+    redrive(flowing.world, flowing.record)
+    assert flowing.run(60).record.state is State.DEAD
+    assert flowing.records()["a"] == first, "a redrive on the same day writes nothing of what it keeps"
+    for day in (25, 50):
+        flowing.clockwork.clock.at = first.due_at + day * DAY_MS
+        for one in [one for one in flowing.clockwork.executions.all() if one.expires_at < flowing.clockwork.clock.at]:
+            del flowing.clockwork.executions._records[one.job_id, one.execution_id]
+        redrive(flowing.world, flowing.record)
+        flowing.run(60)
+        assert flowing.records()["a"].expires_at >= flowing.record.expires_at
+    assert flowing.started == ["a", *["b"] * 4]
+    flowing.fail.clear()
+    redrive(flowing.world, flowing.record)
+    assert flowing.run(60).record.state is State.SUCCEEDED
+    kept = flowing.records()["a"]
+    assert (kept.end.report, kept.revision) == (first.end.report, first.revision + 2)
 
 
 def test_a_run_whose_time_was_over_goes_on_by_a_redrive() -> None:

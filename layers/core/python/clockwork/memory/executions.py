@@ -111,7 +111,7 @@ class MemoryRuns:
         if stored is None or stored.generation != before.generation:
             return stored
         fields = {name: getattr(after, name) for name in ("generation", "generations", "expires_at")}
-        return self._put(replace(stored, **fields))
+        return self._put(replace(stored, **fields, marks=stored.marks - (before.marks - after.marks)))
 
     def _put(self, sets: Sets) -> Sets:
         self.stored[sets.run_id] = sets

@@ -10,7 +10,7 @@ from clockwork.domain.workflows.progress import Marks, Sets
 
 
 class Runs(Protocol):
-    """The set items of runs. A mark that was added is never taken away.
+    """The set items of runs. A mark of a node's own generation is never taken away.
 
     A change answers with the whole item as it is behind that change. It raises Undecodable for an item that no version
     wrote. Each change may be repeated.
@@ -31,5 +31,6 @@ class Runs(Protocol):
     def open(self, before: Sets, after: Sets) -> Sets | None:
         """Write generation, generations and expiry of `after`, if the stored generation is that of `before`.
 
-        Otherwise nothing is written. Stop and marks stay as they are. Answers with what is stored then; None: nothing.
+        The marks of `before` that `after` has not are taken away. Otherwise nothing is written. Stop and all other
+        marks stay as they are. Answers with what is stored then; None: nothing.
         """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from clockwork.aws.errors import ConditionFailed
 from clockwork.aws.session import Aws
@@ -45,8 +45,8 @@ class AwsRuns:
         return self._table.put_new(item)
 
     def add(self, run_id: str, marks: Marks) -> Sets | None:
-        some = {name: numbers for name in _MARKS if (numbers := getattr(marks, name))}
-        change = "ADD " + ", ".join(f"#{name} :{name}" for name in some)
+        some = _some(marks)
+        change = "ADD " + _each(some)
         try:
             return self._read(self._table.update_and_read(_key_of(run_id), change, "attribute_exists(#jobId)", **some))
         except ConditionFailed:
@@ -57,17 +57,24 @@ class AwsRuns:
         return self._changed(run_id, "SET #stop = :stop", condition, stop=generation)
 
     def open(self, before: Sets, after: Sets) -> Sets | None:
+        left = _some(before.marks - after.marks)
+        change = "SET #generation = :generation, #generations = :generations, #expiresAt = :expiresAt"
+        if left:
+            change += " DELETE " + _each(left)
         return self._changed(
             after.run_id,
-            "SET #generation = :generation, #generations = :generations, #expiresAt = :expiresAt",
+            change,
             "#generation = :before",
+            **left,
             generation=after.generation,
             generations=after.generations,
             expiresAt=seconds(after.expires_at),
             before=before.generation,
         )
 
-    def _changed(self, run_id: str, change: str, condition: str, /, **values: int | bytes) -> Sets | None:
+    def _changed(
+        self, run_id: str, change: str, condition: str, /, **values: int | bytes | frozenset[int]
+    ) -> Sets | None:
         """The sets behind a change, or as they are if its condition does not hold."""
         try:
             return self._read(self._table.update_and_read(_key_of(run_id), change, condition, **values))
@@ -80,6 +87,16 @@ class AwsRuns:
 
 def _key_of(run_id: str) -> tuple[str, str]:
     return RUNS + run_id, SETS
+
+
+def _some(marks: Marks) -> dict[str, frozenset[int]]:
+    """The sets of these marks that are not empty."""
+    return {name: numbers for name in _MARKS if (numbers := getattr(marks, name))}
+
+
+def _each(sets: Iterable[str]) -> str:
+    """The sets as an ADD or a DELETE names them."""
+    return ", ".join(f"#{name} :{name}" for name in sets)
 
 
 def _sets(item: Item) -> Sets:

@@ -129,6 +129,7 @@ IS_ALL_KEPT = Guard(
         msgspec.structs.replace(after, revision=before.revision, expires_at=before.expires_at) == before
     ),
 )
+IS_LONGER = Guard("it lives longer than before", lambda before, after: after.expires_at > before.expires_at)
 
 _NEW: tuple[None] = (None,)
 _RUNNING = (State.RUNNING,)
@@ -251,6 +252,11 @@ TRANSITIONS = (
             Arrow(WAITING, WAITING, (IS_ALL_KEPT,)),
             Arrow(_UNWANTED, _UNWANTED, (IS_OPEN, IS_ALL_KEPT)),
         ),
+    ),
+    Transition(
+        "keep",
+        "A redrive goes on with a run one of whose nodes has succeeded: the run needs the result for longer.",
+        (Arrow((State.SUCCEEDED,), (State.SUCCEEDED,), (IS_ALL_KEPT, IS_LONGER)),),
     ),
     Transition(
         "cancel",

@@ -28,6 +28,8 @@ STEP_MS = 15 * MINUTE_MS
 BEHIND_DEADLINE_MS = 2 * MINUTE_MS
 #: A run whose time is over ends so long (ms) behind its deadline, and some to spare: its nodes have a grace.
 WINDS_DOWN_MS = DAY_MS
+#: Nearly always it ends so long (ms) behind its deadline: a grace is a minute, and a watch comes each two.
+STOPS_WITHIN_MS = 60 * MINUTE_MS
 #: Nodes without a record are released again once a run has this age (ms), and each time that its age has doubled.
 RELEASED_AGAIN_MS = 60 * MINUTE_MS
 CANCELLED = "cancelled before it began"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from clockwork.domain.executions import Outcome, State
@@ -10,6 +12,9 @@ from clockwork.domain.executions import Outcome, State
 LARGEST_RESULT = 32 * 1024
 TOO_LARGE = f"its answer has no end within {LARGEST_RESULT:,} bytes"
 NO_JSON = "its answer is not JSON"
+#: As deep as a report may be. A result that can just be decoded here might not be where its run goes on.
+DEEPEST_RESULT = 64
+TOO_DEEP = f"its answer is more than {DEEPEST_RESULT} objects and lists deep"
 
 
 def with_result(outcome: Outcome, body: bytes, *, is_whole: bool) -> Outcome:
@@ -22,7 +27,19 @@ def with_result(outcome: Outcome, body: bytes, *, is_whole: bool) -> Outcome:
     if not is_whole:
         return msgspec.structs.replace(outcome, error=TOO_LARGE)
     try:
-        msgspec.json.decode(body)
+        result = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return msgspec.structs.replace(outcome, error=NO_JSON)
+    if _is_deep(result):
+        return msgspec.structs.replace(outcome, error=TOO_DEEP)
     return msgspec.structs.replace(outcome, answer=body)
+
+
+def _is_deep(result: Any) -> bool:
+    level = [result]
+    for _ in range(DEEPEST_RESULT + 1):
+        whole = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        if not whole:
+            return False
+        level = [inner for one in whole for inner in one]
+    return True

@@ -19,6 +19,10 @@ from clockwork.targets.message import Payload
 REFERENCE = "$from"
 #: Payloads of nodes are at most this deep: they are walked without a bound otherwise.
 DEEPEST = 100
+TOO_LARGE = (
+    f"its payload has more than {LARGEST_FILLED:,} bytes: refer to /nodes/{{name}}/executionId in place of a result, "
+    "and read that with GET"
+)
 #: https://www.rfc-editor.org/rfc/rfc6901#section-3
 _POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)+\Z")
 _INDEX = re.compile(r"(?:0|[1-9][0-9]{0,9})\Z", re.ASCII)
@@ -88,13 +92,46 @@ def all_hold(node: Node, context: Mapping[str, Any]) -> bool:
 
 def filled(node: Node, context: Mapping[str, Any]) -> Payload:
     """The payload of a node in its context. Raises Unfilled."""
-    value = context if node.payload is None else _filled(msgspec.json.decode(node.payload), context)
+    value = context if node.payload is None else _Filling(context).of(msgspec.json.decode(node.payload))
     payload = Payload(value.encode(), is_text=True) if isinstance(value, str) else Payload(msgspec.json.encode(value))
     if len(payload.body) > LARGEST_FILLED:
-        size = f"{len(payload.body):,} bytes, and at most {LARGEST_FILLED:,} are taken"
-        advice = "refer to /nodes/{name}/executionId in place of a result, and read that with GET"
-        raise Unfilled(f"its payload has {size}: {advice}")
+        raise Unfilled(TOO_LARGE)
     return payload
+
+
+class _Filling:
+    """One payload that is filled in.
+
+    A definition may refer to one result thousands of times. The bytes that references bring are therefore counted while
+    they are filled in, and not once all of them are encoded.
+    """
+
+    def __init__(self, context: Mapping[str, Any]) -> None:
+        self._context = context
+        #: By pointer: the value, and its bytes at the least.
+        self._found: dict[str, tuple[Any, int]] = {}
+        self._size = 0
+
+    def of(self, value: Any) -> Any:
+        """The value with its references filled in. Raises Unfilled."""
+        if isinstance(value, dict):
+            if REFERENCE in value:
+                return self._value_at(value[REFERENCE])
+            return {name: self.of(inner) for name, inner in value.items()}
+        return [self.of(inner) for inner in value] if isinstance(value, list) else value
+
+    def _value_at(self, pointer: str) -> Any:
+        if pointer not in self._found:
+            found = found_at(pointer, self._context)
+            if found is NOTHING:
+                raise Unfilled(f"its payload refers to {pointer}, where nothing is")
+            # A text may become the whole payload, without its quotation marks.
+            self._found[pointer] = found, len(msgspec.json.encode(found)) - 2 * isinstance(found, str)
+        found, size = self._found[pointer]
+        self._size += size
+        if self._size > LARGEST_FILLED:
+            raise Unfilled(TOO_LARGE)
+        return found
 
 
 def ancestors_named(node: Node) -> frozenset[str]:
@@ -104,17 +141,6 @@ def ancestors_named(node: Node) -> frozenset[str]:
         pointers += [one for _, one in references_of(msgspec.json.decode(node.payload)) if isinstance(one, str)]
     parts = (parts_of(pointer) or () for pointer in pointers)
     return frozenset(part[1] for part in parts if len(part) > 1 and part[0] == "nodes")
-
-
-def _filled(value: Any, context: Mapping[str, Any]) -> Any:
-    if isinstance(value, dict):
-        if REFERENCE in value:
-            found = found_at(value[REFERENCE], context)
-            if found is NOTHING:
-                raise Unfilled(f"its payload refers to {value[REFERENCE]}, where nothing is")
-            return found
-        return {name: _filled(inner, context) for name, inner in value.items()}
-    return [_filled(inner, context) for inner in value] if isinstance(value, list) else value
 
 
 def _is_same(one: Any, other: Any) -> bool:

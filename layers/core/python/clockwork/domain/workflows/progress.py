@@ -1,8 +1,10 @@
 """The progress of a run: the set item, which has the mark of each node that has ended, by generation.
 
 A redrive opens a *generation* for the nodes that start again; all others keep theirs. The mark of a node is the set in
-which its *number* lies: generation * 1000 + index. An outcome is added to a set, and never taken away. A repeat of it
-therefore changes nothing, and whoever adds decides by the answer of its own addition.
+which its *number* lies: generation * 1000 + index. An outcome is added to a set, and never taken away as long as its
+generation is that of the node. A repeat of it therefore changes nothing, and whoever adds decides by the answer of its
+own addition. The marks of generations that nodes have left count for nothing, and go when a generation is opened.
+Otherwise a run that is redriven 255 times would have 25,000 of them, and pay for them with each write.
 """
 
 from __future__ import annotations
@@ -28,6 +30,9 @@ class Marks(msgspec.Struct, frozen=True):
 
     def __or__(self, more: Marks) -> Marks:
         return Marks(self.ok | more.ok, self.bad | more.bad, self.off | more.off)
+
+    def __sub__(self, less: Marks) -> Marks:
+        return Marks(self.ok - less.ok, self.bad - less.bad, self.off - less.off)
 
 
 class Sets(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,7 +118,9 @@ def opened(before: Sets, generation: int, roots: Collection[int], expires_at: in
     again = behind(before.nodes, roots)
     generations = bytes(generation if index in again else old for index, old in enumerate(before.generations))
     kept_until = max(before.expires_at, _whole_second(expires_at))
-    return msgspec.structs.replace(before, generation=generation, generations=generations, expires_at=kept_until)
+    now = msgspec.structs.replace(before, generation=generation, generations=generations, expires_at=kept_until)
+    marks = (frozenset(filter(now.is_current, some)) for some in msgspec.structs.astuple(before.marks))
+    return msgspec.structs.replace(now, marks=Marks(*marks))
 
 
 def _whole_second(at: int) -> int:

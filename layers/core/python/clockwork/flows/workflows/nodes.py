@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from clockwork.domain.errors import Unavailable, Undecodable, readable
-from clockwork.domain.executions import DAY_MS, Execution
+from clockwork.domain.executions import DAY_MS, Execution, State
 from clockwork.domain.releases import Deliver
-from clockwork.domain.runs.beginning import occurrence_of
+from clockwork.domain.runs.beginning import STOPS_WITHIN_MS, deadline_of, occurrence_of
 from clockwork.domain.runs.nodes import (
     Records,
     context_of,
@@ -26,6 +26,7 @@ from clockwork.domain.workflows.contexts import Unfilled, all_hold, filled
 from clockwork.domain.workflows.graph import Mark
 from clockwork.domain.workflows.progress import Marks, Sets
 from clockwork.flows.deaths import bury
+from clockwork.flows.records import replace_all
 from clockwork.flows.timeline.retries import send_retries
 from clockwork.flows.world import World
 from clockwork.targets.message import Payload
@@ -42,6 +43,20 @@ def records_of(world: World, run: Execution, sets: Sets, indexes: Iterable[int])
     return {
         index: None if isinstance(one, Undecodable) else readable(one) for index, one in zip(wanted, found, strict=True)
     }
+
+
+def keep_results(world: World, run: Execution, sets: Sets, kept_ms: int) -> None:
+    """See to it that the records of nodes that have succeeded live as long as the run may be redriven.
+
+    A redrive keeps these records, and renews the run's own. `kept_ms`: for so long the run is kept behind its end. A
+    redrive within a day of the first begin finds that they live long enough. Raises Unavailable, and NewerFormat.
+    """
+    until = deadline_of(run) + STOPS_WITHIN_MS + kept_ms
+    kept = [index for index, mark in sets.outcomes().items() if mark == "ok"]
+    records = [one for one in records_of(world, run, sets, kept).values() if one is not None]
+    short = [one for one in records if one.state is State.SUCCEEDED and one.expires_at < until]
+    # Another deliverer that opens the generation may be first: then its change stands.
+    replace_all(world, [(one, one.changed(expires_at=sets.expires_at)) for one in short])
 
 
 def unmet(world: World, run: Execution, sets: Sets, indexes: Collection[int]) -> frozenset[int]:

@@ -17,6 +17,7 @@ from clockwork.domain.workflows.progress import Sets, opened
 from clockwork.flows.records import replace, replans
 from clockwork.flows.timeline.retries import send_retries
 from clockwork.flows.workflows.advance import Advance
+from clockwork.flows.workflows.nodes import keep_results
 from clockwork.flows.workflows.watching import watch
 from clockwork.flows.world import World
 
@@ -61,7 +62,9 @@ def _sets_of(world: World, run: Execution) -> Sets | None:
         names = list(occurrence_of(run)[1].nodes)
         again = [names.index(name) for name in occurrence_of(run)[1].again if name in names]
         roots = roots_of(sets.nodes, sets.outcomes(), again)
-        now_open = world.runs.open(sets, opened(sets, run.attempt, roots, first.expires_at))
+        after = opened(sets, run.attempt, roots, first.expires_at)
+        keep_results(world, run, after, kept_ms)
+        now_open = world.runs.open(sets, after)
         if now_open is not None and now_open.generation >= run.attempt:
             return now_open
     return None
