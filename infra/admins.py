@@ -23,6 +23,10 @@ from infra.permissions import key_statement
 
 TYPE = "Custom::ClockworkAdmins"
 TIMEOUT = cdk.Duration.seconds(60)
+#: How long Lambda may keep an event, the least that it takes. It starts no event later, and repeats none: a write that
+#: comes after CloudFormation has given up would name the admins of an update that was undone.
+#: https://docs.aws.amazon.com/lambda/latest/api/API_PutFunctionEventInvokeConfig.html
+EVENT_AGE = cdk.Duration.seconds(60)
 
 
 class Admins(Construct):
@@ -38,10 +42,12 @@ class Admins(Construct):
             "Row",
             resource_type=TYPE,
             service_token=function.function_arn,
-            # Twice the Lambda's time: CloudFormation waits for an hour otherwise.
-            service_timeout=cdk.Duration.seconds(2 * TIMEOUT.to_seconds()),
+            # No write comes after that. CloudFormation waits for an hour otherwise.
+            service_timeout=cdk.Duration.seconds(EVENT_AGE.to_seconds() + TIMEOUT.to_seconds()),
             properties={"AdminPrincipals": list(options.admin_principals), "Table": clients.table_name},
         )
+        # With its settings: Lambda would otherwise repeat the first event after its own defaults.
+        resource.node.add_dependency(function)
         self.row = resource
 
     def precede(self, aliases: Iterable[lambda_.IAlias]) -> None:
@@ -67,6 +73,8 @@ class Admins(Construct):
             system_log_level_v2=lambda_.SystemLogLevel[options.value("platformLogs")],
             application_log_level_v2=lambda_.ApplicationLogLevel.INFO,
             timeout=TIMEOUT,
+            max_event_age=EVENT_AGE,
+            retry_attempts=0,
             environment={"CLIENTS_TABLE": clients.table_name},
         )
 

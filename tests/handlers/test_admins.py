@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
@@ -19,19 +20,19 @@ ADMIN = "arn:aws:iam::123456789012:role/Admin"
 
 
 class CloudFormation:
-    """Waits for answers at an address; `refuses` them with 403 if that is set."""
+    """Waits for answers at an address; `refuses` so many with 403."""
 
     def __init__(self) -> None:
         self.answers: list[dict[str, Any]] = []
         self.content_types: list[str | None] = []
-        self.refuses = False
+        self.refuses = 0
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_PUT(self) -> None:
                 outer.content_types.append(self.headers["content-type"])
                 outer.answers.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-                self.send_response(403 if outer.refuses else 200)
+                self.send_response(403 if len(outer.answers) <= outer.refuses else 200)
                 self.end_headers()
 
             def log_message(self, *_: object) -> None:
@@ -121,12 +122,22 @@ def test_an_event_without_admins_fails_the_deployment(cloudformation: CloudForma
     assert clients.admins() == frozenset()
 
 
-def test_an_answer_that_nobody_takes_raises_so_that_lambda_repeats_it(
-    cloudformation: CloudFormation, clients: MemoryClients
+@pytest.mark.parametrize("refused", [0, 1, 2])
+def test_an_answer_that_nobody_takes_is_given_again(
+    refused: int, cloudformation: CloudFormation, clients: MemoryClients, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cloudformation.refuses = True
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    cloudformation.refuses = refused
+    lambda_handler(cloudformation.event(), None)
+    assert [answer["Status"] for answer in cloudformation.answers] == ["SUCCESS"] * (refused + 1)
+    assert clients.admins() == {ADMIN}
+
+
+def test_an_answer_that_nobody_ever_takes_raises(
+    cloudformation: CloudFormation, clients: MemoryClients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    cloudformation.refuses = 99
     with pytest.raises(OSError, match="403"):
         lambda_handler(cloudformation.event(), None)
-    cloudformation.refuses = False
-    lambda_handler(cloudformation.event(), None)
     assert clients.admins() == {ADMIN}

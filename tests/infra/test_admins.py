@@ -47,6 +47,19 @@ def test_cloudformation_does_not_wait_for_an_hour(account: Template) -> None:
     assert int(row(account)["Properties"]["ServiceTimeout"]) == 2 * function["Properties"]["Timeout"] <= 300
 
 
+def test_no_write_comes_after_cloudformation_has_given_up(account: Template) -> None:
+    """Lambda would otherwise repeat a failed invocation minutes later, and name the admins of an update undone."""
+    ((key, how),) = [
+        (key, one["Properties"])
+        for key, one in account.all("Lambda::EventInvokeConfig").items()
+        if one["Properties"]["FunctionName"] == {"Ref": account.logical_id(template_function(account))}
+    ]
+    assert key in row(account)["DependsOn"]
+    assert how["MaximumRetryAttempts"] == 0
+    latest = how["MaximumEventAgeInSeconds"] + template_function(account)["Properties"]["Timeout"]
+    assert latest <= int(row(account)["Properties"]["ServiceTimeout"])
+
+
 def template_function(template: Template) -> Resource:
     """The Lambda that writes the row."""
     return template.one("Lambda::Function", "AdminsWriter")

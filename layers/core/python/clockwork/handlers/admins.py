@@ -1,8 +1,8 @@
 """The Lambda of the custom resource that names the admins: it writes their row and tells CloudFormation how that went.
 
-How it fails. Without an answer CloudFormation waits for `ServiceTimeout`, and then undoes the update. It undoes an
-update by another one with the admins of before. A deletion leaves the row: the tables outlive the stack, and a stack
-that adopts them writes a row of its own. Lambda repeats an invocation that raises; the same row is then written again.
+How it fails. Without an answer CloudFormation waits for `ServiceTimeout`, and undoes the update by another one with the
+admins of before. Lambda repeats no invocation, and starts none so late that it would write after that. A deletion
+leaves the row: the tables outlive the stack, and a stack that adopts them writes a row of its own.
 https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref-responses.html
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import time
 from collections.abc import Mapping
 from typing import Any
 from urllib.request import Request, urlopen
@@ -22,6 +23,8 @@ log = logging.getLogger(__name__)
 #: The resource's id stays the same, since CloudFormation deletes the resource of an id that is replaced.
 RESOURCE_ID = "admins"
 ANSWER_SECONDS = 10
+#: The most answers, and the pause between them.
+_ANSWERS, _PAUSE_SECONDS = 3, 1
 #: An answer has at most 4 KB: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref-responses.html
 _MOST_CHARACTERS = 500
 
@@ -36,7 +39,14 @@ def lambda_handler(event: Mapping[str, Any], _context: object) -> None:
     except Exception as error:
         log.exception("the admins are not written", extra={"action": "admins_not_written"})
         status, reason = "FAILED", f"the admins are not written: {type(error).__name__}: {error}"[:_MOST_CHARACTERS]
-    _answer(event, status, reason)
+    for left in reversed(range(_ANSWERS)):
+        try:
+            _answer(event, status, reason)
+            break
+        except OSError:
+            if not left:
+                raise
+            time.sleep(_PAUSE_SECONDS)
 
 
 def _answer(event: Mapping[str, Any], status: str, reason: str) -> None:
