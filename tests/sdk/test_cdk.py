@@ -9,6 +9,7 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 
@@ -84,6 +85,34 @@ def test_a_queue_of_another_stack_is_refused_since_its_policy_is_not_this_stacks
     role = iam.Role(stack, "Service", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
     queue = sqs.Queue.from_queue_arn(stack, "Jobs", "arn:aws:sqs:us-east-1:123456789012:jobs")
     with pytest.raises(ValueError, match="Billing/Jobs is of another stack"):
+        ClockworkClient(stack, "Scheduler", client_id="acme", callers=[role], queues=[queue])
+
+
+def test_the_keys_of_a_queue_and_a_topic_admit_the_deliverer_for_these_alone() -> None:
+    """SQS and SNS ask the key for whoever sends: without it each delivery would be refused."""
+    app = cdk.App()
+    stack = cdk.Stack(app, "Billing")
+    role = iam.Role(stack, "Service", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+    queue = sqs.Queue(stack, "Jobs", encryption_master_key=kms.Key(stack, "QueueKey"))
+    topic = sns.Topic(stack, "Done", master_key=kms.Key(stack, "TopicKey"))
+    ClockworkClient(stack, "Scheduler", client_id="acme", callers=[role], queues=[queue], topics=[topic])
+    template = Template(app.synth().get_stack_artifact("Billing").template)
+    (parameter,) = named(template, "/Clockwork/deliverer-role-arn")
+    for prefix, service in (("QueueKey", "sqs."), ("TopicKey", "sns.")):
+        statements = template.one("KMS::Key", prefix)["Properties"]["KeyPolicy"]["Statement"]
+        (statement,) = [one for one in statements if one["Principal"] == {"AWS": {"Ref": parameter}}]
+        assert statement["Action"] == ["kms:Decrypt", "kms:GenerateDataKey"]
+        assert "".join(strings(statement["Condition"]["StringEquals"]["kms:ViaService"])).startswith(service)
+
+
+def test_a_key_of_another_stack_is_refused_since_its_policy_is_not_this_stacks() -> None:
+    stack = cdk.Stack(cdk.App(), "Billing")
+    role = iam.Role(stack, "Service", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+    key = kms.Key.from_key_arn(
+        stack, "Key", "arn:aws:kms:us-east-1:123456789012:key/1a2b3c4d-5e6f-7081-92a3-b4c5d6e7f809"
+    )
+    queue = sqs.Queue(stack, "Jobs", encryption_master_key=key)
+    with pytest.raises(ValueError, match="Billing/Key is of another stack"):
         ClockworkClient(stack, "Scheduler", client_id="acme", callers=[role], queues=[queue])
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_ssm as ssm
@@ -32,7 +33,8 @@ class ClockworkClient(Construct):
     `deployment` is the name of Clockwork's stack. `url` is the address of its API, for the environment of a service.
     An admin declares the client once: the output `<Id>Client` has the body for `PUT /v1/clients/{clientId}`. Neither
     queue nor topic needs to stand in the deployment's `targetQueueArns` or `targetArns`: their own policies admit the
-    deliverer. A queue or topic that this stack only imports raises ValueError. `by_url`: the deployment has `api:
+    deliverer, and so do those of the keys that encrypt them. A queue, topic or key that this stack only imports raises
+    ValueError. `by_url`: the deployment has `api:
     functionUrl`. IAM then lets the callers call every path, and Clockwork alone judges the client.
     """
 
@@ -54,9 +56,9 @@ class ClockworkClient(Construct):
         for caller in callers:
             caller.add_to_principal_policy(self._calls_by_url() if by_url else self._calls(client_id))
         for queue in queues:
-            self._admit("sqs:SendMessage", queue.queue_arn, queue)
+            self._admit("sqs:SendMessage", queue.queue_arn, queue, queue.encryption_master_key)
         for topic in topics:
-            self._admit("sns:Publish", topic.topic_arn, topic)
+            self._admit("sns:Publish", topic.topic_arn, topic, topic.master_key)
         body = {
             "principals": [caller.role_arn for caller in callers],
             "allowedQueueArns": [queue.queue_arn for queue in queues],
@@ -68,12 +70,24 @@ class ClockworkClient(Construct):
     def _parameter(self, name: str) -> str:
         return ssm.StringParameter.value_for_string_parameter(self, f"/{self._deployment}/{name}")
 
-    def _admit(self, action: str, arn: str, target: sqs.IQueue | sns.ITopic) -> None:
-        """Let the policy of a queue or a topic admit the deliverer. Raises ValueError for one of another stack."""
+    def _admit(self, action: str, arn: str, target: sqs.IQueue | sns.ITopic, key: kms.IKey | None) -> None:
+        """Let the policies of a queue or a topic, and of its key, admit the deliverer.
+
+        Raises ValueError for one of another stack.
+        """
         deliverer = iam.ArnPrincipal(self._parameter("deliverer-role-arn"))
         statement = iam.PolicyStatement(actions=[action], resources=[arn], principals=[deliverer])
-        if not target.add_to_resource_policy(statement).statement_added:
-            raise ValueError(f"{target.node.path} is of another stack: its policy has to admit the deliverer there")
+        _add(statement, target)
+        if key is not None:
+            stack = cdk.Stack.of(self)
+            via = f"{action.partition(':')[0]}.{stack.region}.{stack.url_suffix}"
+            uses = iam.PolicyStatement(
+                actions=["kms:Decrypt", "kms:GenerateDataKey"],
+                resources=["*"],  # a key's policy is about that key alone
+                principals=[deliverer],
+                conditions={"StringEquals": {"kms:ViaService": via}},
+            )
+            _add(uses, key)
 
     def _calls_by_url(self) -> iam.PolicyStatement:
         """Allows the function by its URL, and no other way to invoke it.
@@ -94,3 +108,8 @@ class ClockworkClient(Construct):
             stack.format_arn(service="execute-api", resource=api, resource_name=f"$default/{route}") for route in routes
         ]
         return iam.PolicyStatement(actions=["execute-api:Invoke"], resources=resources)
+
+
+def _add(statement: iam.PolicyStatement, to: sqs.IQueue | sns.ITopic | kms.IKey) -> None:
+    if not to.add_to_resource_policy(statement).statement_added:
+        raise ValueError(f"{to.node.path} is of another stack: its policy has to admit the deliverer there")
