@@ -68,6 +68,16 @@ def test_the_role_trusts_one_environment_of_one_repository() -> None:
     assert [action for one in permissions["Statement"] for action in as_list(one["Action"]) if "*" in action] == []
 
 
+def test_doctor_gets_through_iam_and_acts_for_a_client_that_the_page_makes() -> None:
+    """Otherwise its look at each deployment would fail, and the workflow would roll back a good one."""
+    _, permissions = (json.loads(block) for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL))
+    (calls,) = [one for one in permissions["Statement"] if "execute-api:Invoke" in as_list(one["Action"])]
+    assert calls["Resource"].endswith("/$default/GET/v1/*")
+    (look,) = [step for step in job()["steps"] if step.get("id") == "look"]
+    client = look["env"]["CLOCKWORK_CLIENT_ID"]
+    assert f"clockwork client put {client} --principal" in PAGE
+
+
 @pytest.mark.parametrize("file", ["account", "rollback"])
 def test_the_role_may_make_the_calls_of_preflight_and_rollback(file: str) -> None:
     source = (ROOT / f"rollout/{file}.py").read_text(encoding="utf-8")
