@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rollout.removals import refused, removals
+from rollout.sizes import too_large
 from rollout.template import CDK_BOOTSTRAP, Template
 
 #: https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
@@ -90,7 +91,9 @@ def judge(facts: Facts, wanted: Template, allowed: Iterable[str] = ()) -> list[R
         *_boundary(facts, options),
         _stack(facts),
         _admins(options),
-        _alarms(options),
+        _alarms(facts, options),
+        *_key(facts, options),
+        *_sizes(wanted),
         *_function_url(options),
         *_concurrency(facts, wanted),
         *_names(facts, wanted),
@@ -154,10 +157,28 @@ def _admins(options: Mapping[str, Any]) -> Row:
     return Row("admins", REFUSED, "none", "1 at least", then)
 
 
-def _alarms(options: Mapping[str, Any]) -> Row:
-    if "alarmTopicArn" in options:
-        return Row("alarms", OK, str(options["alarmTopicArn"]), "an SNS topic")
-    return Row("alarms", WARN, "notify nobody", "an SNS topic", "name one in deployment.json: `alarmTopicArn`")
+def _alarms(facts: Facts, options: Mapping[str, Any]) -> Row:
+    """CloudWatch refuses an alarm that is to notify a topic of another region."""
+    topic = str(options.get("alarmTopicArn", ""))
+    then = "name one in deployment.json: `alarmTopicArn`"
+    if not topic:
+        return Row("alarms", WARN, "notify nobody", "an SNS topic", then)
+    if topic.split(":")[3] != facts.region:
+        return Row("alarms", REFUSED, topic, f"an SNS topic of {facts.region}", then)
+    return Row("alarms", OK, topic, "an SNS topic")
+
+
+def _key(facts: Facts, options: Mapping[str, Any]) -> Iterator[Row]:
+    """DynamoDB takes a key of its own region alone, and the stack one of its own account."""
+    arn = str(options.get("keyArn", ""))
+    if arn and arn.split(":")[3:5] != [facts.region, facts.account]:
+        then = "name a key of this account and region in deployment.json: `keyArn`"
+        yield Row("key", REFUSED, arn, f"a key of {facts.account}, {facts.region}", then)
+
+
+def _sizes(wanted: Template) -> Iterator[Row]:
+    for one in too_large(wanted):
+        yield Row(one.what, REFUSED, f"{one.size} characters", f"{one.most} at most", one.then)
 
 
 def _function_url(options: Mapping[str, Any]) -> Iterator[Row]:
