@@ -36,7 +36,7 @@ from rollout import commands
 from rollout.account import Account, NoAccount
 from rollout.checks import judge, may_deploy
 from rollout.copies import BACK_SECONDS
-from rollout.destroy import destroy
+from rollout.destroy import Protected, destroy
 from rollout.live import Live
 from rollout.restore import NotRestored, restore
 from rollout.rollback import NotRolledBack, rollback
@@ -63,10 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.command == "deploy":
             how = ("--require-approval", "never") if asked.yes else ()
             commands.cdk("deploy", "--app", str(assembly), *how)
-    except (NoAccount, NoStack, StillBusy, NotRestored, NotRolledBack, InvalidDeployment, commands.Failed) as error:
+    except (NoAccount, NoStack, Protected, StillBusy, NotRestored, NotRolledBack) as error:
         print(error, file=sys.stderr)
         return 1
-    except (ClientError, BotoCoreError, Unavailable) as error:
+    except (InvalidDeployment, commands.Failed, ClientError, BotoCoreError, Unavailable) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

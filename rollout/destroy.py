@@ -24,14 +24,21 @@ _COSTS = {
 }
 
 
+class Protected(Exception):
+    """CloudFormation would refuse to delete the stack. Nothing was changed; the message says how to go on."""
+
+
 def destroy(live: Live, say: Say, *, now: bool) -> None:
     """Bring the stack to rest, delete it, and list the resources that stay. `now` does not wait for released jobs.
 
-    Raises StillBusy, and restores the former state, if the release queues do not become empty. Once the deletion has
-    begun, nothing is restored. The list of remaining resources is printed once the deletion has begun, so that a later
-    failure does not hide it.
+    Raises Protected before anything is stopped. Raises StillBusy, and restores the former state, if the release queues
+    do not become empty. Once the deletion has begun, nothing is restored. The list of remaining resources is printed
+    once the deletion has begun, so that a later failure does not hide it.
     """
     if not live.is_going():
+        if live.is_protected():
+            off = "switch its termination protection off in CloudFormation first"
+            raise Protected(f"The stack {live.name} is protected and nothing was changed: {off}")
         _begin(live, say, now=now)
     live.await_end()
     say(f"The stack {live.name} is gone.")

@@ -86,6 +86,11 @@ class Live:
             if url := self.account.queue_url(queue):
                 yield Resource("AWS::SQS::Queue", f"Queues{name}", url, True)
 
+    def is_protected(self) -> bool:
+        """Whether CloudFormation refuses to delete the stack."""
+        (stack,) = self.account.client("cloudformation").describe_stacks(StackName=self.name)["Stacks"]
+        return bool(stack.get("EnableTerminationProtection"))
+
     def is_going(self) -> bool:
         """Whether CloudFormation is deleting the stack already."""
         return self.account.status(self.name) == "DELETE_IN_PROGRESS"

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from clockwork.settings import Settings
 from rollout.__main__ import main
-from rollout.destroy import adoption, destroy, report
+from rollout.destroy import Protected, adoption, destroy, report
 from rollout.live import Live, Resource
 from tests.infra.account import account_of
 from tests.infra.conftest import synthesize
@@ -109,6 +109,17 @@ def test_the_deliverers_of_another_stack_stay(other: str) -> None:
     live = going(asked=asked, list_event_source_mappings={"EventSourceMappings": [mapping]})
     destroy(live, list[str]().append, now=False)
     assert {"delete_event_source_mapping", "delete_function"}.isdisjoint(asked)
+
+
+def test_a_protected_stack_is_refused_before_anything_is_stopped_or_paused() -> None:
+    """CloudFormation would say so only after half an hour without deliveries."""
+    asked = list[str]()
+    stack = {"StackStatus": "UPDATE_COMPLETE", "EnableTerminationProtection": True}
+    functions = {"ResourceType": "AWS::Lambda::Function", "LogicalResourceId": "FunctionsApi", "ResourceStatus": ""}
+    live = going(functions, asked=asked, describe_stacks={"Stacks": [stack]})
+    with pytest.raises(Protected, match="termination protection"):
+        destroy(live, list[str]().append, now=False)
+    assert set(asked) == {"get_template", "list_stack_resources", "describe_stacks"}
 
 
 def test_what_stays_is_said_before_the_wait_for_the_end() -> None:
