@@ -20,7 +20,7 @@ _UNGUARDED = tuple(
     for name, guard in vars(transitions).items()
     if isinstance(guard, transitions.Guard)
 )
-#: A record that had ended for earlier revisions of its job alone cannot end so.
+#: A record that had ended for earlier revisions alone cannot end so.
 _STAYS_OPEN = tuple(
     Mutant(
         f"what ended for earlier revisions never ends {state}",

@@ -107,9 +107,7 @@ IS_NOT_EARLY = Guard(
 IS_PLANNED = Guard("the next attempt has an instant", lambda _, after: after.waits.next_attempt_at is not None)
 IS_NOT_CANCELLED = Guard("no cancel was noted", lambda before, _: before.cancel_noted_at is None)
 IS_CANCELLED = Guard("a cancel is noted", lambda _, after: after.cancel_noted_at is not None)
-IS_OPEN = Guard(
-    "it had ended for earlier revisions of its job alone", lambda before, _: before.end.ended_by is not None
-)
+IS_OPEN = Guard("it had ended for earlier revisions alone", lambda before, _: before.end.ended_by is not None)
 IS_CLOSED = Guard("it ends for all revisions of its job", lambda _, after: after.end.ended_by is None)
 HAS_REASON = Guard("it has a reason", lambda _, after: bool(after.reason))
 IS_UNCLAIMED = Guard("its record level is `none`", lambda _, after: after.budget.unclaimed)
@@ -247,16 +245,12 @@ TRANSITIONS = (
     ),
     Transition(
         "fence",
-        "A watch fences a claim of a worker, or the record has to outlive a message that is sent now.",
+        "A watch fences a claim of a worker, or the record has to outlive a message or a run that goes on.",
         (
             Arrow(WAITING, WAITING, (IS_ALL_KEPT,)),
             Arrow(_UNWANTED, _UNWANTED, (IS_OPEN, IS_ALL_KEPT)),
+            Arrow((State.SUCCEEDED,), (State.SUCCEEDED,), (IS_ALL_KEPT, IS_LONGER)),
         ),
-    ),
-    Transition(
-        "keep",
-        "A redrive goes on with a run one of whose nodes has succeeded: the run needs the result for longer.",
-        (Arrow((State.SUCCEEDED,), (State.SUCCEEDED,), (IS_ALL_KEPT, IS_LONGER)),),
     ),
     Transition(
         "cancel",
