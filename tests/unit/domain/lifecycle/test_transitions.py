@@ -169,7 +169,7 @@ def test_every_guard_of_the_table_has_a_case_and_every_one_is_used() -> None:
 def test_what_has_succeeded_or_expired_stays_so() -> None:
     led = [(state, after) for state in (State.SUCCEEDED, State.EXPIRED) for after in State if leading(state, after)]
     assert led == [(State.SUCCEEDED, State.SUCCEEDED)]
-    assert [event for event, _ in leading(State.SUCCEEDED, State.SUCCEEDED)] == ["keep"]
+    assert [event for event, _ in leading(State.SUCCEEDED, State.SUCCEEDED)] == ["fence"]
 
 
 def test_only_a_first_attempt_that_runs_succeeds() -> None:
