@@ -147,7 +147,7 @@ RUNNING = (
             ),
         ),
         "W5",
-        tests="tests/contract/test_runs.py",
+        tests=f"{_RUNS}/test_late_processes.py",
     ),
     Mutant(
         "a run is stopped before the cancel is noted in its record",

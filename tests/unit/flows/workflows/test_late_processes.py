@@ -8,15 +8,18 @@ import pytest
 from clockwork.domain.errors import NewerFormat, Unavailable, Undecodable
 from clockwork.domain.executions import State
 from clockwork.domain.ids import NodeJob, run_of
+from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.runs.beginning import sets_of
 from clockwork.domain.workflows.progress import Marks, Sets, opened
+from clockwork.flows.requests.cancel import CancelAnswer, cancel_execution
+from clockwork.flows.requests.redrive import redrive
 from clockwork.flows.workflows.advance import Advance
 from clockwork.flows.workflows.ends import add_ends
 from clockwork.flows.workflows.look import ENDED, STOPPED, UNKNOWN, objections
 from clockwork.memory.executions import MemoryRuns
 from tests.support.flowing import Flowing, node
 from tests.support.turns import Turn
-from tests.unit.flows.workflows.test_runs import asked
+from tests.unit.flows.workflows.test_runs import MINE, asked
 from tests.unit.flows.workflows.test_stops import begun, tell
 
 
@@ -67,6 +70,24 @@ def test_sets_that_were_put_stopped_meanwhile_are_found(monkeypatch: pytest.Monk
     monkeypatch.setattr(runs, "get", overtaken)
     assert flowing.run(30).record.state is State.CANCELLED
     assert flowing.started == []
+
+
+def test_a_cancel_that_comes_before_its_generation_is_open_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    flowing = Flowing({"a": node(), "b": node("a")}, fail="b").run(30)
+    flowing.fail.clear()
+    redrive(flowing.world, flowing.record)
+    runs, answers = flowing.clockwork.runs, list[CancelAnswer]()
+
+    def overtaken(before: Sets, after: Sets) -> Sets | None:
+        if not answers:
+            answers.append(cancel_execution(flowing.world, MINE, flowing.execution_id)[0])
+        return MemoryRuns.open(runs, before, after)
+
+    monkeypatch.setattr(runs, "open", overtaken)
+    assert flowing.run(30).record.state is State.CANCELLED
+    assert [one.verdict for one in answers] == [Verdict.RUNNING]
+    assert flowing.started == ["a", "b"]
+    assert flowing.sets.generation == flowing.sets.stop == 2
 
 
 def test_the_look_objects_to_what_its_run_does_not_want_any_more(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import msgspec
 
 from clockwork.domain.executions import NO_END, WAITING, Execution, Kept, State
 from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS, ends_at
-from clockwork.domain.waits import NO_WAITING, Waiting
+from clockwork.domain.waits import Waiting
 
 #: A record that is not there yet, as guards see it.
 _NOTHING = Execution(job_id="", execution_id="", client_id="", due_at=0, state=State.PENDING, revision=0, expires_at=0)
@@ -71,10 +71,7 @@ ENDS_ATTEMPT = Guard(
 ENDS_NO_ATTEMPT = Guard("the list of attempts stays", lambda before, after: after.attempts == before.attempts)
 HAS_CLAIM = Guard("it has a claim", lambda _, after: after.claim is not None)
 HAS_NO_CLAIM = Guard("no claim is left", lambda _, after: after.claim is None)
-HAS_NO_PLAN = Guard(
-    "it waits for nothing any more",
-    lambda _, after: after.waits == NO_WAITING or after.waits == Waiting(waited=after.waits.waited),
-)
+HAS_NO_PLAN = Guard("it waits for nothing any more", lambda _, after: after.waits == Waiting(waited=after.waits.waited))
 HAS_NO_RELEASE = Guard(
     "no release can be made of it, unless it is DEAD or was handed back",
     lambda _, after: after.kept == Kept(nodes=after.kept.nodes) or after.state in (State.DEAD, State.HANDED_BACK),
