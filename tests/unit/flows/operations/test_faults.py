@@ -80,11 +80,19 @@ def test_a_sweep_keeps_the_list_while_an_api_may_be_about_to_write_the_record(mo
 @pytest.mark.parametrize("port", ["find", "save"])
 def test_of_two_sweeps_at_once_one_makes_each_call(port: str, monkeypatch: pytest.MonkeyPatch) -> None:
     operating = Operating(acme=COUNT)
-    operation_id = operating.begin()
+    operation_id, calls = operating.begin(), list[str]()
+    dead = operating.clockwork.executions.dead
+
+    def counted(client_id: str, *rest: Any, **named: Any) -> Any:
+        calls.append(client_id)
+        return dead(client_id, *rest, **named)
+
+    monkeypatch.setattr(operating.clockwork.executions, "dead", counted)
     meanwhile(monkeypatch, operating.clockwork.operations, port, operating.sweep, after=True)
     operating.sweep()
     record = operating.record(operation_id)
     assert (record.stage, record.changed, record.matched, record.uncertain) == (Stage.DONE, COUNT, COUNT, 0)
+    assert len(calls) == record.calls
 
 
 def test_a_sweep_that_was_out_for_longer_than_its_lease_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
