@@ -132,7 +132,7 @@ def on_begin(context: Context, asked: Asked) -> Done | Page:
     def begin() -> Flash:
         found = context.cw.operations.begin(
             kind,  # type: ignore[arg-type]
-            **filters,  # type: ignore[arg-type]
+            **filters,
             waiting="cancel" if asked.form.get("waiting") == "cancel" else None,
             max_per_second=_number(rate),
             reason=asked.form.get("reason", "").strip() or None,

@@ -165,6 +165,7 @@ def refusing(operating: Operating, client_id: str, monkeypatch: pytest.MonkeyPat
         if not changes or changes[0][1].client_id != client_id:
             return save(changes)
         saves.append(operating.clockwork.clock.at)
+        operating.clockwork.clock.advance(1_000)
         return [Saved(ok=False, unavailable="throttled") for _ in changes]
 
     monkeypatch.setattr(operating.clockwork.executions, "save", refused)
@@ -199,7 +200,7 @@ def test_an_operation_that_fails_for_a_day_is_given_up_with_its_reason(monkeypat
     operating = Operating(acme=1)
     refusing(operating, "acme", monkeypatch)
     operation_id = operating.begin()
-    operating.sweep(share_ms=1_000 + 10_000)
+    operating.sweep(share_ms=11_000)
     operating.clockwork.clock.advance(GIVEN_UP_MS)
     operating.sweep()
     record = operating.record(operation_id)
