@@ -120,7 +120,8 @@ class BulkApi(Operations):
         kept = [one for _, one in found if not isinstance(one, Unreadable)]
         own = [Operation.of(one, now) for one in kept if one.since_at == client.since_at]
         goes_on = found[-1][0] if len(found) == limit else None
-        return HTTPStatus.OK, OperationPage(own, len(found) - len(kept), tokens.token_of(goes_on))
+        unreadable = told_of_unreadable(client.since_at, [one for one, each in found if isinstance(each, Unreadable)])
+        return HTTPStatus.OK, OperationPage(own, len(unreadable), tokens.token_of(goes_on))
 
     def get_operation(self, request: Request) -> Answer:
         """GET /v1/clients/{clientId}/operations/{operationId}."""

@@ -55,14 +55,16 @@ class _Line:
 
 
 def run_operations(world: World, deadline_at: int, *, waits: bool = True) -> OperationsReport:
-    """Run operations, one call's worth at a time, until `deadline_at` (ms). Raises Unavailable.
+    """Run operations, one call's worth at a time, until `deadline_at` (ms) or the next sweep. Raises Unavailable.
 
     `waits`: stay for operations that wait for their rate.
     """
     report = OperationsReport()
     found = [_Line(one) for one in world.operations.open() if one.since]
     first = world.random.below(len(found)) if found else 0
-    lines, last_at = [*found[first:], *found[:first]], deadline_at - STOP_MARGIN_MS
+    lines = [*found[first:], *found[:first]]
+    # The next sweep has begun by then, and goes on with what waits.
+    last_at = min(deadline_at - STOP_MARGIN_MS, world.clock.now() + world.settings.sweep_seconds * 1000)
     while lines and (now := world.clock.now()) < last_at:
         ready = [line for line in lines if line.ready_at <= now]
         if not ready:
