@@ -1,4 +1,4 @@
-"""Operations on many dead executions: clients begin and stop them, sweeps run them; and the judge of their records."""
+"""Operations on many: clients begin and stop them, sweeps run them; and the judge of their records."""
 
 from __future__ import annotations
 
@@ -19,16 +19,25 @@ if TYPE_CHECKING:
 
 #: Slow ones last for many sweeps, and are still under way when they are stopped.
 RATES = (0.1, 1.0, 1_000.0)
+#: Kinds as often as they are drawn. Jobs are resumed more often than paused, so that most of them go on.
+KINDS = (
+    *(*[Kind.REDRIVE_DEAD] * 4, *[Kind.DISCARD_DEAD] * 2),
+    *(Kind.PAUSE_JOBS, *[Kind.RESUME_JOBS] * 2, Kind.CANCEL_JOBS),
+)
 
 
 def operate(visit: Visit) -> None:
-    """Begins a redrive or a discard of the client's dead executions, and sometimes stops it a little later."""
-    redriving(visit)
+    """Begins a change of many dead executions or named jobs, and sometimes stops it a little later."""
     rng, client_id, now = visit.rng, visit.client.client_id, visit.now
-    kind = rng.choice((Kind.REDRIVE_DEAD, Kind.REDRIVE_DEAD, Kind.DISCARD_DEAD))
+    kind = rng.choice(KINDS)
     meant = rng.choice((Meant(), Meant(), Meant(prefix="job-"), Meant(from_at=now - 200_000, to_at=now - 50_000)))
+    if kind in (Kind.REDRIVE_DEAD, Kind.DISCARD_DEAD):
+        redriving(visit)
+    else:
+        meant = Meant(prefix=rng.choice(("job-", "job-1")), paused_reason=rng.choice((None, "an operation")))
     by, key = visit.client.principals[0], f"operation {rng.getrandbits(64):x}"
-    asked = Asked(kind=kind, meant=meant, by=by, max_per_second=rng.choice(RATES))
+    rate, reason = rng.choice(RATES), rng.choice((None, "an operation"))
+    asked = Asked(kind=kind, meant=meant, by=by, max_per_second=rate, reason=reason)
 
     def beginning(world: World, _: Sequence[str]) -> Operation:
         return begin(world, visit.acting_for(world, client_id), asked, key, unnoted)

@@ -32,7 +32,7 @@ def operation() -> None:
 @click.option("--reason", help="Shown in the trail.")
 @click.option("--idempotency-key", help="The same key within 24 hours: the same operation.")
 @click.pass_obj
-def begin(state: State, kind: Any, **given: Any) -> None:
+def begin(state: State, /, kind: Any, **given: Any) -> None:
     """Begin an operation, and print it. It goes on without this program."""
     _show(state, state.cw.operations.begin(kind, **given))
 

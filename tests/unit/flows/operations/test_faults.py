@@ -11,9 +11,9 @@ import pytest
 
 from clockwork.domain.clients import DELETED
 from clockwork.domain.errors import NewerFormat, Unavailable, Undecodable
-from clockwork.domain.requests.operations import FIRST_WAIT_MS, GIVEN_UP_MS, LONGEST_WAIT_MS, Kind, Open, Stage
+from clockwork.domain.requests.operations import FIRST_WAIT_MS, GIVEN_UP_MS, LONGEST_WAIT_MS, Kind, Meant, Open, Stage
 from clockwork.domain.requests.trail import unnoted
-from clockwork.flows.operations.begin import Asked, Meant, begin
+from clockwork.flows.operations.begin import Asked, begin
 from clockwork.ports import Saved
 from tests.support.dying import PORTS, Crash, Dying
 from tests.support.operating import BOB, Operating

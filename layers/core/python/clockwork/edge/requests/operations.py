@@ -56,7 +56,9 @@ class OperationBody(ReasonBody):
     """POST /v1/clients/{clientId}/operations."""
 
     kind: Literal["redriveDead", "discardDead", "pauseJobs", "resumeJobs", "cancelJobs"]
-    filter: OperationFilterBody = Field(OperationFilterBody(), description="all that there is, unless it says less")
+    filter: OperationFilterBody = Field(
+        default_factory=OperationFilterBody.model_construct, description="all that there is, unless it says less"
+    )
     waiting: Literal["keep", "cancel"] = Field(
         "keep", description="of a pause or a resume: what was due before and waits goes on, or is cancelled"
     )

@@ -44,9 +44,11 @@ def turn(world: World, client_id: str, operation_id: str, opened_at: int) -> int
         return None
     client = world.clients.get(client_id)
     if client is None or client.deleting_at is not None or client.since_at != stored.since_at:
-        return _end(world, operations.ended(stored, Stage.STOPPED, now, DELETED), stored)
+        _end(world, stored, operations.ended(stored, Stage.STOPPED, now, DELETED))
+        return None
     if stored.stage is Stage.STOPPING:
-        return _end(world, operations.stopped(stored, stored.stopped_by or "", now), stored)
+        _end(world, stored, operations.stopped(stored, stored.stopped_by or "", now))
+        return None
     return stored.next_at if now < stored.next_at else _call(world, client, stored)
 
 
@@ -92,6 +94,6 @@ def _written(world: World, mine: Operation, result: Callable[[Operation], Operat
     return after
 
 
-def _end(world: World, after: Operation, stored: Operation) -> None:
+def _end(world: World, stored: Operation, after: Operation) -> None:
     if world.operations.save(stored, after):
         close(world, after.client_id, [after.operation_id])
