@@ -94,7 +94,9 @@ def grant(
     # A resume of a client starts a sweep.
     allow(functions["api"], ["lambda:InvokeFunction"], f"{functions['sweeper'].function_arn}:{LIVE}")
     _allow_successor(functions["poller"])
-    allow(functions["api"], ["dynamodb:Query"], f"{tables['executions'].table_arn}/index/{ATTENTION_INDEX}")
+    # The sweeper redrives and discards for the api.
+    for moment in ("api", "sweeper"):
+        allow(functions[moment], ["dynamodb:Query"], f"{tables['executions'].table_arn}/index/{ATTENTION_INDEX}")
     _allow_targets(functions["deliverer"], target_arns)
     _allow_secrets(functions, secret_prefix)
     for moment, function in functions.items():

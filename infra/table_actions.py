@@ -49,7 +49,7 @@ TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "sweeper": {
         "timeline": "GetItem BatchGetItem PutItem BatchWriteItem UpdateItem Query",
-        "jobs": "GetItem PutItem Query Scan",
+        "jobs": "GetItem BatchGetItem PutItem Query Scan",
         "executions": "GetItem BatchGetItem PutItem UpdateItem Query",
         "shards": "GetItem BatchGetItem PutItem UpdateItem Scan",
         "clients": "GetItem PutItem UpdateItem DeleteItem Query",

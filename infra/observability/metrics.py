@@ -60,6 +60,8 @@ STATISTICS = {
     "ParkedLeft": "Sum",
     "ParkedTooLong": "Sum",
     "ParkedNearEnd": "Maximum",
+    "OperationTurns": "Sum",
+    "OperationsLeft": "Sum",
     "ShardsRemoved": "Sum",
     "ShardsKept": "Sum",
 }

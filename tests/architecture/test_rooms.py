@@ -19,7 +19,9 @@ TYPES = tuple({target.__module__.split(".")[2] for target in TARGETS})
 ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "flows": (
         ("pools",),
-        ("sweep", "requests"),
+        ("sweep",),
+        ("operations",),
+        ("requests",),
         ("deliver", "poll", "named"),
         ("workflows",),
         ("graces",),

@@ -10,8 +10,10 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import uvicorn
 
+from clockwork.domain.ids import ExecutionId
 from clockwork_client import Clockwork, Workflow, http, retry
 from clockwork_client.console.context import Context
 from clockwork_client.console.serving import _config, link, listen
@@ -45,6 +47,8 @@ class Stage:
                              in_=30 + number * 80, retry=_TWICE)  # fmt: skip
         self.order = self.cw.schedule(_order(), {"order": 17}, in_=0).job_id
         self.v.on_step("pay", lambda _: Answer(422, '{"error":"<b>no funds</b>"}'))
+        made = self.cw.operations.begin("resumeJobs", tag="team=ops", reason="the maintenance is over")
+        self.operation = made.operation_id
         self.v.run_until(now)
         self.cw.jobs.pause(self.ids["growth/import-leads"], "vendor migration until Thursday (CHG-1182)")
         with listen(0) as listener:
@@ -79,7 +83,10 @@ class Stage:
             "runs": "/runs",
             "upcoming": "/upcoming",
             "dead": "/dead",
-            "redrive": "/dead/redrive?prefix=crm",
+            "redrive": "/operations/new?kind=redriveDead&prefix=crm",
+            "pause-many": "/operations/new?kind=pauseJobs&tag=team%3Dops",
+            "operations": "/operations",
+            "operation": f"/operations/{self.operation}",
             "changes": "/changes",
             "pools": "/pools",
             "clients": "/clients",
@@ -97,6 +104,22 @@ class Stage:
         """Let time pass in the Clockwork, and let the pages ask anew."""
         self.v.advance(**duration)
         self.context.source.forget()
+
+    def kill(self, key: str, count: int) -> None:
+        """Make so many dead executions of a new job, whose target is mended behind them."""
+        job_id = self._made(key, "/bad", in_=0, retry=retry(max_attempts=1))
+        self.v.advance(seconds=5)
+        self.cw.jobs.replace(job_id, http(_TARGET + "/ok"), {"for": key}, in_=0)
+        executions = self.v._core.executions
+        (dead,) = executions.list(job_id, 10, None)
+        for number in range(1, count):
+            due_at = dead.due_at - number
+            execution_id = str(ExecutionId(job_id, due_at, "0"))
+            assert dead.kept.occurrence is not None
+            occurrence = msgspec.structs.replace(dead.kept.occurrence, due_at=due_at)
+            kept = msgspec.structs.replace(dead.kept, occurrence=occurrence)
+            one = msgspec.structs.replace(dead, execution_id=execution_id, due_at=due_at, kept=kept)
+            assert executions.save([(None, one)])[0].ok
 
     def _made(self, key: str, path: str, **options: Any) -> str:
         return self.cw.schedule(http(_TARGET + path), {"for": key}, key=key, **options).job_id

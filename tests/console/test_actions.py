@@ -217,7 +217,7 @@ class TestReadOnly:
             answer = reader.look(path)
             assert forms_of(answer) == [], path
         session = reader.cookie.partition("=")[2]
-        targets = [*(f"{page}/{verb}" for verb in LABELS), f"{one}/redrive", "/dead/discard", "/bulk/1/stop"]
+        targets = [*(f"{page}/{verb}" for verb in LABELS), f"{one}/redrive", "/operations/new", "/operations/1/stop"]
         for to in targets:
             answer = reader.post(to, {"_token": reader.sessions.form_token(session, to)})
             assert answer.status in (404, 405), to
@@ -244,7 +244,7 @@ class TestClients:
         assert "You act for no client" in answer.words
 
 
-@pytest.mark.parametrize("path", ["/jobs/JOB/explode", "/executions/RUN/explode", "/dead/explode", "/bulk/7/stop"])
+@pytest.mark.parametrize("path", ["/jobs/JOB/explode", "/executions/RUN/explode", "/operations/new"])
 def test_a_verb_that_is_none_is_not_there(shop: Shop, reader: Visitor, path: str) -> None:
     to = path.replace("JOB", shop.heartbeat.job_id).replace("RUN", shop.dead()[0])
     session = reader.cookie.partition("=")[2]

@@ -26,7 +26,9 @@ def pages_of(shop: Shop) -> list[str]:
         f"/executions/{shop.dead()[0]}",
         "/upcoming",
         "/dead",
-        "/dead/redrive",
+        "/operations",
+        "/operations/new?kind=redriveDead",
+        "/operations/new?kind=pauseJobs&tag=team",
         "/changes",
     ]
 

@@ -23,6 +23,7 @@ OF_STORES = frozenset(
         "test_jobs",
         "test_jobs_of_a_day",
         "test_key_rows",
+        "test_operations",
         "test_parked_rows",
         "test_pools",
         "test_regulation",

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from clockwork.aws.capacity import CapacityMeter
-from clockwork.aws.stores.trail import AwsTrail
+from clockwork.aws.stores.requests import AwsTrail
 from clockwork.domain.errors import NewerFormat, Unreadable
 from clockwork.domain.requests.trail import Entry, refused
 from clockwork.ports import Trail

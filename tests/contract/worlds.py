@@ -20,15 +20,15 @@ from clockwork.aws.session import Aws
 from clockwork.aws.stores.clients import AwsClients
 from clockwork.aws.stores.executions import AwsExecutions, AwsTurnstiles
 from clockwork.aws.stores.jobs import AwsJobs
-from clockwork.aws.stores.key_rows import AwsKeyRows
+from clockwork.aws.stores.operations import AwsOperations
 from clockwork.aws.stores.pools import AwsPools
 from clockwork.aws.stores.regulation import AwsRegulation
+from clockwork.aws.stores.requests import AwsKeyRows, AwsTrail
 from clockwork.aws.stores.runs import AwsRuns
 from clockwork.aws.stores.shards import AwsShards
 from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
 from clockwork.aws.stores.ticket_keys import AwsTicketKeys
 from clockwork.aws.stores.timeline import AwsTimeline
-from clockwork.aws.stores.trail import AwsTrail
 from clockwork.aws.stores.workers import AwsCheckpoints, AwsWorkers
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.named_jobs import NamedJob
@@ -46,10 +46,10 @@ from clockwork.memory.executions import (
 from clockwork.memory.jobs import MemoryJobs
 from clockwork.memory.regulation import MemoryRegulation
 from clockwork.memory.release_queue import MemoryPoolQueues, MemoryReleaseQueue
+from clockwork.memory.requests import MemoryOperations, MemoryTrail
 from clockwork.memory.shards import MemoryShards
 from clockwork.memory.signing_secrets import MemorySigningSecrets
 from clockwork.memory.timeline import MemoryTimeline
-from clockwork.memory.trail import MemoryTrail
 from clockwork.ports import (
     Backlog,
     Checkpoints,
@@ -57,6 +57,7 @@ from clockwork.ports import (
     Executions,
     Jobs,
     KeyRows,
+    Operations,
     PoolQueues,
     Pools,
     Regulation,
@@ -122,6 +123,9 @@ class World(Protocol):
     def trail(self) -> Trail: ...
 
     @property
+    def operations(self) -> Operations: ...
+
+    @property
     def signing_secrets(self) -> SigningSecrets: ...
 
     @property
@@ -173,6 +177,7 @@ class MemoryWorld:
         self.key_rows = MemoryKeyRows()
         self.regulation = MemoryRegulation(self.clock)
         self.trail = MemoryTrail()
+        self.operations = MemoryOperations()
         self.signing_secrets = MemorySigningSecrets()
         self.releases = self.backlog = MemoryReleaseQueue(self.clock)
         self.pool_queues = MemoryPoolQueues(self.clock, {"etl": POOL_QUEUES})
@@ -287,6 +292,10 @@ class AwsWorld:
     @cached_property
     def trail(self) -> Trail:
         return AwsTrail(self.aws, self.table("executions"))
+
+    @cached_property
+    def operations(self) -> Operations:
+        return AwsOperations(self.aws, self.table("clients"))
 
     @cached_property
     def signing_secrets(self) -> SigningSecrets:

@@ -13,15 +13,15 @@ from clockwork.aws.queues.release_queue import AwsReleaseQueue
 from clockwork.aws.stores.clients import AwsClients, CachedClients
 from clockwork.aws.stores.executions import AwsExecutions, AwsTurnstiles
 from clockwork.aws.stores.jobs import AwsJobs
-from clockwork.aws.stores.key_rows import PREFIX, AwsKeyRows
+from clockwork.aws.stores.operations import AwsOperations
 from clockwork.aws.stores.pools import AwsPools, CachedPools
 from clockwork.aws.stores.regulation import AwsRegulation
+from clockwork.aws.stores.requests import PREFIX, AwsKeyRows, AwsTrail
 from clockwork.aws.stores.runs import RUNS, AwsRuns
 from clockwork.aws.stores.shards import AwsShards, _from_item
 from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
 from clockwork.aws.stores.ticket_keys import AwsTicketKeys
 from clockwork.aws.stores.timeline import AwsTimeline
-from clockwork.aws.stores.trail import AwsTrail
 from clockwork.aws.stores.workers import CHECKPOINTS, SEEN, AwsCheckpoints, AwsWorkers
 from clockwork.aws.targets.notices import AwsNotices
 from clockwork.domain.clients import Client
@@ -91,6 +91,7 @@ class AwsStores(Stores):
             "key_rows": lambda: AwsKeyRows(aws, "jobs"),
             "regulation": lambda: AwsRegulation(aws, "clients", clock),
             "trail": lambda: AwsTrail(aws, "executions"),
+            "operations": lambda: AwsOperations(aws, "clients"),
             "signing_secrets": lambda: AwsSigningSecrets(aws),
             "pool_queues": lambda: AwsPoolQueues(aws, urls, elapsed_seconds=elapsed),
             "ticket_keys": lambda: AwsTicketKeys(aws, "clients"),

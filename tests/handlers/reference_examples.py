@@ -73,6 +73,10 @@ def _job(name: str) -> Callable[[Kept], dict[str, str]]:
     return lambda kept: {"jobId": kept[name]["jobId"]}
 
 
+def _operation(name: str) -> Callable[[Kept], dict[str, str]]:
+    return lambda kept: {"clientId": "acme", "operationId": kept[name]["operationId"]}
+
+
 def _run(name: str) -> Callable[[Kept], dict[str, str]]:
     """The newest execution of a list that was answered."""
     return lambda kept: {"executionId": kept[name]["items"][0]["executionId"]}
@@ -187,6 +191,19 @@ STEPS = (
     Step("POST /v1/executions/{executionId}/redrive", {}, ids=_run("dead")),
     Step("POST /v1/clients/{clientId}/dead/redrive", {"prefix": "poll", "limit": 1}, ids=_acme),
     Step("POST /v1/clients/{clientId}/dead/discard", {"to": "2026-05-01T09:30:00Z"}, ids=_acme),
+    Step(
+        "POST /v1/clients/{clientId}/operations",
+        {"kind": "redriveDead", "filter": {"prefix": "poll"}, "maxPerSecond": 50, "reason": "the target is mended"},
+        ids=_acme,
+        kept="redriving",
+    ),
+    Step("GET /v1/clients/{clientId}/operations", query={"limit": "5"}, ids=_acme),
+    Step("GET /v1/clients/{clientId}/operations/{operationId}", ids=_operation("redriving")),
+    Step(
+        "POST /v1/clients/{clientId}/operations/{operationId}/stop",
+        {"reason": "the wrong filter"},
+        ids=_operation("redriving"),
+    ),
     Step("POST /v1/clients/{clientId}/jobs/pause", {"prefix": "nightly-", "reason": "holiday"}, ids=_acme),
     Step("POST /v1/clients/{clientId}/jobs/resume", {"prefix": "nightly-", "pausedReason": "holiday"}, ids=_acme),
     Step("POST /v1/clients/{clientId}/jobs/cancel", {"prefix": "poll", "limit": 50}, ids=_acme),

@@ -73,6 +73,8 @@ BODIES: dict[str, Any] = {
     "resume_jobs": {"prefix": "key-of"},
     "cancel_jobs": {"prefix": "no-such"},
     "discard_dead": {},
+    "begin_operation": {"kind": "redriveDead"},
+    "stop_operation": {},
     "post_schedule": {
         "clientId": "acme",
         "scheduleKey": "k",
@@ -87,7 +89,7 @@ QUERIES = {name: {"clientId": "acme"} for name in ("list_jobs", "list_upcoming",
 #: The status of routes that do not answer 200. A delivered execution is not dead, so it cannot be redriven (409), and
 #: no token of it counts.
 STATUS = {"create_job": 201, "delete_schedule": 400} | dict.fromkeys(
-    ("run_job", "backfill_job", "release_parked", "discard_parked", "delete_client"), 202
+    ("run_job", "backfill_job", "release_parked", "discard_parked", "delete_client", "begin_operation"), 202
 )
 STATUS |= dict.fromkeys(
     ("redrive_execution", "complete_execution", "fail_execution", "confirm_cancel", "beat_execution"), 409
@@ -140,9 +142,11 @@ def acmes(api: Api, kind: str) -> dict[str, str]:
     job_id = api.create(**{"schedule": {"delaySeconds": 1}, **named}).body["jobId"]
     api.clockwork.run_until(api.clockwork.clock.at + 100_000)
     execution = next(one for one in api.clockwork.executions.all() if one.job_id == job_id)
+    operation = api.call("POST", "/v1/clients/acme/operations", BODIES["begin_operation"], caller=ALICE)
     return {
         "jobId": job_id,
         "executionId": execution.execution_id,
+        "operationId": operation.body["operationId"],
         "clientId": "acme",
         "pool": "batch-etl",
         "token": NO_TOKEN,

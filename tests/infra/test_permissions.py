@@ -131,9 +131,9 @@ def test_only_who_delivers_or_gives_up_speaks_to_queues_of_clients(account: Temp
     assert speaking == {"Deliverer", "Poller", "Sweeper"}
 
 
-def test_only_the_api_asks_the_index_of_what_is_dead(account: Template) -> None:
+def test_only_the_api_and_the_sweeper_ask_the_index_of_what_is_dead(account: Template) -> None:
     asking = {m for m in MOMENTS if any("/index/attention" in resource for resource in account.allowed(m, "dynamodb:"))}
-    assert asking == {"Api"}
+    assert asking == {"Api", "Sweeper"}
 
 
 def test_jobs_may_target_the_functions_buses_topics_and_roles_that_the_deployment_names_and_no_others() -> None:

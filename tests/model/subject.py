@@ -134,6 +134,7 @@ class Subject:
                 key_rows=stores.key_rows,
                 regulation=stores.regulation,
                 trail=rest.trail,
+                operations=rest.operations,
                 signing_secrets=rest.signing_secrets,
                 pool_queues=rest.pool_queues,
                 ticket_keys=rest.ticket_keys,

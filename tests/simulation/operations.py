@@ -12,6 +12,7 @@ from tests.simulation.many import MANY_OPERATIONS, MANY_WEIGHTS
 from tests.simulation.named_clients import NAMED_OPERATIONS, NAMED_WEIGHTS
 from tests.simulation.named_further import FURTHER_OPERATIONS, FURTHER_WEIGHTS
 from tests.simulation.named_held import HELD_OPERATIONS, HELD_WEIGHTS
+from tests.simulation.operating import OPERATING_OPERATIONS, OPERATING_WEIGHTS
 from tests.simulation.regulated import REGULATED_OPERATIONS, REGULATED_WEIGHTS
 from tests.simulation.upcoming import UPCOMING_OPERATIONS, UPCOMING_WEIGHTS
 
@@ -37,8 +38,12 @@ WEIGHTS: dict[str, float] = {
     **UPCOMING_WEIGHTS,
 }
 #: The operations of those seeds in which a client is deleted, beside all others, and how often each is drawn there.
-RARE_OPERATIONS: dict[str, Callable[[Visit], None]] = {**DEPARTING_OPERATIONS, **MANY_OPERATIONS}
-RARE_WEIGHTS: dict[str, float] = {**DEPARTING_WEIGHTS, **MANY_WEIGHTS}
+RARE_OPERATIONS: dict[str, Callable[[Visit], None]] = {
+    **DEPARTING_OPERATIONS,
+    **MANY_OPERATIONS,
+    **OPERATING_OPERATIONS,
+}
+RARE_WEIGHTS: dict[str, float] = {**DEPARTING_WEIGHTS, **MANY_WEIGHTS, **OPERATING_WEIGHTS}
 #: A queue policy decides who may send messages, so strangers are not tried here; each kind of message is counted as an
 #: operation of its own.
 ASKED_BY_MESSAGE = frozenset(MESSAGE_OPERATIONS)

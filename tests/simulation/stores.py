@@ -27,6 +27,7 @@ from clockwork.memory.outboxes import MemoryDeadLetters
 from clockwork.memory.queue import Message
 from clockwork.memory.regulation import MemoryRegulation
 from clockwork.memory.release_queue import MemoryPoolQueues, MemoryReleaseQueue
+from clockwork.memory.requests import MemoryOperations
 from clockwork.memory.shards import MemoryShards
 from clockwork.memory.timeline import MemoryTimeline
 from clockwork.memory.world import MemoryClockwork
@@ -415,6 +416,7 @@ class Stores:
         self.pools = MemoryPools()
         self.ticket_keys = MemoryTicketKeys()
         self.key_rows = MemoryKeyRows()
+        self.operations = MemoryOperations()
         watcher.timeline = self.timeline
         watcher.executions = watcher.named.executions = self.executions.ever
 

@@ -7,7 +7,7 @@ from collections import Counter
 from clockwork.domain.executions import State
 from clockwork.domain.releases import Delivery
 from clockwork.domain.workflows.definition import WorkflowTarget
-from tests.simulation import flowing
+from tests.simulation import flowing, operating
 from tests.simulation.callbacks import uncalled
 from tests.simulation.cloud import Cloud
 from tests.simulation.requests import CAPPED, DEPARTING, HALTED, PACED
@@ -46,7 +46,7 @@ def _is_marked(watcher: Watcher, promise: Promise) -> bool:
 
 def is_drained(cloud: Cloud, watcher: Watcher, garbage: set[str], all_due_at: int = ALL_DUE_AT) -> bool:
     """Whether no work is left: no readable message or dead letter, no open callback, and no pending job."""
-    if _left(cloud, garbage) or list(uncalled(watcher, watcher.apart)):
+    if _left(cloud, garbage) or list(uncalled(watcher, watcher.apart)) or cloud.stores.operations.open():
         return False
     recurs = bool(watcher.named.lives) and cloud.scheduler.now < all_due_at
     if recurs or next(watcher.named.unsettled(watcher.apart), None) is not None:
@@ -70,6 +70,8 @@ def check_end(cloud: Cloud, watcher: Watcher, garbage: set[str]) -> None:
         watcher.violated("I1", objection, objection.split(".")[0])
     for promise in watcher.promises.values():
         _check_promise(watcher, promise)
+    for rule, told, client_id in operating.objections(cloud.stores, watcher):
+        watcher.violated(rule, told, client_id)
     for rule, told, job_id in flowing.objections(cloud.stores, watcher):
         watcher.violated(rule, told, job_id)
     for job_id in uncalled(watcher, watcher.apart):

@@ -131,6 +131,10 @@ class Watcher:
         self._successes: set[tuple[str, int]] = set()
         #: Clients that have redriven or discarded dead executions.
         self.redriven: set[str] = set()
+        #: Operations on many that were acknowledged, by client and id.
+        self.operations: set[tuple[str, str]] = set()
+        #: Of those that were stopped: the calls that there may be in the end.
+        self.stops: dict[tuple[str, str], int] = {}
         #: The client whose work meets defects, if there is one: its chains, order and lateness are not judged.
         self.apart: str | None = None
         #: Whose work may be late or repeated, since something went wrong at it: for all else a run may be calm.

@@ -10,7 +10,12 @@ from clockwork.domain.errors import Unavailable
 from clockwork.flows.world import World
 from clockwork.ports import Refused, Saved
 
-READS = frozenset({"list", "get", "find", "read", "between", "dead", "all", "of_principal", "circuits", "taken"})
+READS = frozenset(
+    {
+        *("list", "get", "find", "read", "between", "dead", "all", "of_principal", "circuits", "taken"),
+        *("open", "open_of"),
+    }
+)
 PORTS = ("timeline", "executions", "runs", "releases", "notices", "pool_queues")
 
 
@@ -25,10 +30,10 @@ Way = Literal["dies", "mute", "refused"]
 class Dying:
     """Counts the writes of a world. Write number `last` goes wrong in this way."""
 
-    def __init__(self, world: World, last: int, way: Way = "dies") -> None:
+    def __init__(self, world: World, last: int, way: Way = "dies", of: Sequence[str] = PORTS) -> None:
         self.last, self.way = last, way
         self.calls: list[str] = []
-        ports = {name: _Port(name, getattr(world, name), self) for name in PORTS}
+        ports = {name: _Port(name, getattr(world, name), self) for name in of}
         self.world = replace(world, **ports)  # type: ignore[arg-type]
 
     def write(self, name: str, call: Callable[[], Any], items: Sequence[Any]) -> Any:

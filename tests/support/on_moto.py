@@ -10,11 +10,11 @@ from clockwork.aws.queues.release_queue import AwsReleaseQueue
 from clockwork.aws.stores.clients import AwsClients, CachedClients
 from clockwork.aws.stores.executions import AwsExecutions
 from clockwork.aws.stores.jobs import AwsJobs
-from clockwork.aws.stores.key_rows import AwsKeyRows
+from clockwork.aws.stores.operations import AwsOperations
 from clockwork.aws.stores.regulation import AwsRegulation
+from clockwork.aws.stores.requests import AwsKeyRows, AwsTrail
 from clockwork.aws.stores.shards import AwsShards
 from clockwork.aws.stores.timeline import AwsTimeline
-from clockwork.aws.stores.trail import AwsTrail
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports.routing import Routed, by_order
 from tests.crash_points.queues import MotoQueue
@@ -70,4 +70,5 @@ class MotoClockwork(MemoryClockwork):
             key_rows=AwsKeyRows(aws, "jobs"),
             regulation=self.regulation,
             trail=AwsTrail(aws, "executions"),
+            operations=AwsOperations(aws, "clients"),
         )

@@ -24,6 +24,7 @@ QUESTIONS = (
     "A job is cancelled",
     "A job fails",
     "A job is redriven",
+    "Many are changed at once",
     "A client is paused",
     "A named job is changed",
     "A shard lost its poller",

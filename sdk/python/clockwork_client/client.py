@@ -13,6 +13,7 @@ from clockwork_client.answers import Target
 from clockwork_client.calls import Caller, Machine, Unanswered, made
 from clockwork_client.clients import Clients
 from clockwork_client.errors import NotConfigured
+from clockwork_client.operations import Operations
 from clockwork_client.overview import AuditEntry, Shard, UpcomingItem, WhoAmI
 from clockwork_client.pages import Pages, dry
 from clockwork_client.pools import Pools
@@ -64,6 +65,7 @@ class Clockwork:
         self.executions = resources.Executions(self._caller, self.client_id)
         self.runs = Runs(self._caller, self.client_id)
         self.dead = resources.Dead(self._caller, self.client_id)
+        self.operations = Operations(self._caller, self.client_id)
         self.clients = Clients(self._caller, self.client_id)
         self.pools = Pools(self._caller, self.client_id)
 

@@ -39,7 +39,15 @@ def test_a_file_leads_in_as_the_console_opens_its_browser(opened: Browser, stage
     window.close()
 
 
-PAGES = [("j", "/jobs"), ("u", "/upcoming"), ("d", "/dead"), ("r", "/runs"), ("c", "/changes"), ("a", "/")]
+PAGES = [
+    ("j", "/jobs"),
+    ("u", "/upcoming"),
+    ("d", "/dead"),
+    ("r", "/runs"),
+    ("o", "/operations"),
+    ("c", "/changes"),
+    ("a", "/"),
+]
 
 
 @pytest.mark.parametrize(("key", "path"), PAGES)
@@ -177,16 +185,6 @@ def test_u_shows_utc_and_the_full_instant_stays_in_the_title(window: Reader) -> 
     assert title is not None
     assert "UTC" in title
     page.keyboard.press("u")
-
-
-def test_many_are_redriven_and_the_progress_stays_when_the_page_is_left(window: Reader, stage: Stage) -> None:
-    page = window.open("/dead/redrive?prefix=crm/push")
-    page.locator(".asking .btn.primary").click()
-    page.wait_for_url(re.compile("/bulk/"))
-    progress = page.url
-    window.open("/jobs")
-    page.goto(progress)
-    expect(page.locator(".why")).to_contain_text("Done.")
 
 
 def test_a_page_of_the_browsers_past_shows_no_message_twice(window: Reader, stage: Stage) -> None:

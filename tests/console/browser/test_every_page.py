@@ -29,6 +29,9 @@ PAGES = [
         "upcoming",
         "dead",
         "redrive",
+        "pause-many",
+        "operations",
+        "operation",
     ),
     *("changes", "pools", "clients", "client-pause", "shards", "nowhere"),
 ]

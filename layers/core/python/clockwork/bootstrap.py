@@ -122,15 +122,15 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     from clockwork.aws.stores.clients import AwsClients, CachedClients
     from clockwork.aws.stores.executions import AwsExecutions, AwsTurnstiles
     from clockwork.aws.stores.jobs import AwsJobs
-    from clockwork.aws.stores.key_rows import AwsKeyRows
+    from clockwork.aws.stores.operations import AwsOperations
     from clockwork.aws.stores.pools import AwsPools, CachedPools
     from clockwork.aws.stores.regulation import AwsRegulation
+    from clockwork.aws.stores.requests import AwsKeyRows, AwsTrail
     from clockwork.aws.stores.runs import AwsRuns
     from clockwork.aws.stores.shards import AwsShards
     from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
     from clockwork.aws.stores.ticket_keys import AwsTicketKeys, CachedTicketKeys
     from clockwork.aws.stores.timeline import AwsTimeline
-    from clockwork.aws.stores.trail import AwsTrail
     from clockwork.aws.stores.workers import AwsCheckpoints, AwsWorkers
     from clockwork.aws.targets.notices import AwsNotices
 
@@ -165,6 +165,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
             key_rows=AwsKeyRows(aws, settings.jobs_table),
             regulation=AwsRegulation(aws, settings.clients_table, clock),
             trail=AwsTrail(aws, settings.executions_table),
+            operations=AwsOperations(aws, settings.clients_table),
             signing_secrets=AwsSigningSecrets(aws),
             pool_queues=AwsPoolQueues(aws, settings.pool_queue_urls),
             ticket_keys=CachedTicketKeys(AwsTicketKeys(aws, settings.clients_table), clock, TICKET_KEYS_SECONDS),

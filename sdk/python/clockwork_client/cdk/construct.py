@@ -23,6 +23,8 @@ ROUTES = (
     *("GET/v1/upcoming", "GET/v1/audit", "GET/v1/whoami", "GET/v1/health", "GET/v1/openapi.json"),
     *("GET/v1/clients/{client}", "GET/v1/clients/{client}/usage", "GET/v1/clients/{client}/dead"),
     *("GET/v1/clients/{client}/attention", "GET/v1/clients/{client}/runs"),
+    *("POST/v1/clients/{client}/operations", "GET/v1/clients/{client}/operations"),
+    *("GET/v1/clients/{client}/operations/*", "POST/v1/clients/{client}/operations/*"),
     *("GET/v1/clients/{client}/jobs/counts", "POST/v1/clients/{client}/jobs/*", "POST/v1/clients/{client}/dead/*"),
 )
 

@@ -57,6 +57,12 @@ def _dead() -> click.Group:
     return dead
 
 
+def _operation() -> click.Group:
+    from clockwork_client.cli.operations import operation
+
+    return operation
+
+
 def _client() -> click.Group:
     from clockwork_client.cli.clients import client
 
@@ -118,6 +124,7 @@ GROUPS = {
     "run": (_run, "Runs of workflows: nodes, graph, watch, cancel, redrive."),
     "workflow": (_workflow, "Files with workflows: check, graph."),
     "dead": (_dead, "DEAD executions of a client: list, causes, redrive, discard."),
+    "operation": (_operation, "Changes of many jobs or dead executions: begin, list, get, watch, stop."),
     "client": (_client, "Clients, their principals and their bounds: list, get, usage, put, pause, resume, delete."),
     "pools": (_pools, "Pools of workers: list, show, running."),
     "cron": (_cron, "Cron expressions: explain, next."),

@@ -11,14 +11,12 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from clockwork_client.console import words
-from clockwork_client.console.bulk import TooMany
 from clockwork_client.console.context import Asked, Context, NoSuchPage, Page
 from clockwork_client.console.flashes import Flash, Repeat
-from clockwork_client.console.pages import admin, confirm, dead
+from clockwork_client.console.pages import admin, confirm, operations
 from clockwork_client.console.problems import Problem, problem_of
 from clockwork_client.console.view import at
 from clockwork_client.errors import ClockworkError, NotCertain, NotReached, UnexpectedAnswer
-from clockwork_client.handled import Handled
 from clockwork_client.results import Execution
 
 #: An idempotency key of the console.
@@ -121,34 +119,57 @@ def on_client(context: Context, asked: Asked, client_id: str, verb: str) -> Done
         return admin.confirm(context, asked, client_id, verb, error.problem)
 
 
-def on_dead(context: Context, asked: Asked, verb: str) -> Done:
-    """Begin to redrive or discard all dead executions of a filter. Raises NoSuchPage for another verb."""
-    calls = {"redrive": context.cw.dead.redrive, "discard": context.cw.dead.discard}
-    if verb not in calls:
+def on_begin(context: Context, asked: Asked) -> Done | Page:
+    """Begin an operation on many. Raises NoSuchPage for another kind."""
+    kind = asked.form.get("kind", "")
+    if kind not in operations.KINDS:
         raise NoSuchPage
-    which, call, client = dead.chosen(asked.form), calls[verb], asked.client
+    which = operations.chosen(kind, asked.form)
     filters = {"from_" if name == "from" else name: value for name, value in which.items()}
+    key, begun = _key(context, asked), list[str]()
+    rate = asked.form.get("max_per_second", "").strip()
 
-    def once(token: str | None) -> Handled:
-        return call(client_id=client, next_token=token, **filters)  # type: ignore[arg-type]
+    def begin() -> Flash:
+        found = context.cw.operations.begin(
+            kind,  # type: ignore[arg-type]
+            **filters,
+            waiting="cancel" if asked.form.get("waiting") == "cancel" else None,
+            max_per_second=_number(rate),
+            reason=asked.form.get("reason", "").strip() or None,
+            client_id=asked.client,
+            idempotency_key=key,
+        )
+        begun.append(found.operation_id)
+        return Flash("ok", "It begins within a minute.")
 
+    kept = {name: value for name, value in asked.form.items() if name != "_token"}
+    repeat = Repeat(asked.path, LABELS[operations.VERBS[kind]], {**kept, "key": key})
     try:
-        run = context.bulk.start(verb, client, which, once)
-    except TooMany:
-        return Done("/dead", Flash("bad", "Four of these run already. Wait for one of them, or stop it."))
-    return Done(at("bulk", run.run_id), Flash("ok", "It has begun."))
+        flash = _tried(context, begin, repeat)
+    except Faulty as error:
+        return operations.begin(context, asked, error.problem)
+    return Done(at("operations", *begun), flash)
 
 
-def on_bulk(context: Context, asked: Asked, run_id: str, verb: str) -> Done:  # noqa: ARG001
-    """Stop a run of many, or go on with it. Raises NoSuchPage for an unknown one, or another verb."""
-    run = context.bulk.find(run_id)
-    if run is None or verb not in ("stop", "go-on"):
-        raise NoSuchPage
-    if verb == "stop":
-        context.bulk.stop(run)
-        return Done(at("bulk", run_id), Flash("ok", "It stops after the call that is under way."))
-    context.bulk.go_on(run)
-    return Done(at("bulk", run_id), Flash("ok", "It goes on."))
+def on_stop(context: Context, asked: Asked, operation_id: str) -> Done:
+    """Stop an operation."""
+
+    def stop() -> Flash:
+        found = context.cw.operations.stop(operation_id, client_id=asked.client)
+        if found.state == "STOPPING":
+            return Flash("wait", "It stops behind the call that is under way, of up to 100 items.")
+        return Flash("ok", "Nothing more is changed.")
+
+    path = at("operations", operation_id)
+    return Done(path, _tried(context, stop, Repeat(asked.path, "Stop", {})))
+
+
+def _number(text: str) -> float | None:
+    """The number that somebody typed; 0, which the API refuses beside its field, if it is none."""
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return 0
 
 
 def choose_client(context: Context, asked: Asked) -> Done:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
@@ -20,7 +19,6 @@ from clockwork_client.console.guard import ENTER, FORM, SESSION, Guard
 from clockwork_client.console.pages import (
     admin,
     attention,
-    bulk,
     changes,
     confirm,
     dead,
@@ -29,6 +27,7 @@ from clockwork_client.console.pages import (
     fires,
     job,
     jobs,
+    operations,
     run,
     runs,
     upcoming,
@@ -66,7 +65,7 @@ def _routes(site: Site) -> list[BaseRoute]:
         Route("/shards", site.page(admin.shards)),
         Route("/upcoming", site.page(upcoming.show)),
         Route("/dead", site.page(dead.show)),
-        Route("/bulk/{run_id}", site.page(bulk.show)),
+        Route("/operations", site.page(operations.show)),
         Route("/changes", site.page(changes.show)),
         Route("/client", site.form(actions.choose_client), methods=["POST"]),
     ]
@@ -78,10 +77,11 @@ def _routes(site: Site) -> list[BaseRoute]:
             Route("/executions/{execution_id}/{verb}", site.form(actions.on_execution), methods=["POST"]),
             Route("/clients/{client_id}/{verb}", site.page(admin.confirm), methods=["GET"]),
             Route("/clients/{client_id}/{verb}", site.form(actions.on_client), methods=["POST"]),
-            *(Route(f"/dead/{verb}", site.page(partial(dead.confirm, verb=verb))) for verb in ("redrive", "discard")),
-            Route("/dead/{verb}", site.form(actions.on_dead), methods=["POST"]),
-            Route("/bulk/{run_id}/{verb}", site.form(actions.on_bulk), methods=["POST"]),
+            Route("/operations/new", site.page(operations.begin), methods=["GET"]),
+            Route("/operations/new", site.form(actions.on_begin), methods=["POST"]),
+            Route("/operations/{operation_id}/stop", site.form(actions.on_stop), methods=["POST"]),
         ]
+    found.append(Route("/operations/{operation_id}", site.page(operations.one)))
     return [*found, Route("/{path:path}", site.nowhere)]
 
 

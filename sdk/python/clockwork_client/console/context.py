@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from clockwork_client.client import Clockwork
-from clockwork_client.console.bulk import BulkRuns
 from clockwork_client.console.flashes import Flashes
 from clockwork_client.console.problems import Problem
 from clockwork_client.console.sessions import Sessions
@@ -93,7 +92,6 @@ class Context:
 
     def __post_init__(self) -> None:
         self.source = Source(self.reading or self.cw, self.profile)
-        self.bulk = BulkRuns(self.now, self.source.forget)
         self._chosen: dict[str, str] = {}
         self._lock = Lock()
 

@@ -18,7 +18,6 @@ import uvicorn
 from clockwork_client.console.app import application
 from clockwork_client.console.context import Context
 from clockwork_client.console.guard import ENTER
-from clockwork_client.console.pages import dead
 from clockwork_client.console.sessions import Sessions
 from clockwork_client.errors import NotConfigured
 
@@ -63,10 +62,6 @@ def serve(
         if file is not None:
             file.unlink(missing_ok=True)
         context.source.close()
-        for run in context.bulk.all():
-            if run.is_active:
-                token = f" --next-token {run.next_token}" if run.next_token else ""
-                say(f"Stopped after {run.changed:,}. To go on: {dead.command(run.verb, run.chosen)}{token}")
 
 
 def _config(context: Context, port: int) -> uvicorn.Config:

@@ -13,6 +13,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from clockwork_client.attention import Attention, ClientRuns
 from clockwork_client.client import Clockwork
 from clockwork_client.console.reads import Reads, Seen
+from clockwork_client.handled import JobCounts
+from clockwork_client.operations import Operation
 from clockwork_client.overview import AuditEntry, Shard, UpcomingItem, Usage, WhoAmI
 from clockwork_client.pools import PoolState
 from clockwork_client.results import Client, Execution, Job, JobFires, Preview, Ran
@@ -23,6 +25,8 @@ Item = TypeVar("Item")
 MOST_JOBS, MOST_DEAD, MOST_UPCOMING, MOST_CHANGES = 1_000, 200, 500, 200
 #: The clients of a page, and the pools of which a page asks for the whole.
 MOST_CLIENTS, _POOLS = 200, 6
+#: The operations that a page shows.
+MOST_OPERATIONS = 50
 #: The runs of all jobs that a page shows.
 MOST_RUNS = 100
 #: The fires among which a page looks for shifts of the clock: more than a year of a daily job.
@@ -207,6 +211,24 @@ class Source:
             return _first(pages, MOST_DEAD)
 
         return self._reads.read(("dead", client, prefix, from_, to), 4, ask)
+
+    def operations(self, client: str) -> Seen[Found[Operation]]:
+        """The newest operations of a client."""
+
+        def ask() -> Found[Operation]:
+            return _first(self.cw.operations.list(client_id=client, page_size=MOST_OPERATIONS + 1), MOST_OPERATIONS)
+
+        return self._reads.read(("operations", client), 4, ask)
+
+    def operation(self, client: str, operation_id: str) -> Seen[Operation]:
+        """One operation."""
+        key = ("operation", client, operation_id)
+        return self._reads.read(key, 2, lambda: self.cw.operations.get(operation_id, client_id=client))
+
+    def counts(self, client: str, prefix: str | None, tag: str | None) -> Seen[JobCounts]:
+        """How many named jobs a filter means. The API reads all of them for that, so the answer is kept for longer."""
+        key = ("counts", client, prefix, tag)
+        return self._reads.read(key, 60, lambda: self.cw.jobs.counts(prefix=prefix, tag=tag, client_id=client))
 
     def retrying(self, client: str) -> Seen[Attention]:
         """The executions of a client that have failed and are tried again, by their causes."""

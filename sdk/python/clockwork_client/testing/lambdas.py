@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from clockwork.domain import keys
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Refused, Release
+from clockwork.domain.requests.operations import Operation
+from clockwork.flows.operations.sweep import run_operations
 from clockwork.flows.sweep.sweep import repair_all
 from clockwork.flows.sweep.unpark import unpark
 from clockwork.flows.timeline.shards import all_shards
@@ -62,6 +64,8 @@ class Lambdas:
         now = self._clockwork.clock.at
         if any(at <= now for at in self._ticks()):
             self._tick()
+        if any(at <= now for at in self._calls()):
+            run_operations(self._world, self._sweep_ends_at(), waits=False)
         self._see_to_requests()
         for partition_id, due_at in self._clockwork.ordered_due().items():
             if due_at <= now:
@@ -77,6 +81,7 @@ class Lambdas:
         if invoker.asked or invoker.successors or invoker.swept:
             yield self._clockwork.clock.at
         yield from self._ticks()
+        yield from self._calls()
         for queue in (self._clockwork.queue, self._clockwork.ordered_queue):
             if (visible_at := queue.next_visible_at()) is not None:
                 yield visible_at
@@ -104,6 +109,19 @@ class Lambdas:
                 yield clockwork.clock.at
         if clockwork.queue.dead or clockwork.ordered_queue.dead or self._has_parked():
             yield clockwork.clock.at
+        if any(not one.is_begun for one in self._operations()):
+            yield clockwork.clock.at
+
+    def _calls(self) -> Iterator[int]:
+        """When (ms) operations go on. They begin with a tick."""
+        return (one.next_at for one in self._operations() if one.is_begun)
+
+    def _operations(self) -> Iterator[Operation]:
+        """The operations that sweeps have something to do with."""
+        operations = self._world.operations
+        for one in operations.open():
+            found = (operations.find(one.client_id, operation_id) for operation_id in one.since)
+            yield from (each for each in found if isinstance(each, Operation))
 
     def _has_parked(self) -> bool:
         """Whether a client has parked work and is not paused; its resume asks for a sweep by itself."""
@@ -117,7 +135,7 @@ class Lambdas:
         self._last_tick = self._clockwork.clock.at
         for shard in all_shards(self._world):
             self._poll(shard.partition_id)
-        repairs = repair_all(self._world, self._ends_at(self._clockwork.settings.sweeper_timeout_seconds))
+        repairs = repair_all(self._world, self._sweep_ends_at(), waits=False)
         if repairs.failures:
             raise repairs.failures[0]
 
@@ -131,14 +149,14 @@ class Lambdas:
             for partition_id in dict.fromkeys(partition_ids):
                 self._poll(partition_id)
             for client_id in dict.fromkeys(client_ids):
-                unpark(self._world, self._ends_at(self._clockwork.settings.sweeper_timeout_seconds), client_id)
+                unpark(self._world, self._sweep_ends_at(), client_id)
 
     def _poll(self, partition_id: str) -> None:
         self._polled_at[partition_id] = self._clockwork.clock.at
         self._clockwork.poll(partition_id)
 
-    def _ends_at(self, seconds: int) -> int:
-        return self._clockwork.clock.at + seconds * 1000
+    def _sweep_ends_at(self) -> int:
+        return self._clockwork.clock.at + self._clockwork.settings.sweeper_timeout_seconds * 1000
 
 
 def _is_due(at: int | None, now: int) -> bool:

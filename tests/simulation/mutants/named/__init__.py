@@ -10,6 +10,7 @@ from tests.simulation.mutants.named.lasting import LASTING
 from tests.simulation.mutants.named.leaving import LEAVING
 from tests.simulation.mutants.named.living import LIVING
 from tests.simulation.mutants.named.naming import NAMING
+from tests.simulation.mutants.named.operating import OPERATING
 from tests.simulation.mutants.named.ordering import ORDERING
 from tests.simulation.mutants.named.pulling import PULLING
 from tests.simulation.mutants.named.regulating import REGULATING
@@ -20,5 +21,5 @@ from tests.simulation.mutants.named.skipping import SKIPPING
 NAMED = (
     *(*RELEASING, *ASKING, *NAMING, *DELIVERING, *CALLING_BACK, *COMPLETING, *PULLING),
     *(*REGULATING, *ORDERING, *LASTING, *LEAVING, *SKIPPING, *LIVING, *CONTAINING),
-    *(*FLOWING, *RUNNING),
+    *(*FLOWING, *RUNNING, *OPERATING),
 )

@@ -32,11 +32,11 @@ def meanwhile(
     """Let `step` happen once, right before or after the next call of a port."""
     call = getattr(port, name)
 
-    def interrupted(*asked: Any) -> Any:
+    def interrupted(*asked: Any, **named: Any) -> Any:
         monkeypatch.setattr(port, name, call)
         if not after:
             step()
-        answer = call(*asked)
+        answer = call(*asked, **named)
         if after:
             step()
         return answer

@@ -37,6 +37,14 @@ class ExecutionNotFound(ClockworkError):
     """There is no such execution, or it is another client's. The caller cannot tell the two cases apart."""
 
 
+class OperationNotFound(ClockworkError):
+    """There is no such operation, or it is another client's. The caller cannot tell the two cases apart."""
+
+
+class TooManyOpen(ClockworkError):
+    """The client has as many operations under way as it may have."""
+
+
 class ClientNotFound(ClockworkError):
     """There is no such client. Only an admin learns that: to all others it is NotAllowed."""
 

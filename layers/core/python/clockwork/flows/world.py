@@ -85,6 +85,7 @@ class World:
     key_rows: ports.KeyRows
     regulation: ports.Regulation
     trail: ports.Trail
+    operations: ports.Operations
     signing_secrets: ports.SigningSecrets
     pool_queues: ports.PoolQueues
     ticket_keys: ports.TicketKeys

@@ -35,6 +35,8 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
             "ShardsKept": repairs.shards.kept,
             "ParkedTooLong": repairs.too_long.ended,
             "ParkedNearEnd": repairs.too_long.ending,
+            "OperationTurns": repairs.operations.turns,
+            "OperationsLeft": repairs.operations.left,
         }
         app.emit({"Sweeps": 1, **counts})
         if repairs.failures:

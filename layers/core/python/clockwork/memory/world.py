@@ -34,11 +34,11 @@ from clockwork.memory.outboxes import MemoryDeadLetters, MemoryNotices
 from clockwork.memory.queue import MemoryQueue
 from clockwork.memory.regulation import MemoryRegulation
 from clockwork.memory.release_queue import MemoryPoolQueues, MemoryReleaseQueue
+from clockwork.memory.requests import MemoryOperations, MemoryTrail
 from clockwork.memory.shards import MemoryShards
 from clockwork.memory.signing_secrets import MemorySigningSecrets
 from clockwork.memory.targets import MemoryInvoker, MemoryTargets
 from clockwork.memory.timeline import MemoryTimeline
-from clockwork.memory.trail import MemoryTrail
 from clockwork.ports.routing import Routed, by_order
 from clockwork.settings import Settings
 
@@ -80,6 +80,7 @@ class MemoryClockwork:
         self.notices = MemoryNotices()
         self.regulation = MemoryRegulation(self.clock)
         self.trail = MemoryTrail()
+        self.operations = MemoryOperations()
         self.signing_secrets = MemorySigningSecrets()
         self.pool_queues = MemoryPoolQueues(self.clock, self.settings.pool_queue_urls)
         self.ticket_keys = MemoryTicketKeys()
@@ -108,6 +109,7 @@ class MemoryClockwork:
                 key_rows=MemoryKeyRows(),
                 regulation=self.regulation,
                 trail=self.trail,
+                operations=self.operations,
                 signing_secrets=self.signing_secrets,
                 pool_queues=self.pool_queues,
                 ticket_keys=self.ticket_keys,

@@ -24,7 +24,7 @@ from clockwork.ports.queues import (
     ReleaseQueue,
     TicketKeys,
 )
-from clockwork.ports.requests import KeyRows, Trail
+from clockwork.ports.requests import KeyRows, Operations, Trail
 from clockwork.ports.runs import Runs
 from clockwork.ports.tables import (
     Clients,
@@ -54,6 +54,7 @@ __all__ = [
     "Lease",
     "Listed",
     "Notices",
+    "Operations",
     "PoolMessage",
     "PoolQueues",
     "Pools",

@@ -1,10 +1,13 @@
-"""Ports of requests: the trail of control calls, and the memory of Idempotency-Keys."""
+"""Ports of requests: the trail of control calls, the memory of Idempotency-Keys, and operations on many."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
+from clockwork.domain.errors import Unreadable
 from clockwork.domain.requests.create import KeyRow
+from clockwork.domain.requests.operations import Open, Operation
 from clockwork.domain.requests.trail import Entry, TrailPage
 
 
@@ -26,3 +29,37 @@ class KeyRows(Protocol):
 
     def claim(self, row: KeyRow, now: int) -> KeyRow:
         """Store the row if its key is free or the stored row has expired. Returns the row that is stored now."""
+
+
+class Operations(Protocol):
+    """The operations of clients, changed only by compare-and-set; and for each client the list of those that are open.
+
+    Sweeps find an operation by that list alone.
+    """
+
+    def find(self, client_id: str, operation_id: str) -> Operation | Unreadable | None:
+        """The record of an operation; None if there is none, or why this version cannot read it."""
+
+    def save(self, before: Operation | None, after: Operation) -> bool:
+        """Store `after` if the stored record has the revision of `before` (None: no record is stored); otherwise False.
+
+        A stored record that equals `after` counts as saved: an earlier answer was lost.
+        """
+
+    def list(self, client_id: str, limit: int, before: str | None) -> Sequence[tuple[str, Operation | Unreadable]]:
+        """Up to `limit` operations of a client with their ids, the newest first, those before an id if given.
+
+        Fewer than `limit` are the last.
+        """
+
+    def open(self) -> Sequence[Open]:
+        """The lists of all clients that have open operations, without those that cannot be read."""
+
+    def open_of(self, client_id: str) -> Open:
+        """The list of one client. If it cannot be read, it is told in the log, and counts as empty."""
+
+    def put_open(self, before: Open, after: Open) -> bool:
+        """Store `after` if the stored list is `before`; otherwise False. An empty list is not stored.
+
+        A stored list that equals `after` counts as stored. A list that cannot be read is replaced.
+        """

@@ -1,4 +1,4 @@
-"""The dead executions of a client: groups by cause, then each of them, and what is being done with many."""
+"""The dead executions of a client: groups by cause, then each of them."""
 
 from __future__ import annotations
 
@@ -28,25 +28,6 @@ def show(context: Context, asked: Asked) -> Page:
         "groups": groups(items),
         "most": MOST_DEAD,
         "chosen": which,
-        "bulk": context.bulk.all(),
         "can_act": not context.is_read_only,
     }
     return Page("dead.html", "Dead", model)
-
-
-def confirm(context: Context, asked: Asked, verb: str) -> Page:
-    """The question before many are redriven or discarded, with the number that is meant."""
-    which = chosen(asked.query)
-    dead = context.source.dead(asked.client, which.get("prefix"), which.get("from"), which.get("to"))
-    model = {"dead": dead, "verb": verb, "chosen": which, "command": command(verb, which)}
-    return Page("confirm_dead.html", f"{verb.capitalize()} dead executions", model)
-
-
-def command(verb: str, which: Mapping[str, str]) -> str:
-    """The command that does the same."""
-    options = [f"--{name} {_quoted(value)}" for name, value in which.items()]
-    return " ".join(["clockwork dead", verb, *options])
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "'\"'\"'") + "'"

@@ -90,7 +90,7 @@ function open(id) {
   return Boolean(found);
 }
 
-const PAGES = { a: "/", j: "/jobs", r: "/runs", u: "/upcoming", d: "/dead", c: "/changes" };
+const PAGES = { a: "/", j: "/jobs", r: "/runs", u: "/upcoming", d: "/dead", o: "/operations", c: "/changes" };
 const KEYS = {
   "/": () => { const q = byId("q"); if (q) q.focus(); else location.href = "/jobs"; },
   "j": () => row(1),

@@ -24,6 +24,7 @@ from clockwork.domain.pools.checkpoint import Checkpoint
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.pools.presence import Present
 from clockwork.domain.releases import Check, Deliver, Release, Watch
+from clockwork.domain.requests.operations import Operation
 from clockwork.domain.requests.trail import Entry
 from clockwork.domain.storage.packed import Packed, pack, unpack
 from clockwork.domain.workflows.definition import WorkflowTarget
@@ -36,7 +37,7 @@ Element = Occurrence | Release | Pointer
 _Stored = Occurrence | Deliver | Watch | Check | Pointer
 Decoded = TypeVar("Decoded")
 #: The values that have a blob of their own.
-Stored = TypeVar("Stored", Execution, Client, NamedJob, Entry, Pool, Checkpoint, Turnstile, Present)
+Stored = TypeVar("Stored", Execution, Client, NamedJob, Entry, Operation, Pool, Checkpoint, Turnstile, Present)
 
 _FIRST, _WITH_WORKFLOWS = bytes([1]), bytes([FORMAT])
 #: The first byte of MessagePack's maps of up to 15 fields: of a packed row, and of nothing else that a row can be.
@@ -50,7 +51,7 @@ _releases_decoder = msgspec.msgpack.Decoder(list[Deliver | Watch | Check])
 _ticket_decoder = msgspec.msgpack.Decoder(tuple[Deliver])
 _decoders = {
     kind: msgspec.msgpack.Decoder[Any](kind)
-    for kind in (Execution, Client, NamedJob, Entry, Pool, Checkpoint, Turnstile, Present)
+    for kind in (Execution, Client, NamedJob, Entry, Operation, Pool, Checkpoint, Turnstile, Present)
 }
 
 
@@ -126,13 +127,13 @@ def _unwrapped(body: str) -> bytes:
         raise Undecodable(f"not base64: {_told(error)}") from None
 
 
-def encode(value: Execution | Client | NamedJob | Entry | Pool | Checkpoint | Turnstile | Present) -> bytes:
-    """The blob of an execution's record, of a client's definition, of a named job or of an entry of a trail."""
+def encode(value: Execution | Client | NamedJob | Entry | Operation | Pool | Checkpoint | Turnstile | Present) -> bytes:
+    """The blob of one value that is stored by itself, such as an execution's record, or an entry of a trail."""
     return _format_of((value,)) + _encoder.encode(value)
 
 
 def decode(blob: bytes, kind: type[Stored]) -> Stored:
-    """The value in a blob: execution, client, named job, entry, pool, checkpoint, turnstile or worker, as `kind` says.
+    """The value in a blob, of the `kind` that is expected there.
 
     Raises NewerFormat or Undecodable.
     """

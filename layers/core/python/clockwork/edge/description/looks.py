@@ -1,8 +1,10 @@
-"""The contract of operations that look over all jobs of a client, beside those of `contract.OPERATIONS`."""
+"""The contract of routes about all jobs of a client, beside those of `contract.OPERATIONS`."""
 
 from __future__ import annotations
 
 from clockwork.edge.description.operation import Operation
+from clockwork.edge.requests.changes import ReasonBody
+from clockwork.edge.requests.operations import OperationBody
 from clockwork.edge.responses import attention, bulk, client_runs
 
 LOOKS = {
@@ -18,5 +20,27 @@ LOOKS = {
         "List the runs of a client's named jobs within a time, the latest due first",
         client_runs.ClientRuns,
         parameters=("dueFrom", "dueTo", "stateOfRun", "prefix", "tag", "limit", "nextToken"),
+    ),
+    "begin_operation": Operation(
+        "Change many jobs or dead executions by filter: sweeps do it, at a bounded rate, until it is done or stopped",
+        bulk.Operation,
+        status=202,
+        body=OperationBody,
+        examples=(
+            {"kind": "redriveDead", "filter": {"prefix": "daily-"}, "maxPerSecond": 50, "reason": "mended"},
+            {"kind": "pauseJobs", "filter": {"tag": "team=billing"}, "waiting": "cancel"},
+        ),
+        parameters=("Idempotency-Key",),
+        conflicts=True,
+    ),
+    "list_operations": Operation(
+        "List a client's operations, the newest first", bulk.OperationPage, parameters=("limit", "nextToken")
+    ),
+    "get_operation": Operation("See how far an operation is", bulk.Operation),
+    "stop_operation": Operation(
+        "Stop an operation: nothing more is changed behind the call that is under way",
+        bulk.Operation,
+        body=ReasonBody,
+        examples=({"reason": "wrong filter"},),
     ),
 }

@@ -32,6 +32,7 @@ _INSTANT = {"type": "string", "format": "date-time"}
 PARAMETERS: dict[str, dict[str, Any]] = {
     "clientId": {"in": "path", "schema": {"type": "string", "pattern": f"^{CLIENT_ID.pattern}$"}},
     "jobId": _text("path", "Opaque; as a create answered it."),
+    "operationId": _text("path", "Opaque; as the request that began it was answered."),
     "executionId": _text("path", "Opaque; as a list answered it."),
     "token": _text("path", "Of the attempt, as its delivery brought it."),
     "pool": {"in": "path", "schema": {"type": "string", "pattern": f"^{POOL_NAME.pattern}$"}},

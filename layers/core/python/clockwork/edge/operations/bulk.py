@@ -1,4 +1,4 @@
-"""The operations that pause, resume and cancel many named jobs by one call."""
+"""The routes that change many: named jobs by one call, and operations that sweeps run."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ import msgspec
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from clockwork.domain import ids
-from clockwork.domain.errors import InvalidRequest, Problem
+from clockwork.domain.errors import InvalidRequest, Problem, Unreadable
 from clockwork.domain.lifecycle.ownership import told_of_unreadable
-from clockwork.domain.named.changes import Change, cancelled, has_cancelled_waiting, paused, resumed
-from clockwork.domain.named_jobs import JobState, NamedJob
+from clockwork.domain.named.changes import Change, cancelled
+from clockwork.domain.named.many import has_tag, is_left_paused, pausing, resuming
+from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.requests.quotas import admitted, creates_of
+from clockwork.edge.http.body import SINGLE_BYTES, read_body
 from clockwork.edge.http.models import checks_of
 from clockwork.edge.http.pages import PageTokens
 from clockwork.edge.http.request import Request
-from clockwork.edge.http.validation import Body
+from clockwork.edge.http.validation import Body, validate
 from clockwork.edge.operations.base import Answer, Operations
-from clockwork.edge.operations.job_lists import has_tag
 from clockwork.edge.requests.changes import ReasonBody
-from clockwork.edge.responses.bulk import HandledJobs
+from clockwork.edge.requests.operations import OperationBody
+from clockwork.edge.responses.bulk import HandledJobs, Operation, OperationPage
 from clockwork.flows import access
+from clockwork.flows.operations import begin
 from clockwork.flows.requests.bulk import Which, change_jobs
 
 #: Jobs that one call changes at the most. Each change is some calls to the tables.
@@ -68,13 +71,6 @@ class ResumeFilterBody(WaitingFilterBody):
         None, max_length=1_024, description="leaves alone what was paused for another reason than just this one"
     )
 
-    def leaves_alone(self, job: NamedJob) -> bool:
-        """Whether the job was paused for another reason than is asked for.
-
-        A job that is active is meant: the call before may have died behind its row, and is made whole.
-        """
-        return self.paused_reason is not None and job.state is JobState.PAUSED and job.reason != self.paused_reason
-
 
 class BulkApi(Operations):
     """The operations on many named jobs of one client."""
@@ -83,9 +79,7 @@ class BulkApi(Operations):
         """POST /v1/clients/{clientId}/jobs/pause."""
 
         def change_of(body: WaitingFilterBody, job: NamedJob) -> Change | None:
-            cancels = body.waiting == "cancel"
-            is_so = job.state is JobState.PAUSED and (not cancels or has_cancelled_waiting(job))
-            return None if is_so else paused(body.reason, cancels=cancels)
+            return pausing(job, body.reason, cancels=body.waiting == "cancel")
 
         return self._change_all(request, "pauseJobs", WaitingFilterBody, change_of, stops=True)
 
@@ -93,8 +87,7 @@ class BulkApi(Operations):
         """POST /v1/clients/{clientId}/jobs/resume."""
 
         def change_of(body: ResumeFilterBody, job: NamedJob) -> Change | None:
-            is_so = job.state is JobState.ACTIVE
-            return None if is_so else resumed(body.reason, cancels=body.waiting == "cancel")
+            return resuming(job, body.reason, cancels=body.waiting == "cancel")
 
         return self._change_all(request, "resumeJobs", ResumeFilterBody, change_of)
 
@@ -105,6 +98,46 @@ class BulkApi(Operations):
             return cancelled(body.reason)
 
         return self._change_all(request, "cancelJobs", JobFilterBody, change_of, stops=True)
+
+    def begin_operation(self, request: Request) -> Answer:
+        """POST /v1/clients/{clientId}/operations: the operation, which the next sweep begins to run."""
+        client = access.client_for(self.world, request.caller, request.path["clientId"])
+        body = validate(OperationBody, read_body(request.event, SINGLE_BYTES), self._checks(request, client))
+        self._changing(request, client.client_id)
+        with self._noting(request, "beginOperation", body) as note:
+            made = begin.begin(self.world, client, body.asked(request.caller.principal), request.idempotency_key, note)
+        return HTTPStatus.ACCEPTED, Operation.of(made, self.world.clock.now())
+
+    def list_operations(self, request: Request) -> Answer:
+        """GET /v1/clients/{clientId}/operations: the newest first."""
+        client = access.client_for(self.world, request.caller, request.path["clientId"])
+        limit = request.limit()
+        tokens = PageTokens(self.world, "listOperations", client.client_id, client.since_at)
+        before = tokens.position_of(request.query.get("nextToken"))
+        self._looking(request, client.client_id)
+        found = self.world.operations.list(client.client_id, limit, before)
+        now = self.world.clock.now()
+        kept = [one for _, one in found if not isinstance(one, Unreadable)]
+        own = [Operation.of(one, now) for one in kept if one.since_at == client.since_at]
+        goes_on = found[-1][0] if len(found) == limit else None
+        unreadable = told_of_unreadable(client.since_at, [one for one, each in found if isinstance(each, Unreadable)])
+        return HTTPStatus.OK, OperationPage(own, len(unreadable), tokens.token_of(goes_on))
+
+    def get_operation(self, request: Request) -> Answer:
+        """GET /v1/clients/{clientId}/operations/{operationId}."""
+        client = access.client_for(self.world, request.caller, request.path["clientId"])
+        self._looking(request, client.client_id)
+        found = begin.find(self.world, client, request.path["operationId"])
+        return HTTPStatus.OK, Operation.of(found, self.world.clock.now())
+
+    def stop_operation(self, request: Request) -> Answer:
+        """POST /v1/clients/{clientId}/operations/{operationId}/stop."""
+        client = access.client_for(self.world, request.caller, request.path["clientId"])
+        body = self._optional(request, ReasonBody)
+        self._changing(request, client.client_id)
+        with self._noting(request, "stopOperation", body) as note:
+            found = begin.stop(self.world, client, request.path["operationId"], request.caller.principal, note)
+        return HTTPStatus.OK, Operation.of(found, self.world.clock.now())
 
     def _change_all(
         self,
@@ -150,7 +183,7 @@ def _which(body: JobFilterBody) -> Which:
     is_tagged = has_tag(body.tag)
 
     def is_meant(job: NamedJob) -> bool:
-        is_left = isinstance(body, ResumeFilterBody) and body.leaves_alone(job)
+        is_left = isinstance(body, ResumeFilterBody) and is_left_paused(body.paused_reason, job)
         return job.is_alive and is_tagged(job) and not is_left
 
     return Which(body.prefix, is_meant, body.limit)

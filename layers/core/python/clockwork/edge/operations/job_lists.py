@@ -16,6 +16,7 @@ from clockwork.domain.clients import Client
 from clockwork.domain.errors import InvalidRequest, JobNotFound, Problem, Unreadable
 from clockwork.domain.executions import DAY_MS, Execution, State
 from clockwork.domain.lifecycle.ownership import told_of_unreadable
+from clockwork.domain.named.many import has_tag
 from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.recurrence import Fire, TooMuchWork, Work
 from clockwork.domain.workflows.definition import WorkflowTarget, targets_in
@@ -206,17 +207,6 @@ def filter_of(request: Request, since_at: int, now: int) -> Callable[[NamedJob],
         return is_tagged(job) and is_sought(job) and is_due(job)
 
     return wanted
-
-
-def has_tag(tag: str | None) -> Callable[[NamedJob], bool]:
-    """Whether a job has the tag: `name` with any value, or `name=value` with this one, also an empty one.
-
-    None: every job.
-    """
-    name, has_value, value = (tag or "").partition("=")
-    return lambda job: (
-        tag is None or (name in job.definition.tags and (not has_value or job.definition.tags[name] == value))
-    )
 
 
 def has_text(text: str) -> Callable[[NamedJob], bool]:

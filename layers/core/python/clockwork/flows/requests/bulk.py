@@ -13,11 +13,12 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from clockwork.domain.errors import RevisionConflict, Unreadable
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.named.changes import Change
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.requests.quotas import AdmitWork
 from clockwork.domain.requests.trail import Note
+from clockwork.flows.containment import why
 from clockwork.flows.named import write
 from clockwork.flows.requests.read import list_jobs
 from clockwork.flows.world import World
@@ -82,8 +83,10 @@ def change_jobs(
         matched += 1
         try:
             changed += _made(world, job, change, note)
-        except (RevisionConflict, Unreadable) as fault:
-            passed.append(Passed(job, str(fault)))
+        except Unavailable:
+            raise
+        except Exception as fault:  # noqa: BLE001 - whatever one job raises, the others are changed
+            passed.append(Passed(job, why(world.environment.faults, fault, job.job_key)))
     return Handled(matched, changed, passed, page.next_after, page.unreadable, page.read)
 
 

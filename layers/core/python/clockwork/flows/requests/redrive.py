@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from clockwork.domain import ids, instants
-from clockwork.domain.errors import ExecutionNotFound, InvalidRequest, NotDead, Problem, Unreadable, readable
+from clockwork.domain.errors import (
+    ExecutionNotFound,
+    InvalidRequest,
+    NotDead,
+    Problem,
+    Unavailable,
+    Unreadable,
+    readable,
+)
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.ids import JobId, NamedJobId, NodeJob
 from clockwork.domain.keys import plain_partitions
@@ -25,13 +33,14 @@ from clockwork.domain.lifecycle.redrives import (
 )
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
+from clockwork.domain.requests.operations import Passed
 from clockwork.domain.requests.quotas import Admit
 from clockwork.domain.requests.trail import Note, unnoted
 from clockwork.domain.storage.rows import row_of_retry
 from clockwork.domain.workflows.definition import WorkflowTarget
 from clockwork.flows.access import get_by_key, get_jobs
 from clockwork.flows.outages import tolerated
-from clockwork.flows.records import replace, replace_all
+from clockwork.flows.records import replace
 from clockwork.flows.requests.read import PAGE_UNITS, READ_FIRST
 from clockwork.flows.timeline.put import put_and_check
 from clockwork.flows.world import World
@@ -63,11 +72,15 @@ class DeadFilter(msgspec.Struct, frozen=True):
 
 
 class Handled(msgspec.Struct, frozen=True):
-    """How many dead executions were seen, and how many were changed; `next_before` asks for those behind them."""
+    """How many dead executions were seen, and how many were changed; `next_before` asks for those behind them.
+
+    `passed`: those that cannot be changed, and why.
+    """
 
     seen: int
     changed: int
     next_before: str | None
+    passed: Sequence[Passed] = ()
 
 
 def list_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, before: str | None) -> DeadPage:
@@ -156,15 +169,25 @@ def redrive_dead(
     makes before anything is written, and raises if the client may not have so many. One whose named job cannot be read
     stays as it is, and is logged. Raises Unavailable if the result is not certain: the caller may repeat.
     """
-    page = _matching(world.executions.dead(client_id, limit, behind, oldest_first=True), wanted)
+    page = _oldest(world, client_id, wanted, limit, behind)
     admit(sum(map(is_redrivable, page.executions)), sum(map(nodes_again, page.executions)))
     plans = list(_plans(world, sorted(page.executions, key=place_of)))
     changed = [(before_, plan.execution) for before_, plan in plans if plan.execution is not None]
-    kept = _save(world, changed)
+    kept, unkept = _save(world, changed)
     # An execution that waits already is released again: an earlier call may have died before it released it.
     going = [plan.release for _, plan in plans if plan.release and (plan.execution is None or plan.execution in kept)]
     _release(world, going)
-    return Handled(len(page.executions), len(kept), page.next_before)
+    unfit = [Passed(one.execution_id, plan.reason) for one, plan in plans if plan.release is None]
+    return Handled(len(page.executions), len(kept), page.next_before, [*unfit, *unkept])
+
+
+def _oldest(world: World, client_id: str, wanted: DeadFilter, limit: int, behind: str | None) -> DeadPage:
+    """A page of what passes the filter, from its earliest instant on: behind its latest one nothing is read."""
+    if behind is None and wanted.from_at is not None:
+        behind = f"{max(wanted.from_at, 0):013d}"
+    page = world.executions.dead(client_id, limit, behind, oldest_first=True)
+    is_over = wanted.to_at is not None and any(one.due_at > wanted.to_at for one in page.executions)
+    return _matching(DeadPage(page.executions, None) if is_over else page, wanted)
 
 
 def discard_dead(
@@ -178,20 +201,26 @@ def discard_dead(
     changes = [(execution, after) for execution in page.executions if (after := discarded(execution)) is not None]
     if changes:
         note(client_id)
-    return Handled(len(page.executions), len(_save(world, changes)), page.next_before)
+    kept, unkept = _save(world, changes)
+    return Handled(len(page.executions), len(kept), page.next_before, unkept)
 
 
-def _save(world: World, changes: Sequence[tuple[Execution, Execution]]) -> list[Execution]:
-    """Make each change once; returns the records that were stored. Raises Unavailable.
+def _save(world: World, changes: Sequence[tuple[Execution, Execution]]) -> tuple[list[Execution], list[Passed]]:
+    """Make each change once; returns the records that were stored, and those that no store takes. Raises Unavailable.
 
     A record that another writer changed meanwhile is left as it is.
     """
-    saves = replace_all(world, changes)
-    return [after for (_, after), saved in zip(changes, saves, strict=True) if saved.ok]
+    saves = world.executions.save(changes) if changes else ()
+    refused = [one.unavailable for one in saves if one.unavailable is not None and not one.is_defect]
+    if refused:
+        raise Unavailable(refused[0])
+    answers = list(zip(changes, saves, strict=True))
+    unkept = [Passed(after.execution_id, one.unavailable or "") for (_, after), one in answers if one.is_defect]
+    return [after for (_, after), saved in answers if saved.ok], unkept
 
 
 def _plans(world: World, executions: Sequence[Execution]) -> Iterator[tuple[Execution, RedrivePlan]]:
-    """The plan of each execution whose job can be read. Raises Unavailable."""
+    """The plan of each execution; of one whose job cannot be read, to leave it. Raises Unavailable."""
     # All wait from the same instant on, so that nothing but their own places decides about their order.
     now = world.clock.now()
     job_refs = {execution.job_id: ids.decode_job(execution.job_id) for execution in executions}
@@ -199,11 +228,13 @@ def _plans(world: World, executions: Sequence[Execution]) -> Iterator[tuple[Exec
     for execution in executions:
         job_ref = job_refs[execution.job_id]
         extra = {"action": "not_redriven", "executionId": execution.execution_id}
+        plan = RedrivePlan("its job, or its record, cannot be read by this version")
         with tolerated(world, log, "an execution is not redriven: %s", extra, Unreadable):
             job = readable(jobs[_place(job_ref)]) if isinstance(job_ref, NamedJobId) else None
             # What waits already goes on in the way in which it was redriven.
             as_it_was = waits_redriven(execution) and execution.kept.source == "record"
-            yield execution, _plan(execution, job_ref, job, now, as_it_was=as_it_was)
+            plan = _plan(execution, job_ref, job, now, as_it_was=as_it_was)
+        yield execution, plan
 
 
 def _place(job_ref: NamedJobId) -> tuple[str, str]:

@@ -1,0 +1,96 @@
+"""The operations of clients in the clients table: a record for each, and the lists of those that are open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from clockwork.aws.errors import ConditionFailed
+from clockwork.aws.session import Aws
+from clockwork.aws.stores.table import Item, Table, seconds, written
+from clockwork.domain.errors import Unreadable
+from clockwork.domain.requests.operations import Open, Operation
+from clockwork.domain.storage.codec import decode, encode
+
+#: Prefix of a record's sort key, beside the client.
+_RECORD = "operation#"
+#: The partition of all lists, in place of a clientId, and the prefix of their sort keys. No clientId begins with `#`.
+_OPEN, _OF = "#operations", "of#"
+
+
+class AwsOperations:
+    """`ports.Operations` on a table with the key `clientId` / `item` and TTL on `expiresAt`."""
+
+    def __init__(self, aws: Aws, table: str) -> None:
+        self._table = Table(aws, table, "clientId", "item")
+
+    def find(self, client_id: str, operation_id: str) -> Operation | Unreadable | None:
+        item = self._table.get(client_id, _RECORD + operation_id)
+        return None if item is None else self._table.apart(_operation, item)
+
+    def save(self, before: Operation | None, after: Operation) -> bool:
+        item = written(
+            clientId=after.client_id,
+            item=_RECORD + after.operation_id,
+            revision=after.revision,
+            operation=encode(after),
+            expiresAt=seconds(after.expires_at),
+        )
+        try:
+            if before is None:
+                self._table.replace(item, "clientId", None)
+            else:
+                self._table.replace(item, "revision", before.revision)
+        except ConditionFailed as refused:
+            return refused.item is not None and refused.item.get("operation") == item["operation"]
+        return True
+
+    def list(self, client_id: str, limit: int, before: str | None) -> Sequence[tuple[str, Operation | Unreadable]]:
+        """The range includes `before` itself, which is left out."""
+        # "~" sorts behind every id.
+        last = _RECORD + ("~" if before is None else before)
+        found = self._table.query_all(client_id, limit + 1, between=(_RECORD, last), newest_first=True)
+        items = {item["item"]["S"].removeprefix(_RECORD): item for item in found}
+        items.pop(before or "", None)
+        return [(one, self._table.apart(_operation, item)) for one, item in list(items.items())[:limit]]
+
+    def open(self) -> Sequence[Open]:
+        return self._table.readable(_open, self._table.query_all(_OPEN))
+
+    def open_of(self, client_id: str) -> Open:
+        item = self._table.get(_OPEN, _OF + client_id)
+        found = Open(client_id) if item is None else self._table.apart(_open, item)
+        return Open(client_id) if isinstance(found, Unreadable) else found
+
+    def put_open(self, before: Open, after: Open) -> bool:
+        """One conditional write. A list that is empty is not stored, so it is deleted where there was one."""
+        place = (_OPEN, _OF + after.client_id)
+        if not after.since:
+            self._table.delete_if(place, "#open = :before", before=_encoded(before))
+            return not self.open_of(after.client_id).since
+        item = written(clientId=place[0], item=place[1], open=_encoded(after))
+        try:
+            if before.since:
+                self._table.put(item, "#open = :before", before=_encoded(before))
+            else:
+                self._table.put(item, "attribute_not_exists(#clientId)")
+        except ConditionFailed as refused:
+            if refused.item is None:
+                return False
+            if not isinstance(stored := self._table.apart(_open, refused.item), Unreadable):
+                return stored == after
+            self._table.store(item)
+        return True
+
+
+def _operation(item: Item) -> Operation:
+    return decode(item["operation"]["B"], Operation)
+
+
+def _encoded(one: Open) -> bytes:
+    return msgspec.msgpack.encode(one)
+
+
+def _open(item: Item) -> Open:
+    return msgspec.msgpack.decode(item["open"]["B"], type=Open)
