@@ -14,7 +14,8 @@ from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.ids import only_execution
 from clockwork.domain.lifecycle.awaiting import GIVE_UP_MS
 from clockwork.domain.policies import Completion, RetryPolicy
-from clockwork.domain.releases import Delivery
+from clockwork.domain.releases import Deliver, Delivery, Of
+from clockwork.domain.storage.codec import encode_message
 from clockwork.flows.access import Caller
 from clockwork.flows.ends.events import take_ends
 from clockwork.flows.requests.cancel import cancel_execution
@@ -241,6 +242,13 @@ def test_a_service_that_gives_no_answer_for_minutes_ends_nothing() -> None:
     assert story.attempts == [State.FAILED]
 
 
+def test_a_service_that_does_not_let_itself_be_asked_ends_nothing() -> None:
+    story = Story()
+    story.answer = lambda _: failure(started_at=story.now, ended_at=story.now, error="AccessDeniedException")
+    story.goes_on(30 * 60)
+    assert (story.record.state, story.attempts) == (State.RUNNING, [])
+
+
 def test_at_its_deadline_it_is_stopped_first_and_times_out_by_the_word_of_its_service() -> None:
     story = Story()
     story.goes_on(LASTS_S)
@@ -332,13 +340,18 @@ def test_a_redrive_begins_an_execution_of_another_name() -> None:
     assert story.name(1) == f"{story.name(0)}-1"
 
 
-def test_a_copy_of_the_first_message_becomes_a_watch_and_ends_nothing_at_the_deadline() -> None:
+def test_a_copy_of_the_first_message_becomes_a_watch_and_ends_nothing_behind_the_deadline() -> None:
     story = Story()
-    story.answer = story.runs
-    sent = dict(story.clockwork.queue.messages)
-    assert len(sent) == 1, "the watch"
+    occurrence = story.record.kept.occurrence
+    assert occurrence is not None
+    first = Deliver(Of(story.job_id), occurrence, story.due_at)
     story.goes_on(LASTS_S + 30)
-    assert story.attempts == []
+    story.clockwork.queue.put(encode_message([first]))
+    story.goes_on(5)
+    assert (story.record.state, story.attempts) == (State.RUNNING, [])
+    story.answer = lambda _: story.told(State.SUCCEEDED, answer=b"1")
+    story.goes_on(60)
+    assert story.attempts == [State.SUCCEEDED]
 
 
 def test_a_reader_that_dies_behind_its_record_of_a_failure_leaves_the_rest_to_the_event_that_comes_back() -> None:

@@ -66,13 +66,19 @@ class Service(msgspec.Struct, frozen=True):
     other_name: str = ""
     #: It asks for the key of an encrypted resource in the name of the sender.
     uses_keys: bool = False
-    #: The actions by which ends are learned and brought about, by the beginning of the last part of an ARN.
+    #: The actions by which ends are learned and brought about, by the ARN on which they act. It is made of the opened
+    #: `arn`, of its `head` before the resource, and of the resource's `name`.
     of_ends: Mapping[str, Sequence[str]] = {}
 
     @property
     def in_arns(self) -> str:
         """Its name in ARNs."""
         return self.other_name or self.client
+
+    @property
+    def head_of_resource(self) -> str:
+        """The kind of its resources, the first word of the last part of their ARNs."""
+        return self.resource.partition(":")[0]
 
     @property
     def pattern(self) -> str:

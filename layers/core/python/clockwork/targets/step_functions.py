@@ -29,8 +29,8 @@ STEP_FUNCTIONS = Service(
     permanent=frozenset({"InvalidExecutionInput", "InvalidName"}),
     takes="input",
     of_ends={
-        "stateMachine:": ("states:DescribeStateMachine",),
-        "execution:": ("states:DescribeExecution", "states:StopExecution"),
+        "{arn}": ("states:DescribeStateMachine",),
+        "{head}:execution:{name}:clockwork-*": ("states:DescribeExecution", "states:StopExecution"),
     },
 )
 #: The beginning of the name of every execution that Clockwork starts.
