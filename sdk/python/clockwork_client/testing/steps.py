@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from clockwork.domain.executions import Outcome
+from clockwork.domain.executions import Outcome, State
+from clockwork.domain.releases import Delivery as Attempt
 from clockwork.domain.runs.results import with_result
+from clockwork.targets.message import Errand
 from clockwork_client.client import Clockwork
 from clockwork_client.testing.deliveries import Answer, Delivery
 from clockwork_client.worker.fail import Fail
@@ -84,3 +86,15 @@ def _failed(error: Fail, delivery: Delivery, cw: Clockwork) -> Answer:
 def with_answer(outcome: Outcome, answer: object) -> Outcome:
     """The outcome of a step's attempt with the body of the answer as its result, as an HTTP target has it."""
     return with_result(outcome, answer.body.encode(), is_whole=True) if isinstance(answer, Answer) else outcome
+
+
+def told(errand: Attempt, now: int, answer: Mapping[str, Any]) -> Outcome:
+    """The word of a service on what an attempt began; `said` in the answer is that of the test, if it has one."""
+    said = answer.get("said")
+    if "said" not in answer or (said is not None and not isinstance(said, Fail)):
+        return Outcome(State.SUCCEEDED, now, now, answer=json.dumps(said, allow_nan=False).encode(), told=True)
+    if isinstance(said, Fail):
+        return Outcome(State.FAILED, now, now, error=str(said), told=True)
+    if errand.errand is Errand.STOP:
+        return Outcome(State.FAILED, now, now, error="ABORTED: it was stopped", told=True)
+    return Outcome(State.RUNNING, now, now, told=True)
