@@ -145,10 +145,12 @@ def new_job(
     retry_policies: Sequence[RetryPolicy] = RETRY_POLICIES,
     some_complete: bool = False,
     some_pull: bool = False,
+    some_end: bool = False,
 ) -> NewJob:
     """Draws one job as a client may want it. `edges` are the instants of shards' horizons, where comparisons matter.
 
     `some_complete`: some of its jobs end by callback. `some_pull`: workers pull some of them.
+    `some_end`: of those that end by callback, some end with executions of a state machine instead.
     """
     # No two jobs have the same payload, so that two jobs are told apart from one job created twice.
     oddity, number = _oddity(rng, adversary, settings, may_poison), rng.getrandbits(64)
@@ -169,7 +171,7 @@ def new_job(
     if some_pull and number % 5 > 2:
         target, completes = pool_target(number), False
     completion = COMPLETIONS[number % len(COMPLETIONS)] if completes else None
-    if completes and number % 7 < 2:
+    if completes and some_end and number % 7 < 2:
         target, completion = MACHINE, ENDS[number % 7]
     return NewJob(
         index=index,
