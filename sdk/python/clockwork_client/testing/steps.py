@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -88,13 +88,21 @@ def with_answer(outcome: Outcome, answer: object) -> Outcome:
     return with_result(outcome, answer.body.encode(), is_whole=True) if isinstance(answer, Answer) else outcome
 
 
-def told(errand: Attempt, now: int, answer: Mapping[str, Any]) -> Outcome:
-    """The word of a service on what an attempt began; `said` in the answer is that of the test, if it has one."""
-    said = answer.get("said")
-    if "said" not in answer or (said is not None and not isinstance(said, Fail)):
-        return Outcome(State.SUCCEEDED, now, now, answer=json.dumps(said, allow_nan=False).encode(), told=True)
+def stepped(step: Stepping, delivery: Delivery) -> Any:
+    """The answer of a test's function, which may also raise Fail."""
+    try:
+        return step(delivery)
+    except Fail as error:
+        return error
+
+
+def told(errand: Attempt, now: int, ending: Stepping | None, delivery: Delivery) -> Outcome:
+    """The word of a service on what an attempt began, as a test's function says it; None: it has ended well."""
+    said = None if ending is None else stepped(ending, delivery)
     if isinstance(said, Fail):
         return Outcome(State.FAILED, now, now, error=str(said), told=True)
+    if said is not None or ending is None:
+        return Outcome(State.SUCCEEDED, now, now, answer=json.dumps(said, allow_nan=False).encode(), told=True)
     if errand.errand is Errand.STOP:
         return Outcome(State.FAILED, now, now, error="ABORTED: it was stopped", told=True)
     return Outcome(State.RUNNING, now, now, told=True)

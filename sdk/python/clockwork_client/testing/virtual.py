@@ -29,9 +29,8 @@ from clockwork_client.testing.gateway import URL, Gateway, principal
 from clockwork_client.testing.inline import InlineContext, run_handler
 from clockwork_client.testing.lambdas import ExactQueue, Lambdas
 from clockwork_client.testing.scheduled import Scheduled, all_scheduled, check_scheduled
-from clockwork_client.testing.steps import Began, Run, Stepping, Steps, answered, told, with_answer
+from clockwork_client.testing.steps import Began, Run, Stepping, Steps, answered, stepped, told, with_answer
 from clockwork_client.testing.workers import InlineWorkers
-from clockwork_client.worker.fail import Fail
 from clockwork_client.worker.pool import Pool
 
 __all__ = ["Answer", "Delivery", "InlineContext", "Run", "Scheduled", "VirtualClockwork", "run_handler"]
@@ -260,10 +259,8 @@ class VirtualClockwork:
     def _asked(self, errand: Attempt) -> Outcome:
         """The word of the service on what an attempt began."""
         now = self._core.clock.at
-        if self._ending is None:
-            return told(errand, now, {})
         try:
-            return told(errand, now, {"said": self._stepped(self._ending, delivery_of(errand, now, self._secrets))})
+            return told(errand, now, self._ending, delivery_of(errand, now, self._secrets))
         except Exception as fault:  # noqa: BLE001 - as of `_attempt`
             self._fault = self._fault or fault
             return outcome_of(TimeoutError(), errand, now)
@@ -276,18 +273,12 @@ class VirtualClockwork:
         try:
             if step is None:
                 return self._answer(delivery)
-            return answered(self._stepped(step, delivery), delivery, self._clients[delivery.client_id])
+            return answered(stepped(step, delivery), delivery, self._clients[delivery.client_id])
         except OSError as error:
             return error
         finally:
             self._lock.acquire()
             self._is_answering = False
-
-    def _stepped(self, step: Stepping, delivery: Delivery) -> Any:
-        try:
-            return step(delivery)
-        except Fail as error:
-            return error
 
     def _raise_fault(self) -> None:
         fault, self._fault = self._fault, None
