@@ -50,7 +50,7 @@ _DELETE = ("sqs:DeleteMessage", "sqs:DeleteMessageBatch")
 _OWN_KEY = ("kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*")
 _HIDE_BATCH = "sqs:ChangeMessageVisibilityBatch"
 _HIDE = ("sqs:ChangeMessageVisibility", _HIDE_BATCH)
-_CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes")
+CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes")
 
 
 def kind_of(moment: str) -> str:
@@ -82,14 +82,14 @@ def grant(
         if moment in INVOKES_POLLER:
             allow(function, ["lambda:InvokeFunction"], f"{functions['poller'].function_arn}:{LIVE}")
     for moment, pair in queues.pairs.items():
-        allow(functions[moment], _CONSUME, pair.release.queue_arn)
-        allow(functions[moment], (*_CONSUME, _HIDE_BATCH), queues.ordered[moment].release.queue_arn)
-    allow(functions["deliverer"], _CONSUME, further)
+        allow(functions[moment], CONSUME, pair.release.queue_arn)
+        allow(functions[moment], (*CONSUME, _HIDE_BATCH), queues.ordered[moment].release.queue_arn)
+    allow(functions["deliverer"], CONSUME, further)
     counted = [*(pair.release for pair in queues.pairs.values()), *queues.further.values()]
     for moment in COUNTS:
         allow(functions[moment], ["sqs:GetQueueAttributes"], *(queue.queue_arn for queue in counted))
     letters = [pair.dead_letters.queue_arn for pair in queues.every if not pair.shares_dead_letters]
-    allow(functions["sweeper"], _CONSUME, *letters)
+    allow(functions["sweeper"], CONSUME, *letters)
     _allow_pools(functions, queues)
     # A resume of a client starts a sweep.
     allow(functions["api"], ["lambda:InvokeFunction"], f"{functions['sweeper'].function_arn}:{LIVE}")
@@ -151,7 +151,7 @@ def _allow_pools(functions: Mapping[str, lambda_.Function], queues: Queues) -> N
     if queues.pools:
         allow(functions["workers"], [*_DELETE, *_HIDE, "sqs:GetQueueAttributes"], _pool_queues(queues))
         allow(functions["api"], ["sqs:GetQueueAttributes"], _pool_queues(queues))
-        allow(functions["sweeper"], _CONSUME, *(pool.dead_letters.queue_arn for pool in queues.pools.values()))
+        allow(functions["sweeper"], CONSUME, *(pool.dead_letters.queue_arn for pool in queues.pools.values()))
 
 
 def _allow_successor(poller: lambda_.Function) -> None:

@@ -10,6 +10,7 @@ from constructs import Construct
 
 from infra.admins import Admins
 from infra.api import Api
+from infra.ends import Ends, tells_ends
 from infra.function_url import FunctionUrl
 from infra.functions import Functions
 from infra.ingestion import Ingestion
@@ -63,6 +64,8 @@ class ClockworkStack(cdk.Stack):
         takes = [functions.api, *filter(None, [functions.by_moment.get("workers")])]
         admins = Admins(self, "Admins", options=options, clients=storage.tables["clients"], layers=layers)
         admins.precede(functions.live(one) for one in takes)
+        if tells_ends(options):
+            Ends(self, "Ends", options=options).feed(functions.deliverer)
         Triggers(self, "Triggers", options=options, functions=functions, queues=queues)
         workers = functions.by_moment.get("workers")
         api: Api | FunctionUrl

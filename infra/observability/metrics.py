@@ -53,6 +53,7 @@ STATISTICS = {
     "ChainsLeft": "Sum",
     "WorkersLost": "Sum",
     "ForcedCancels": "Sum",
+    "EndsTold": "Sum",
     "StaleTokens": "Sum",
     "TimeToStartMs": "p99",
     "ParkedReleased": "Sum",

@@ -18,7 +18,7 @@ TYPES = tuple({target.__module__.split(".")[2] for target in TARGETS})
 #: import entries of later lines, never those of its own line or of an earlier one.
 ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "flows": (
-        ("pools",),
+        ("pools", "ends"),
         ("sweep",),
         ("operations",),
         ("requests",),
@@ -33,7 +33,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("containment", "sealing"),
     ),
     "domain": (
-        ("limits", "named", "runs"),
+        ("limits", "named", "runs", "ends"),
         ("lifecycle",),
         ("fires", "storage"),
         ("requests", "messages"),

@@ -14,10 +14,10 @@ from tests.architecture.ways import Way, walked, ways
 BOUNDS = {
     "create": (31, 25),
     "poll": (95, 95),
-    "deliver": (147, 210),
-    "deliver_named": (180, 255),
+    "deliver": (149, 215),
+    "deliver_named": (182, 255),
     "claim": (156, 180),
-    "outcome": (47, 40),
+    "outcome": (50, 42),
 }
 
 

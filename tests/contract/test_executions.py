@@ -14,7 +14,6 @@ from clockwork.domain.executions import (
     NOTHING_KEPT,
     Awaited,
     Claimed,
-    DeadPage,
     End,
     Execution,
     Kept,
@@ -24,6 +23,7 @@ from clockwork.domain.executions import (
     State,
 )
 from clockwork.domain.policies import Budget
+from clockwork.domain.storage.attention import DeadPage
 from clockwork.domain.storage.codec import encode
 from clockwork.domain.storage.rows import undecodable_execution
 from clockwork.domain.waits import Held, Line, Parking, Waited, Waiting

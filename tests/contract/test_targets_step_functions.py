@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import botocore.session
+import msgspec
 import pytest
 from moto import mock_aws
 
 from clockwork.aws.targets.service_attempts import ServiceTransport
-from clockwork.domain.executions import State
-from clockwork.targets.message import Payload
+from clockwork.domain.executions import Outcome, State
+from clockwork.domain.policies import Completion
+from clockwork.domain.releases import Delivery
+from clockwork.targets.message import Errand, Payload
 from clockwork.targets.step_functions import StepFunctionsTarget
 from tests.contract.one_client import OneClient
 from tests.contract.receiver import WallClock, delivery_to
@@ -58,3 +62,89 @@ def test_a_state_machine_that_is_not_there_is_told(client: Any, machine: str) ->
     outcome = ServiceTransport(StepFunctionsTarget, OneClient(client), WallClock()).deliver(delivery_to(gone))
     assert (outcome.state, outcome.permanent) == (State.FAILED, False)
     assert "does not exist" in (outcome.error or "")
+
+
+WAITS = json.dumps({"StartAt": "wait", "States": {"wait": {"Type": "Wait", "Seconds": 600, "End": True}}})
+FAILS = json.dumps({"StartAt": "fail", "States": {"fail": {"Type": "Fail", "Error": "Out.OfPaper", "Cause": "tray 2"}}})
+
+
+class Ending:
+    """A state machine whose executions are waited for, and one attempt at it."""
+
+    def __init__(self, client: Any, definition: str, name: str = "ending") -> None:
+        role = "arn:aws:iam::123456789012:role/machine"
+        self.client = client
+        self.machine = str(
+            client.create_state_machine(name=name, definition=definition, roleArn=role)["stateMachineArn"]
+        )
+        self.transport = ServiceTransport(StepFunctionsTarget, OneClient(client), WallClock())
+        self.first = delivery_to(StepFunctionsTarget(self.machine))
+
+    def delivery(self, errand: Errand | None = None, **more: Any) -> Delivery:
+        occurrence = msgspec.structs.replace(self.first.occurrence, completion=Completion("end"))
+        return msgspec.structs.replace(self.first, occurrence=occurrence, errand=errand, **more)
+
+    def begin(self) -> None:
+        assert self.transport.deliver(self.delivery()).state is State.SUCCEEDED
+
+    def ask(self, errand: Errand = Errand.ASK, **more: Any) -> Outcome:
+        outcome = self.transport.deliver(self.delivery(errand, **more))
+        assert outcome.told, outcome.error
+        return outcome
+
+    def ended(self) -> Outcome:
+        """The word on an execution that ends in a moment."""
+        for _ in range(100):
+            if (outcome := self.ask()).state is not State.RUNNING:
+                return outcome
+            time.sleep(0.05)
+        raise AssertionError("it runs on")
+
+
+@pytest.fixture
+def emulated(emulator: Any, account: str) -> Any:
+    """A client of Step Functions, played by the emulator: moto begins executions, and ends none."""
+    return emulator.client("stepfunctions", account)
+
+
+def test_an_execution_that_has_ended_is_told_with_its_output(emulated: Any) -> None:
+    ending = Ending(emulated, PASS)
+    ending.begin()
+    outcome = ending.ended()
+    assert outcome.state is State.SUCCEEDED
+    assert json.loads(outcome.answer or b"")["attempt"] == 1
+
+
+def test_a_failure_is_told_with_its_error_and_cause(emulated: Any) -> None:
+    ending = Ending(emulated, FAILS)
+    ending.begin()
+    outcome = ending.ended()
+    assert outcome.state is State.FAILED
+    assert "FAILED: Out.OfPaper: tray 2" in str(outcome.error)
+
+
+def test_an_execution_runs_until_it_is_stopped_and_a_stop_comes_twice(client: Any) -> None:
+    ending = Ending(client, WAITS)
+    ending.begin()
+    assert ending.ask().state is State.RUNNING
+    assert ending.ask(Errand.STOP).state is State.RUNNING, "as it was before the stop"
+    outcome = ending.ended()
+    assert (outcome.state, "ABORTED" in str(outcome.error)) == (State.FAILED, True)
+    assert ending.ask(Errand.STOP).state is State.FAILED
+
+
+def test_an_execution_that_never_began_is_not_known(client: Any) -> None:
+    ending = Ending(client, PASS)
+    assert ending.ask().state is State.WORKER_LOST
+    ending.begin()
+    assert ending.ask(begun=1).state is State.WORKER_LOST, "that of the next attempt"
+
+
+def test_an_express_state_machine_is_refused_before_anything_begins(client: Any) -> None:
+    role = "arn:aws:iam::123456789012:role/machine"
+    machine = client.create_state_machine(name="express", definition=PASS, roleArn=role, type="EXPRESS")
+    ending = Ending(client, PASS)
+    ending.first = delivery_to(StepFunctionsTarget(str(machine["stateMachineArn"])))
+    outcome = ending.transport.deliver(ending.delivery())
+    assert (outcome.state, outcome.permanent) == (State.FAILED, True)
+    assert "leave out the completion, or make the state machine anew as STANDARD" in str(outcome.error)

@@ -36,7 +36,7 @@ def handler(event, context):
 @pytest.fixture(scope="module")
 def services(deployment: Deployment, webhooks: Hooks) -> Tenant:
     """A client that may use one target of each kind."""
-    arns = [_FUNCTION, _BUS, _TOPIC, _STREAM, _MACHINE]
+    arns = [_FUNCTION, _BUS, _TOPIC, _STREAM, f"{_MACHINE}*"]
     queues = [_arn("target-heard-bus"), _arn("target-heard-topic")]
     for queue in queues:
         told = {"Effect": "Allow", "Principal": "*", "Action": "sqs:SendMessage", "Resource": queue}
@@ -157,14 +157,49 @@ def test_a_record_is_put_into_a_stream_under_the_ordering_key(deployment: Deploy
     assert json.loads(record["Data"]) == _envelope(created, execution_id, {"order": 19})
 
 
+def _make_machine(deployment: Deployment, name: str, states: dict[str, Any]) -> str:
+    """The ARN of a state machine that begins with the first of these states."""
+    functions, deliverer = deployment.stack.client("lambda"), deployment.stack.outputs["DelivererFunction"]
+    role = functions.get_function(FunctionName=deliverer)["Configuration"]["Role"]
+    definition = json.dumps({"StartAt": next(iter(states)), "States": states})
+    made = deployment.stack.client("stepfunctions").create_state_machine(name=name, definition=definition, roleArn=role)
+    return str(made["stateMachineArn"])
+
+
+def _ending(machine: str) -> dict[str, Any]:
+    """The fields of a job that ends with an execution of this state machine."""
+    target = {"type": "stepFunctions", "stateMachineArn": machine}
+    return {"target": target, "completion": {"mode": "end", "timeoutSeconds": 600}}
+
+
+def test_a_job_ends_with_the_execution_of_its_state_machine_and_has_its_output(
+    deployment: Deployment, services: Tenant
+) -> None:
+    wait = {"wait": {"Type": "Wait", "Seconds": 3, "Next": "end"}, "end": {"Type": "Pass", "Result": 7, "End": True}}
+    created = services.create(**_ending(_make_machine(deployment, "target-orders-wait", wait)))
+    running = services.await_job(created["jobId"], "RUNNING")["lastExecution"]
+    done = services.await_job(created["jobId"], "SUCCEEDED")["lastExecution"]
+    assert done["executionId"] == running["executionId"]
+    told = services.get(f"/v1/executions/{done['executionId']}")
+    assert told["report"]["result"] == 7
+    assert told["attempts"][0]["state"] == "SUCCEEDED"
+
+
+def test_a_cancel_stops_the_execution_of_the_state_machine(deployment: Deployment, services: Tenant) -> None:
+    machine = _make_machine(deployment, "target-orders-long", {"wait": {"Type": "Wait", "Seconds": 600, "End": True}})
+    created = services.create(**_ending(machine))
+    execution = services.await_job(created["jobId"], "RUNNING")["lastExecution"]["executionId"]
+    assert services.api.request("POST", f"/v1/executions/{execution}/cancel").status == 200
+    services.await_job(created["jobId"], "CANCELLED")
+    (begun,) = deployment.stack.client("stepfunctions").list_executions(stateMachineArn=machine)["executions"]
+    assert begun["status"] == "ABORTED"
+
+
 def test_a_state_machine_begins_an_execution_with_the_envelope_as_its_input(
     deployment: Deployment, services: Tenant
 ) -> None:
     states = deployment.stack.client("stepfunctions")
-    definition = json.dumps({"StartAt": "pass", "States": {"pass": {"Type": "Pass", "End": True}}})
-    functions, name = deployment.stack.client("lambda"), deployment.stack.outputs["DelivererFunction"]
-    role = functions.get_function(FunctionName=name)["Configuration"]["Role"]
-    machine = states.create_state_machine(name="target-orders", definition=definition, roleArn=role)["stateMachineArn"]
+    machine = _make_machine(deployment, "target-orders", {"pass": {"Type": "Pass", "End": True}})
     assert machine == _MACHINE
     created = services.create(target={"type": "stepFunctions", "stateMachineArn": machine}, payload={"order": 20})
     execution_id = _execution(services, created)

@@ -283,3 +283,45 @@ def test_a_token_has_one_spelling(api: Api, attempt: str) -> None:
     with pytest.raises(InvalidToken):
         decode_token(odd)
     assert api.call("POST", f"{path}/complete", {"token": token}, caller=ALICE).status == 200
+
+
+MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:orders"
+END = {"target": {"type": "stepFunctions", "stateMachineArn": MACHINE}, "completion": {"mode": "end"}}
+
+
+@pytest.fixture
+def machines(api: Api) -> Api:
+    api.clockwork.clients.put(msgspec.structs.replace(ACME, principals=(ALICE,), allowed_target_arns=(MACHINE,)))
+    return api
+
+
+def test_a_job_that_ends_with_its_state_machine_shows_no_heartbeats(machines: Api) -> None:
+    created = machines.call("POST", "/v1/jobs", job(**END), caller=ALICE)
+    shown = machines.call("GET", f"/v1/jobs/{created.body['jobId']}", caller=ALICE)
+    assert shown.body["completion"] == {"mode": "end", "timeoutSeconds": 86_400}
+
+
+def test_an_execution_shows_that_aws_is_at_work_and_takes_no_token(machines: Api) -> None:
+    path, token = at_work(machines, **END)
+    shown = machines.call("GET", path, caller=ALICE).body
+    assert (shown["state"], set(shown["atWork"])) == ("RUNNING", {"attempt", "acceptedAt", "leaseUntil", "deadlineAt"})
+    assert token == "None"
+    execution_id = path.rpartition("/")[2]
+    made_up = f"{execution_id}.1.{'a' * 22}"
+    assert machines.call("POST", f"{path}/complete", {"token": made_up}, caller=ALICE).status == 409
+    machines.clockwork.run_until(machines.clockwork.clock.at + 60_000)
+    done = machines.call("GET", path, caller=ALICE).body
+    assert (done["state"], done["report"]["state"]) == ("SUCCEEDED", "SUCCEEDED")
+
+
+@pytest.mark.parametrize(
+    ("fields", "fault"),
+    [
+        (END | {"completion": {"mode": "end", "heartbeatSeconds": 60}}, "heartbeatSeconds is for the mode callback"),
+        ({"completion": {"mode": "end"}}, "cannot have the mode end with http, whose end AWS does not say"),
+        (END | {"record": "none"}, "needs the record level full"),
+        (END | {"orderingKey": "a"}, "is not for jobs with completion"),
+    ],
+)
+def test_what_aws_does_not_tell_is_refused(machines: Api, fields: dict[str, Any], fault: str) -> None:
+    assert any(fault in detail for _, detail in problems(machines, **fields))

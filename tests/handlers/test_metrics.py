@@ -84,6 +84,7 @@ def test_each_invocation_writes_one_line_however_many_jobs_it_had(capsys: pytest
         "DelayErrorMs": [],
         "WorkersLost": 0,
         "ForcedCancels": 0,
+        "EndsTold": 0,
         "Early": 0,
         "Delivered": 7,
         "Failed": 0,

@@ -45,7 +45,7 @@ OPTION_SETS: dict[str, dict[str, Any]] = {
         "network": NETWORK,
         "ingestionQueue": True,
         "unsignedCompletions": True,
-        "releaseQueues": MOST_QUEUES - 2,  # as many as fit beside the pools
+        "releaseQueues": MOST_QUEUES - 3,  # as many as fit beside the pools and the ends
         "shards": 1_000,
         "name": "A-name-as-long-as-it-may",
         "adminPrincipals": [f"arn:aws:iam::123456789012:role/SchedulerAdministrators{number}" for number in range(8)],
@@ -53,6 +53,7 @@ OPTION_SETS: dict[str, dict[str, Any]] = {
             *(ARNS.format("lambda", f"function:billing-jobs-{number}-*") for number in range(10)),
             ARNS.format("events", "event-bus/orders"),
             ARNS.format("sns", "shipments"),
+            ARNS.format("states", "stateMachine:billing-*"),
             "arn:aws:iam::123456789012:role/JobTarget",
         ],
         "targetKeyArns": [TARGET_KEY],

@@ -18,14 +18,18 @@ from clockwork_client import (
     NotAllowed,
     NotFound,
     TooManyRequests,
+    end,
     http,
     job,
     retry,
     sqs,
+    step_functions,
     verify_webhook,
 )
+from clockwork_client.results import Job
 from clockwork_client.targets import HttpTarget
 from clockwork_client.testing import Answer, Delivery, VirtualClockwork
+from clockwork_client.worker.fail import Fail
 
 HOOK = http("https://example.com/hook")
 STEADY = retry(max_attempts=3, initial_seconds=5, jitter="none")
@@ -412,3 +416,42 @@ def test_what_is_scheduled_does_not_depend_on_how_far_fires_were_released_ahead(
     with pytest.raises(AssertionError, match="nothing is scheduled"):
         clockwork.assert_scheduled(key="three")
     assert sum(one.job_key == "three" for one in clockwork.deliveries) == 3
+
+
+MACHINE = "arn:aws:states:us-east-1:111111111111:stateMachine:orders"
+
+
+def ending(**given: Any) -> tuple[VirtualClockwork, Job]:
+    clockwork = VirtualClockwork()
+    cw = clockwork.client("acme", allowed_target_arns=[MACHINE])
+    return clockwork, cw.schedule(step_functions(MACHINE), {}, in_=1, completion=end(**given))
+
+
+def test_a_state_machine_runs_until_the_test_says_that_it_has_ended() -> None:
+    clockwork, job = ending()
+    said: list[Any] = [None, None, {"pages": 12}]
+    clockwork.on_end(lambda delivery: said.pop(0))
+    clockwork.advance(minutes=3)
+    assert clockwork.run(job).state == "RUNNING"
+    clockwork.advance(minutes=3)
+    assert clockwork.run(job).state == "SUCCEEDED"
+    report = clockwork.admin.executions.get(clockwork.run(job).execution_id).report
+    assert report is not None
+    assert report.result == {"pages": 12}
+
+
+def test_a_state_machine_that_fails_is_tried_again_and_one_that_runs_on_is_stopped() -> None:
+    clockwork, job = ending(timeout_seconds=300)
+    clockwork.on_end(lambda delivery: Fail("no paper") if delivery.attempt == 1 else None)
+    clockwork.advance(minutes=10)
+    attempts = clockwork.admin.executions.get(clockwork.run(job).execution_id).attempts
+    assert [(one.state, one.error) for one in attempts][:2] == [
+        ("FAILED", "no paper"),
+        ("FAILED", "ABORTED: it was stopped"),
+    ]
+
+
+def test_without_a_word_of_the_test_a_state_machine_ends_well_a_minute_later() -> None:
+    clockwork, job = ending()
+    clockwork.advance(minutes=2)
+    assert clockwork.run(job).state == "SUCCEEDED"

@@ -239,7 +239,8 @@ def accept(visit: Visit, request: CreateRequest, created: Sequence[create.Create
         visit.watcher.acknowledged(job.job_id, occurrence_of(new, request.client, created_at))
 
 
-def request_of(visit: Visit, count: int, key: str | None) -> CreateRequest:
+def request_of(visit: Visit, count: int, key: str | None, *, some_end: bool = False) -> CreateRequest:
+    """Draws the jobs of a request. `some_end`: some of them end with executions of a state machine."""
     cloud = visit.desk.cloud
     edges = [at for at in visit.watcher.edges() if at > visit.now]
     # A message without a permit is sent anew, so poison of a client with a cap would never be received too often.
@@ -257,6 +258,7 @@ def request_of(visit: Visit, count: int, key: str | None) -> CreateRequest:
             retry_policies=visit.desk.retry_policies,
             some_complete=visit.desk.some_complete,
             some_pull=visit.desk.some_pull,
+            some_end=some_end,
         )
         for n in range(count)
     )
@@ -269,7 +271,7 @@ def request_of(visit: Visit, count: int, key: str | None) -> CreateRequest:
 
 
 def create_once(visit: Visit, count: int) -> None:
-    create_asked(visit, request_of(visit, count, None))
+    create_asked(visit, request_of(visit, count, None, some_end=True))
 
 
 def create_asked(visit: Visit, request: CreateRequest) -> None:
@@ -285,7 +287,7 @@ def _create(visit: Visit, world: World, shards: Sequence[str], request: CreateRe
 
 def create_keyed(visit: Visit, count: int) -> None:
     key = f"key-{visit.rng.getrandbits(64):x}"
-    keyed = KeyedRequest(request_of(visit, count, key), visit.now)
+    keyed = KeyedRequest(request_of(visit, count, key, some_end=True), visit.now)
     visit.desk.keyed.append(keyed)
     ask_again(visit, keyed)
 

@@ -35,6 +35,7 @@ from tests.simulation.faults import Adversary, Fault
 from tests.simulation.fleet import Fleet
 from tests.simulation.gate import Gate
 from tests.simulation.history import History
+from tests.simulation.machines import Machines
 from tests.simulation.receivers import Receivers
 from tests.simulation.retention import expire_messages, expire_records
 from tests.simulation.scheduler import Actor, Killed, Scheduler
@@ -147,6 +148,7 @@ class Cloud:
         #: How the flows invoke pollers.
         self.invoker: Invoker = self
         self.receivers = Receivers(scheduler, watcher, self.call_api)
+        self.machines = Machines(scheduler, adversary, watcher, self._read_ends)
         self.fleet = Fleet(scheduler, adversary, watcher, self.call_api)
         self.environments = [ApiEnvironment(settings, self.skew()) for _ in range(3)]
         stores.queue.on_put = self._pump_at
@@ -184,6 +186,7 @@ class Cloud:
                 self.watcher,
                 machine.under_way,
                 self.receivers,
+                self.machines,
             ),
         }
         stored = {name: proxies.gated(name, stores.port(name), gate) for name in PORTS if name not in ports}
@@ -206,6 +209,11 @@ class Cloud:
             return work(world, world.clock.now() + timeout_seconds * 1000)
 
         return self.scheduler.spawn(name, run, after=after, on_end=on_end)
+
+    def _read_ends(self, name: str, work: Callable[[World, int], object], on_end: Callable[[Actor], None]) -> Actor:
+        """Runs a reader of events that tell ends, in a deliverer of its own."""
+        timeout = self.settings.deliverer_timeout_seconds
+        return self.invoke(name, timeout, work, after=self._rng.randrange(5, 300), on_end=on_end)
 
     def end_at_deadline(self, actor: Actor, timeout_seconds: int) -> None:
         """Ends the actor when its invocation's time is over, or somewhat later."""

@@ -76,6 +76,12 @@ class Fault(StrEnum):
     TARGET_HANGS = "target_hangs"
     TARGET_ANSWERS_LATE = "target_answers_late"
     TARGET_ASKS_PATIENCE = "target_asks_patience"
+    NEVER_ENDS = "never_ends"  # what an attempt began at a service runs until it is stopped
+    EVENT_LOST = "event_lost"  # the event that tells the end of what an attempt began never comes
+    EVENT_TWICE = "event_twice"
+    EVENT_LATE = "event_late"  # it comes minutes later, behind the deadline or the next attempt
+    SERVICE_SILENT = "service_silent"  # a service that is asked how something goes gives no answer
+    STOPPED_LATE = "stopped_late"  # a service stops what it is to stop only later
     NEVER_BEGUN = "never_begun"  # the deliverer has nothing free for the attempt, such as a lookup of its host's name
     # Faults of clients.
     CLIENT_GIVES_UP = "client_gives_up"

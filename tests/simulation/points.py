@@ -19,6 +19,7 @@ POINTS: Mapping[str, Sequence[Fault]] = {
     "stopped": OTHERS,
     "unsendable": (*OTHERS, Fault.ANSWER_LOST),
     "completed": (Fault.THROTTLED,),
+    "ended": (Fault.THROTTLED,),
     "pulled": (*OTHERS, Fault.ANSWER_LOST, Fault.SLOW),
     **dict.fromkeys(CORNERS, (*OTHERS, Fault.SLOW)),
     "looked_through": (Fault.OVERTAKEN, Fault.THROTTLED),

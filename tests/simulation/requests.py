@@ -19,6 +19,7 @@ from clockwork.targets.pool import PoolTarget, Priority
 from clockwork.targets.registry import Target
 from clockwork.targets.sqs import SqsTarget
 from tests.simulation.faults import Adversary, Fault
+from tests.simulation.machines import ENDS, MACHINE
 from tests.simulation.stores import NEVER_SENDABLE, POISON
 from tests.simulation.targets import DOWN_HOST, REJECTING_HOST
 
@@ -30,7 +31,8 @@ QUEUE_ARN = "arn:aws:sqs:us-east-1:123456789012:jobs"
 
 def _client(**given: Any) -> Client:
     """A client that may send to the queue and the topic of the simulation."""
-    return Client(allowed_queue_arns=(QUEUE_ARN,), allowed_topics=(TOPIC,), allowed_pools=(POOL,), **given)
+    opened = {"allowed_queue_arns": (QUEUE_ARN,), "allowed_topics": (TOPIC,), "allowed_pools": (POOL,)}
+    return Client(**opened, allowed_target_arns=(MACHINE.state_machine_arn,), **given)
 
 
 CLIENTS = tuple(
@@ -143,10 +145,12 @@ def new_job(
     retry_policies: Sequence[RetryPolicy] = RETRY_POLICIES,
     some_complete: bool = False,
     some_pull: bool = False,
+    some_end: bool = False,
 ) -> NewJob:
     """Draws one job as a client may want it. `edges` are the instants of shards' horizons, where comparisons matter.
 
     `some_complete`: some of its jobs end by callback. `some_pull`: workers pull some of them.
+    `some_end`: of those that end by callback, some end with executions of a state machine instead.
     """
     # No two jobs have the same payload, so that two jobs are told apart from one job created twice.
     oddity, number = _oddity(rng, adversary, settings, may_poison), rng.getrandbits(64)
@@ -166,6 +170,9 @@ def new_job(
     target = _target(rng)
     if some_pull and number % 5 > 2:
         target, completes = pool_target(number), False
+    completion = COMPLETIONS[number % len(COMPLETIONS)] if completes else None
+    if completes and some_end and number % 7 < 2:
+        target, completion = MACHINE, ENDS[number % 7]
     return NewJob(
         index=index,
         target=target,
@@ -173,7 +180,7 @@ def new_job(
         at=at,
         delay_ms=0 if at is not None else rng.randrange(first, last),
         record=rng.choice(("full", "full", "none", None)) if not (completes or is_pulled(target)) else "full",
-        completion=COMPLETIONS[number % len(COMPLETIONS)] if completes else None,
+        completion=completion,
         retry_policy=rng.choice(retry_policies),
         relevancy_window_seconds=rng.choice((None, None, None, None, 5.0, 60.0)),
         precision="second" if number % 3 == 1 else None,

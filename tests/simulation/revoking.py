@@ -19,6 +19,7 @@ from clockwork.targets.http import HttpTarget
 from clockwork.targets.kafka.target import KafkaTarget
 from clockwork.targets.pool import PoolTarget
 from clockwork.targets.sqs import SqsTarget
+from clockwork.targets.step_functions import StepFunctionsTarget
 
 #: How the reason of a refused execution ends.
 REFUSED = "allowed"
@@ -36,6 +37,8 @@ def is_granted(target: JobTarget, client: Client) -> bool:
             return target.topic in client.allowed_topics
         case PoolTarget():
             return target.pool in client.allowed_pools
+    if isinstance(target, StepFunctionsTarget):
+        return target.state_machine_arn in client.allowed_target_arns
     raise TypeError(f"no client of the simulation names {target}")
 
 

@@ -25,6 +25,7 @@ from clockwork.targets.message import Payload
 from clockwork.targets.pool import PoolTarget
 from tests.simulation.clients import Visit, ask_again, cancel_one, create_asked, get_one
 from tests.simulation.fleet import HANDS_BACK
+from tests.simulation.machines import BREAKS, ENDLESS, MACHINE
 from tests.simulation.named_clients import answered
 from tests.simulation.receivers import SAYS, Manner
 from tests.simulation.regulated import delete_client, pause_client, resume_client
@@ -96,6 +97,17 @@ def completed() -> Steps:
     brief = Completion(heartbeat_seconds=10, timeout_seconds=60)
     asked = [msgspec.structs.replace(job, completion=brief) for job in jobs]
     return [(1_000, _ask("completed", asked))]
+
+
+def ended() -> Steps:
+    """Jobs that end with executions of a state machine: well, after a failure, and one that is stopped."""
+    brief = Completion("end", timeout_seconds=60)
+    asks = (b"ends", BREAKS, ENDLESS)
+    jobs = [
+        msgspec.structs.replace(job_of(ask, 1_000 + 500 * number), target=MACHINE, completion=brief)
+        for number, ask in enumerate(asks)
+    ]
+    return [(1_000, _ask("ended", jobs))]
 
 
 def pulled() -> Steps:
@@ -300,7 +312,7 @@ SCENES: dict[str, Callable[[], Steps]] = {
 #: Scenes that make no call to AWS which the others do not make; they are played in memory alone.
 FURTHER_SCENES: dict[str, Callable[[], Steps]] = {
     scene.__name__: scene
-    for scene in (stopped, reported, stopped_run, unsendable, retimed, missed, held_back, skipping)
+    for scene in (ended, stopped, reported, stopped_run, unsendable, retimed, missed, held_back, skipping)
 }
 
 

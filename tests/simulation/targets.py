@@ -11,6 +11,7 @@ from clockwork.ports import Clock
 from clockwork.targets.http import HttpTarget
 from tests.simulation.faults import Adversary, Fault
 from tests.simulation.gate import Gate
+from tests.simulation.machines import Machines
 from tests.simulation.receivers import FAULTLESS, SOON, Manner, Receivers
 from tests.simulation.scheduler import Actor, Killed, Scheduler
 from tests.simulation.stores import POISON
@@ -98,8 +99,10 @@ class MoodyTargets:
         watcher: Watcher,
         under_way: dict[int, UnderWay],
         receivers: Receivers,
+        machines: Machines,
     ) -> None:
         self._receivers = receivers
+        self._machines = machines
         self._actor = actor
         self._clock = clock
         self._gate = gate
@@ -138,6 +141,10 @@ class MoodyTargets:
         if (too_late := delivery.too_late(now)) is not None:
             self._under_way[slot] = now, too_late
             return
+        if delivery.errand is not None:
+            outcome = self._machines.do(delivery, delivery.errand, now)
+            self._under_way[slot] = max(outcome.ended_at, now + self._adversary.rng.randrange(1, 300)), outcome
+            return
         if self._adversary.strikes(Fault.NEVER_BEGUN, self._adversary.profile.targets / 5):
             self._under_way[slot] = now, Outcome(State.PENDING, now, now, error=NOTHING_FREE)
             return
@@ -153,17 +160,7 @@ class MoodyTargets:
         if delivery.occurrence.payload.body.startswith(STANDS_STILL) and delivery.attempt == 1:
             end_at = now + STANDS_STILL_MS
         self._watcher.under_way(self._actor, delivery, end_at - now)
-        if delivery.token is not None:
-            # It may set to work although its answer says something else.
-            if answer.accepts or answer.state is State.TIMED_OUT:
-                goes_wrong = self._adversary.profile.targets
-                manners = (tuple(Manner) if goes_wrong else FAULTLESS) if self._adversary.is_active else SOON
-                self._receivers.take(delivery, manners)
-        elif answer.state is State.SUCCEEDED:
-            self._watcher.succeeded(delivery)
-        if answer.accepts and delivery.token is None:
-            arrival = self._adversary.rng.randrange(0, max(1, end_at - now))
-            self._scheduler.after(arrival, lambda: self._watcher.accepted(delivery))
+        self._arrive(delivery, answer, end_at - now)
         error = None if answer.state is State.SUCCEEDED else f"{answer.state} with {answer.status_code}"
         self._under_way[slot] = (
             end_at,
@@ -178,3 +175,22 @@ class MoodyTargets:
                 answer.retry_after_seconds,
             ),
         )
+
+    def _arrive(self, delivery: Delivery, answer: Answer, lasts_ms: int) -> None:
+        """Lets the target do what it does with an attempt, whatever its answer says."""
+        if delivery.ends_there:
+            if answer.accepts:
+                self._machines.begin(delivery)
+            return
+        if delivery.token is not None:
+            # It may set to work although its answer says something else.
+            if answer.accepts or answer.state is State.TIMED_OUT:
+                goes_wrong = self._adversary.profile.targets
+                manners = (tuple(Manner) if goes_wrong else FAULTLESS) if self._adversary.is_active else SOON
+                self._receivers.take(delivery, manners)
+            return
+        if answer.state is State.SUCCEEDED:
+            self._watcher.succeeded(delivery)
+        if answer.accepts:
+            arrival = self._adversary.rng.randrange(0, max(1, lasts_ms))
+            self._scheduler.after(arrival, lambda: self._watcher.accepted(delivery))

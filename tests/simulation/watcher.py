@@ -15,6 +15,7 @@ from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.executions import FINAL, WAITING, Execution, State
 from clockwork.domain.ids import AnonymousJob, decode_job, is_named, only_execution
 from clockwork.domain.jobs import Occurrence
+from clockwork.domain.lifecycle.awaiting import is_asked
 from clockwork.domain.lifecycle.retries import FORGIVEN_LOST_WORKERS
 from clockwork.domain.limits.slots import Reserved
 from clockwork.domain.releases import Deliver, Delivery, Release
@@ -144,6 +145,8 @@ class Watcher:
         #: The first start of each execution: its delivery, and when (ms, true time).
         #: Executions that were released at once because a client asked, perhaps not for the first time.
         self.asked: set[str] = set()
+        #: Whether that has ended which the attempt of a record began at a service that tells ends.
+        self.has_ended: Callable[[Execution], bool] = lambda _: False
         #: How often each attempt was started: by execution and number.
         self.attempts: Counter[tuple[str, int]] = Counter()
         self.first_starts: dict[str, tuple[int, Delivery]] = {}
@@ -418,6 +421,8 @@ class Watcher:
         ended = claimant is not None and claimant.is_over(self._scheduler.now)
         if before.end.report is not None or is_run(before):
             ended = True  # Of a run the end of the last node decides, whoever records it.
+        elif is_asked(before) and (before.is_accepted or self.has_ended(before)):
+            ended = self.has_ended(before)
         elif before.is_accepted:
             over_at = claim_of(before).until or 0
             if before.cancel_noted_at is not None:

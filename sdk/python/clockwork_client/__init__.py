@@ -38,6 +38,7 @@ __all__ = [
     "UnexpectedAnswer",
     "Workflow",
     "callback",
+    "end",
     "eventbridge",
     "http",
     "job",

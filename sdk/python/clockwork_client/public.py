@@ -21,7 +21,7 @@ from clockwork_client.errors import (
     TooManyRequests,
     UnexpectedAnswer,
 )
-from clockwork_client.requests import callback, job, retry
+from clockwork_client.requests import callback, end, job, retry
 from clockwork_client.results import Execution, Job
 from clockwork_client.targets import eventbridge, http, kafka, kinesis, lambda_function, pool, sns, sqs, step_functions
 from clockwork_client.webhooks import ScheduledContext, scheduled_context, verify_webhook
@@ -50,6 +50,7 @@ __all__ = [
     "UnexpectedAnswer",
     "Workflow",
     "callback",
+    "end",
     "eventbridge",
     "http",
     "job",

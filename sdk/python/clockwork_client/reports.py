@@ -9,7 +9,7 @@ from clockwork_client.answers import Answer
 
 
 class Completion(Answer):
-    """The end of attempts that the target only accepts: a callback of the receiver, under the attempt's token."""
+    """The end of attempts that the target only accepts: a callback of the receiver, or the word of AWS (`end`)."""
 
     mode: str
     heartbeat_seconds: float | None

@@ -137,6 +137,11 @@ def callback(*, heartbeat_seconds: Duration | None = None, timeout_seconds: Dura
     return made(Completion, mode="callback", heartbeat_seconds=heartbeat_seconds, timeout_seconds=timeout_seconds)
 
 
+def end(*, timeout_seconds: Duration | None = None) -> Completion:
+    """Attempts end when AWS says that what they began has ended, as the execution of a state machine."""
+    return made(Completion, mode="end", timeout_seconds=timeout_seconds)
+
+
 def job(target: Target | Workflow, payload: Any = None, **options: Unpack[JobOptions]) -> dict[str, Any]:
     """A job as the API takes it, for `schedule_many`; `schedule` takes the same options.
 

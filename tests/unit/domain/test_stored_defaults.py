@@ -22,7 +22,7 @@ from clockwork.targets.registry import TARGETS
 LEFT_OUT: dict[str, dict[str, Any]] = {
     "Attempt": {"lateness_ms": 0},
     "Awaited": {"watched_again": False, "is_run": False},
-    "Budget": {"start": 0, "handbacks": 0, "lost_workers": 0, "unclaimed": False},
+    "Budget": {"start": 0, "handbacks": 0, "lost_workers": 0, "unclaimed": False, "begun": 0},
     "Check": {"attempt": 1, "sweeps": 0},
     "Checkpoint": {"revision": 1, "fence": 1, "expires_at": 0},
     "Claimed": {},

@@ -52,7 +52,11 @@ DEFINITION: list[tuple[str, str, dict[str, Any]]] = [
     ("ordering_key", "--ordering-key", {"help": "Jobs of one key are delivered in order."}),
     ("sequence", "--sequence", {"type": int}),
     ("on_failure", "--on-failure", {"metavar": "TARGET", "help": "Is told of each execution that ends DEAD."}),
-    ("completion", "--completion", {"type": values.JSON, "help": 'Ends by callback: {"mode": "callback"}.'}),
+    (
+        "completion",
+        "--completion",
+        {"type": values.JSON, "help": 'Ends later: {"mode": "callback"}, or "end" of a state machine.'},
+    ),
     ("retry", "--retry", {"type": values.JSON, "help": 'The retry policy: {"maxAttempts": 3}.'}),
 ]
 TARGET: list[tuple[str, str, dict[str, Any]]] = [

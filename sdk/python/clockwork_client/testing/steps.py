@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from clockwork.domain.executions import Outcome
+from clockwork.domain.executions import Outcome, State
+from clockwork.domain.releases import Delivery as Attempt
 from clockwork.domain.runs.results import with_result
+from clockwork.targets.message import Errand
 from clockwork_client.client import Clockwork
 from clockwork_client.testing.deliveries import Answer, Delivery
 from clockwork_client.worker.fail import Fail
@@ -84,3 +86,23 @@ def _failed(error: Fail, delivery: Delivery, cw: Clockwork) -> Answer:
 def with_answer(outcome: Outcome, answer: object) -> Outcome:
     """The outcome of a step's attempt with the body of the answer as its result, as an HTTP target has it."""
     return with_result(outcome, answer.body.encode(), is_whole=True) if isinstance(answer, Answer) else outcome
+
+
+def stepped(step: Stepping, delivery: Delivery) -> Any:
+    """The answer of a test's function, which may also raise Fail."""
+    try:
+        return step(delivery)
+    except Fail as error:
+        return error
+
+
+def told(errand: Attempt, now: int, ending: Stepping | None, delivery: Delivery) -> Outcome:
+    """The word of a service on what an attempt began, as a test's function says it; None: it has ended well."""
+    said = None if ending is None else stepped(ending, delivery)
+    if isinstance(said, Fail):
+        return Outcome(State.FAILED, now, now, error=str(said), told=True)
+    if said is not None or ending is None:
+        return Outcome(State.SUCCEEDED, now, now, answer=json.dumps(said, allow_nan=False).encode(), told=True)
+    if errand.errand is Errand.STOP:
+        return Outcome(State.FAILED, now, now, error="ABORTED: it was stopped", told=True)
+    return Outcome(State.RUNNING, now, now, told=True)

@@ -29,9 +29,8 @@ from clockwork_client.testing.gateway import URL, Gateway, principal
 from clockwork_client.testing.inline import InlineContext, run_handler
 from clockwork_client.testing.lambdas import ExactQueue, Lambdas
 from clockwork_client.testing.scheduled import Scheduled, all_scheduled, check_scheduled
-from clockwork_client.testing.steps import Began, Run, Stepping, Steps, answered, with_answer
+from clockwork_client.testing.steps import Began, Run, Stepping, Steps, answered, stepped, told, with_answer
 from clockwork_client.testing.workers import InlineWorkers
-from clockwork_client.worker.fail import Fail
 from clockwork_client.worker.pool import Pool
 
 __all__ = ["Answer", "Delivery", "InlineContext", "Run", "Scheduled", "VirtualClockwork", "run_handler"]
@@ -72,6 +71,8 @@ class VirtualClockwork:
         self._api = make_api(self._core.world, lambda _: None)
         self._lock = RLock()
         self._answer: Answering = lambda _: 200
+        self._ending: Stepping | None = None
+        self._core.targets.ask = self._asked
         #: While a function of the test decides on an answer.
         self._is_answering = False
         #: A fault of that function, which ends the run.
@@ -106,6 +107,15 @@ class VirtualClockwork:
         exception, such as an AssertionError, ends the run: `advance` and `run_until` raise it.
         """
         self._answer = answer
+
+    def on_end(self, answer: Stepping) -> None:
+        """From now on `answer` says how that goes which an attempt with `completion=end()` began, whenever it is asked.
+
+        It gets the Delivery, and returns the result, a JSON value, or `Fail`; None: it runs on. A cancel and the end of
+        `timeout_seconds` stop what runs on. Without `on_end` it has ended well, with no result, when it is asked first:
+        a minute after it began.
+        """
+        self._ending = answer
 
     def on_step(self, name: str, answer: Stepping) -> None:
         """From now on `answer` gives the answers of the targets of a workflow's step, in place of `on_deliver`.
@@ -246,6 +256,15 @@ class VirtualClockwork:
             self._fault = self._fault or fault
             return outcome_of(TimeoutError(), attempt, self._core.clock.at)
 
+    def _asked(self, errand: Attempt) -> Outcome:
+        """The word of the service on what an attempt began."""
+        now = self._core.clock.at
+        try:
+            return told(errand, now, self._ending, delivery_of(errand, now, self._secrets))
+        except Exception as fault:  # noqa: BLE001 - as of `_attempt`
+            self._fault = self._fault or fault
+            return outcome_of(TimeoutError(), errand, now)
+
     def _ask(self, delivery: Delivery) -> object:
         """The test's answer. Meanwhile other threads may call the API, such as the threads of `schedule_many`."""
         self._is_answering = True
@@ -254,18 +273,12 @@ class VirtualClockwork:
         try:
             if step is None:
                 return self._answer(delivery)
-            return answered(self._stepped(step, delivery), delivery, self._clients[delivery.client_id])
+            return answered(stepped(step, delivery), delivery, self._clients[delivery.client_id])
         except OSError as error:
             return error
         finally:
             self._lock.acquire()
             self._is_answering = False
-
-    def _stepped(self, step: Stepping, delivery: Delivery) -> Any:
-        try:
-            return step(delivery)
-        except Fail as error:
-            return error
 
     def _raise_fault(self) -> None:
         fault, self._fault = self._fault, None

@@ -12,6 +12,8 @@ _HEARTBEAT, _TIMEOUT = 300, 86_400
 #: Numbers of conditions are kept in 64 bits.
 _LEAST, _MOST = -(2**63), 2**64
 _GONE = 410
+#: The types of targets whose ends AWS tells.
+_TELL_ENDS = ("stepFunctions",)
 
 
 def faults_between_fields(nodes: Mapping[str, Any], known: Collection[Fault]) -> list[Fault]:
@@ -54,9 +56,15 @@ def _of_condition(at: str, condition: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _of_completion(at: str, completion: Mapping[str, Any], target: object) -> Iterator[Fault]:
+    is_end, kind = completion.get("mode") == "end", target.get("type") if isinstance(target, dict) else None
     heartbeat = completion.get("heartbeatSeconds", _HEARTBEAT)
     timeout = completion.get("timeoutSeconds", _TIMEOUT)
-    if all(isinstance(one, int | float) for one in (heartbeat, timeout)) and heartbeat > timeout:
+    if is_end and "heartbeatSeconds" in completion:
+        yield Fault(at, "heartbeatSeconds is for the mode callback: AWS sends no heartbeats")
+    elif not is_end and all(isinstance(one, int | float) for one in (heartbeat, timeout)) and heartbeat > timeout:
         yield Fault(at, "heartbeatSeconds must be at most timeoutSeconds")
-    elif isinstance(target, dict) and target.get("type") == "pool":
+    elif kind == "pool":
         yield Fault(at, "is not for pools: a worker always tells how its attempt ended")
+    elif is_end and kind is not None and kind not in _TELL_ENDS:
+        why = f"cannot have the mode end with {kind}, whose end AWS does not say: use callback, or leave it out"
+        yield Fault(at, why)

@@ -2,7 +2,7 @@
 
 from tests.simulation.mutants.named.asking import ASKING
 from tests.simulation.mutants.named.calling_back import CALLING_BACK
-from tests.simulation.mutants.named.completing import COMPLETING
+from tests.simulation.mutants.named.completing import COMPLETING, ENDING
 from tests.simulation.mutants.named.containing import CONTAINING
 from tests.simulation.mutants.named.delivering import DELIVERING
 from tests.simulation.mutants.named.flowing import FLOWING
@@ -19,7 +19,7 @@ from tests.simulation.mutants.named.running import RUNNING
 from tests.simulation.mutants.named.skipping import SKIPPING
 
 NAMED = (
-    *(*RELEASING, *ASKING, *NAMING, *DELIVERING, *CALLING_BACK, *COMPLETING, *PULLING),
+    *(*RELEASING, *ASKING, *NAMING, *DELIVERING, *CALLING_BACK, *COMPLETING, *ENDING, *PULLING),
     *(*REGULATING, *ORDERING, *LASTING, *LEAVING, *SKIPPING, *LIVING, *CONTAINING),
     *(*FLOWING, *RUNNING, *OPERATING),
 )

@@ -1,4 +1,4 @@
-"""Mutants of completion by callback: each leaves out a rule of tokens, claims of receivers, or watches."""
+"""Mutants of completion: each leaves out a rule of tokens, of the claims of receivers, of watches, or of ends."""
 
 from __future__ import annotations
 
@@ -97,5 +97,120 @@ COMPLETING = (
         (("        self._paced(Kind.REPORT, ids.decode_execution(token.execution_id).job_id)\n", ""),),
         "I9",
         tests="tests/handlers/test_pace_of_unsigned_reports.py",
+    ),
+)
+_ENDS = "tests/unit/flows/ends/test_ends.py"
+#: Each leaves out a rule of ends that AWS tells: of names, watches, stops or silence.
+ENDING = (
+    Mutant(
+        "nobody asks how that goes which an attempt began",
+        "domain/lifecycle/reports.py",
+        (
+            (
+                '"accepted: its service tells its end", accepted, watch)',
+                '"accepted: its service tells its end", accepted)',
+            ),
+        ),
+        "I12",
+        tests=_ENDS,
+    ),
+    Mutant(
+        "a deadline ends an attempt though its execution runs",
+        "domain/lifecycle/attempts.py",
+        (("if stored.is_accepted and is_asked(stored):", "if False:"),),
+        "E1",
+        tests=_ENDS,
+    ),
+    Mutant(
+        "an event of an earlier attempt counts",
+        "domain/ends/telling.py",
+        (("if not occurrence.target.began(told.name, stored.execution_id, stored.budget.begun):", "if False:"),),
+        "E2",
+        tests=_ENDS,
+    ),
+    Mutant(
+        "an event counts before its execution has ended",
+        "domain/ends/telling.py",
+        (("if told.status not in _ENDS or stored is None", "if stored is None"),),
+        "E2",
+        tests=_ENDS,
+    ),
+    Mutant(
+        "a retry takes the name of an execution that has ended",
+        "domain/lifecycle/awaiting.py",
+        (("begun=budget.begun + 1", "begun=budget.begun"),),
+        "I1",
+        tests=_ENDS,
+    ),
+    Mutant(
+        "an attempt without an answer uses its name up",
+        "domain/lifecycle/awaiting.py",
+        (
+            (
+                "if is_asked(running) and (running.is_accepted or running.end.report is not None):",
+                "if is_asked(running):",
+            ),
+        ),
+        "E1",
+        tests=_ENDS,
+    ),
+    Mutant(
+        "a cancel stops no execution",
+        "domain/lifecycle/awaiting.py",
+        (
+            (
+                "        return running.cancel_noted_at\n    return running.awaited",
+                "        pass\n    return running.awaited",
+            ),
+        ),
+        "I5",
+        tests=_ENDS,
+    ),
+    Mutant(
+        "an execution is not stopped at its deadline",
+        "domain/ends/telling.py",
+        (("return Errand.ASK if stops_since(running, now) is None else Errand.STOP", "return Errand.ASK"),),
+        "E1",
+        tests=_ENDS,
+    ),
+    Mutant(
+        "an attempt stays for as long as its service is silent",
+        "domain/ends/telling.py",
+        (("if since is not None and claim.now >= since + GIVE_UP_MS:", "if False:"),),
+        "L1",
+        tests=_ENDS,
+    ),
+    Mutant(
+        "an execution that is not known yet is lost",
+        "domain/lifecycle/awaiting.py",
+        (("UNKNOWN_FOR_MS = 60_000", "UNKNOWN_FOR_MS = 0"),),
+        "E1",
+        tests=_ENDS,
+    ),
+    Mutant(
+        "an answer that tells nothing ends an attempt",
+        "domain/ends/telling.py",
+        (
+            (
+                "if answer.told and answer.state in (State.SUCCEEDED, State.FAILED):",
+                "if answer.state in (State.SUCCEEDED, State.FAILED):",
+            ),
+        ),
+        "E2",
+        tests=_ENDS,
+    ),
+    Mutant(
+        "a token of an attempt leaves though AWS tells its end",
+        "flows/deliver/deliver.py",
+        (("token, begun = None, item.seen.budget.begun", "begun = item.seen.budget.begun"),),
+        "P2",
+        tests=_ENDS,
+    ),
+    Mutant(
+        "an EXPRESS state machine begins, and nobody hears of its end",
+        "targets/step_functions.py",
+        ((""".get("type") == "EXPRESS":""", """.get("type") == "NONE":"""),),
+        "L1",
+        tests="tests/contract/test_targets_step_functions.py",
     ),
 )

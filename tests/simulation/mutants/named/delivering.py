@@ -201,7 +201,7 @@ DELIVERING = (
     ),
     Mutant(
         "a dead letter in use is buried",
-        "domain/lifecycle/attempts.py",
+        "domain/lifecycle/awaiting.py",
         (
             (
                 "return stored.state is State.RUNNING and now < ends_at(stored) + CLAIM_GRACE_MS",

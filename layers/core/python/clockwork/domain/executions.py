@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -265,7 +264,8 @@ class Outcome(msgspec.Struct, frozen=True):
 
     With the state PENDING no attempt was made: nothing was free for it, and it does not count.
     `retry_after_seconds` is the wait that the target asked for. `answer`: the JSON of a success that a workflow's node
-    keeps. `error` and `excerpt` never hold a secret.
+    keeps. `error` and `excerpt` never hold a secret. `told`: it is the service's word on what an earlier attempt began.
+    RUNNING then, or WORKER_LOST if the service knows nothing of it.
     """
 
     state: State
@@ -277,6 +277,7 @@ class Outcome(msgspec.Struct, frozen=True):
     excerpt: str | None = None
     retry_after_seconds: float | None = None
     answer: bytes | None = None
+    told: bool = False
 
     def as_attempt(self, number: int, lateness_ms: int = 0) -> Attempt:
         """The attempt of this number, as its record keeps it."""
@@ -290,10 +291,3 @@ class Outcome(msgspec.Struct, frozen=True):
             error=None if self.error is None else self.error[:LONGEST_ERROR],
             response_excerpt=self.excerpt,
         )
-
-
-class DeadPage(msgspec.Struct, frozen=True):
-    """A page of executions that need attention, the latest due instant first; `next_before` asks for the next page."""
-
-    executions: Sequence[Execution]
-    next_before: str | None

@@ -40,21 +40,25 @@ class Budget(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     lost_workers: int = 0
     #: Its first attempt left no claim (record level `none`): a duplicate of the first message may yet start it again.
     unclaimed: bool = False
+    #: The number of attempts that began something at their target which has ended since, by the completion `end`.
+    begun: int = 0
 
     def after(self, attempt: int) -> Budget:
         """The budget with which no attempt counts up to this number."""
-        return Budget(start=attempt, unclaimed=self.unclaimed)
+        return Budget(start=attempt, unclaimed=self.unclaimed, begun=self.begun)
 
 
 NO_BUDGET, UNCLAIMED = Budget(), Budget(unclaimed=True)
 
 
 class Completion(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The end of attempts that the target only accepts: a callback of the receiver, under the attempt's token.
+    """The end of attempts that the target only accepts.
 
-    The receiver reports every `heartbeat_seconds` at least, and the attempt ends `timeout_seconds` after its start.
+    `callback`: the receiver reports under the attempt's token, every `heartbeat_seconds` at least. `end`: the service
+    of the target says that what the attempt began has ended. Either way the attempt ends `timeout_seconds` after its
+    start.
     """
 
-    mode: Literal["callback"] = "callback"
+    mode: Literal["callback", "end"] = "callback"
     heartbeat_seconds: float = 300
     timeout_seconds: float = 86_400

@@ -15,7 +15,7 @@ from clockwork.domain.ids import ONLY_RUN, ExecutionId, NamedJobId, decode_job, 
 from clockwork.domain.jobs import NodeOf, Occurrence
 from clockwork.domain.policies import NO_BUDGET, UNCLAIMED
 from clockwork.domain.waits import NO_WAITS, Cause, Held, Line, Waited, Waits
-from clockwork.targets.message import Message
+from clockwork.targets.message import Errand, Message
 
 #: The longest delay of one SQS message (s). A release that is further away travels in hops of this length.
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html
@@ -245,6 +245,7 @@ class Delivery(msgspec.Struct, frozen=True):
     """One attempt, as a target adapter gets it: to be started now, and to end before `deadline_at` (ms).
 
     `token`: under which its receiver calls back, if the attempt ends by callback. `node`: of a workflow's node.
+    `begun`: as in `Budget`. `errand`: nothing is to be started, but what was begun to be seen to.
     """
 
     execution_id: str
@@ -254,6 +255,8 @@ class Delivery(msgspec.Struct, frozen=True):
     deadline_at: int
     token: str | None = None
     node: NodeOf | None = None
+    begun: int = 0
+    errand: Errand | None = None
 
     def __repr__(self) -> str:
         """Without the token, and without the payload: neither must reach a log."""
@@ -264,7 +267,13 @@ class Delivery(msgspec.Struct, frozen=True):
         """The content that the receiver gets."""
         due_at, payload = self.occurrence.due_at, self.occurrence.payload
         of = (None, None) if self.node is None else (self.node.run, self.node.name)
-        return Message(self.execution_id, self.job_id, self.attempt, due_at, payload, self.token, *of)
+        return Message(self.execution_id, self.job_id, self.attempt, due_at, payload, self.token, *of, self.begun)
+
+    @property
+    def ends_there(self) -> bool:
+        """Whether its service is to say when that ends which it begins."""
+        completion = self.occurrence.completion
+        return completion is not None and completion.mode == "end"
 
     def too_late(self, now: int) -> Outcome | None:
         """The outcome of an attempt that is not started any more at `now` (ms), since its time is over; None before."""

@@ -14,11 +14,12 @@ from dataclasses import replace
 import msgspec
 
 from clockwork.domain.errors import ClockworkError, Unavailable, Undecodable, Unreadable
-from clockwork.domain.executions import DeadPage, Execution
+from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.transitions import refused
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
+from clockwork.domain.storage.attention import DeadPage
 from clockwork.domain.storage.retention import Retention
 from clockwork.flows.containment import Faults, for_each, why
 from clockwork.flows.sealing import Checks, Tickets

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution
-from clockwork.domain.lifecycle.attempts import is_claimed
+from clockwork.domain.lifecycle.awaiting import is_claimed
 from clockwork.flows.world import World
 from clockwork.ports import Saved
 

@@ -9,10 +9,11 @@ from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.flows.deliver.inbox import Message
 from clockwork.flows.deliver.items import DeliverReport
 from clockwork.flows.deliver.ordered import OrderedMessage, deliver_ordered
+from clockwork.flows.ends.events import ENDS, take_ends
 
 _COUNTS = {"Early": "early", "Delivered": "succeeded", "Failed": "failed", "Dead": "dead", "Expired": "expired"}
 _COUNTS |= {"DuplicatesAbsorbed": "absorbed", "Deferred": "deferred", "Parked": "parked"}
-_COUNTS |= {"WorkersLost": "workers_lost", "ForcedCancels": "forced_cancels"}
+_COUNTS |= {"WorkersLost": "workers_lost", "ForcedCancels": "forced_cancels", "EndsTold": "ends_told"}
 _WAITED = {"WaitedCapMs": "cap", "WaitedPermitMs": "permit", "WaitedPauseMs": "pause"}
 _WAITED |= {"WaitedCircuitMs": "circuit", "WaitedOrderedMs": "ordered"}
 
@@ -38,6 +39,8 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
 
 
 def _deliver(app: bootstrap.App, records: list[dict[str, Any]], deadline_at: int) -> DeliverReport:
+    if records[0]["eventSourceARN"].endswith(f"-{ENDS}"):
+        return take_ends(app.world, [(record["messageId"], record["body"]) for record in records])
     if records[0]["eventSourceARN"].endswith(".fifo"):
         return deliver_ordered(app.world, [_ordered_message(record) for record in records], deadline_at)
     return deliver_batch(app.world, [Message(*_content(record)) for record in records], deadline_at)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from clockwork.domain.errors import Unreadable
-from clockwork.domain.executions import DeadPage, Execution
+from clockwork.domain.executions import Execution
 from clockwork.domain.named_jobs import Turnstile
 from clockwork.domain.pools.checkpoint import Checkpoint
 from clockwork.domain.pools.presence import Present
-from clockwork.domain.storage.attention import Kind, listed_as
+from clockwork.domain.storage.attention import DeadPage, Kind, listed_as
 from clockwork.domain.workflows.progress import Marks, Sets
 from clockwork.ports import Saved
 

@@ -10,10 +10,15 @@ from clockwork.ports import Clock
 
 
 class MemoryTargets:
-    """`ports.Targets` that ask a function for each outcome; by default every attempt succeeds at once."""
+    """`ports.Targets` that ask a function for each outcome; by default every attempt succeeds at once.
+
+    `ask` is the same for errands: by default whatever an attempt began has ended well once somebody asks.
+    """
 
     def __init__(self, clock: Clock, answer: Callable[[Delivery], Outcome] | None = None) -> None:
         self._clock = clock
+        self.ask: Callable[[Delivery], Outcome] = self._end
+        self.errands: list[Delivery] = []
         self._answer = answer or self._succeed
         self._ended: list[tuple[int, Outcome]] = []
         self.delivered: list[Delivery] = []
@@ -23,6 +28,10 @@ class MemoryTargets:
 
     def begin(self, slot: int, delivery: Delivery) -> None:
         too_late = delivery.too_late(self._clock.now())
+        if delivery.errand is not None:
+            self.errands.append(delivery)
+            self._ended.append((slot, too_late or self.ask(delivery)))
+            return
         if too_late is None:
             self.delivered.append(delivery)
         self._ended.append((slot, too_late or self._answer(delivery)))
@@ -30,6 +39,9 @@ class MemoryTargets:
     def collect(self) -> Sequence[tuple[int, Outcome]]:
         ended, self._ended = self._ended, []
         return ended
+
+    def _end(self, _: Delivery) -> Outcome:
+        return Outcome(State.SUCCEEDED, self._clock.now(), self._clock.now(), answer=b"null", told=True)
 
     def _succeed(self, _: Delivery) -> Outcome:
         return Outcome(State.SUCCEEDED, self._clock.now(), self._clock.now(), status_code=200)

@@ -71,7 +71,9 @@ class Targets(Protocol):
         """
 
     def begin(self, slot: int, delivery: Delivery) -> None:
-        """Start an attempt and return at once. `slot` names it among the attempts under way.
+        """Start an attempt, or an errand, and return at once. `slot` names it among those under way.
+
+        An errand starts nothing at the target. Its outcome is `told` if the service has said how it goes.
 
         Nothing is sent at its deadline or later, by the machine's clock, whatever held the process up before: its claim
         may have ended, and a cancel may have been answered. Such an attempt ends TIMED_OUT.

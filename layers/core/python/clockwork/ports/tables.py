@@ -9,11 +9,12 @@ import msgspec
 
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unreadable
-from clockwork.domain.executions import DeadPage, Execution
+from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.limits.slots import Reach, Reserved
 from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.storage.attention import DeadPage
 from clockwork.domain.timeline import Lease, Page, Row, Shard, ShardStatus
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 from clockwork.targets.message import Message, envelope_of
-from clockwork.targets.service import Entry, Refused, RoleArn, Service, ServiceTarget, Told
+from clockwork.targets.service import Entry, Refused, RoleArn, Service, ServiceTarget, Taken
 from clockwork.targets.target import Asked, Earlier
 
 EVENTBRIDGE = Service(
@@ -71,7 +71,7 @@ class EventBridgeTarget(ServiceTarget, frozen=True, tag="eventbridge"):
         """
         return sum(len(entry[name].encode()) for name in ("Source", "DetailType", "Detail"))
 
-    def send(self, client: Any, entries: Sequence[Entry]) -> Told:
+    def send(self, client: Any, entries: Sequence[Entry]) -> Taken:
         """Put the events on the bus."""
         told = client.put_events(Entries=entries).get("Entries", ())
         return {

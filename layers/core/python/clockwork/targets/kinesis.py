@@ -13,7 +13,7 @@ import msgspec
 
 from clockwork.domain.ids import derive
 from clockwork.targets.message import Message, envelope_of
-from clockwork.targets.service import Entry, RoleArn, Service, ServiceTarget, Told
+from clockwork.targets.service import Entry, RoleArn, Service, ServiceTarget, Taken
 from clockwork.targets.target import Asked
 
 KINESIS = Service(
@@ -56,7 +56,7 @@ class KinesisTarget(ServiceTarget, frozen=True, tag="kinesis"):
         key = key if len(key) <= LONGEST_KEY else derive("partition-key", key)
         return {"StreamARN": self.stream_arn, "PartitionKey": key, "Data": envelope_of(message)}
 
-    def send(self, client: Any, entries: Sequence[Entry]) -> Told:
+    def send(self, client: Any, entries: Sequence[Entry]) -> Taken:
         """Put one record."""
         client.put_record(**entries[0])
         return {0: None}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 from clockwork.targets.message import Message, envelope_of
-from clockwork.targets.service import Entry, RoleArn, Service, ServiceTarget, Told
+from clockwork.targets.service import Entry, RoleArn, Service, ServiceTarget, Taken
 
 LAMBDA = Service(
     name="Lambda",
@@ -38,7 +38,7 @@ class LambdaTarget(ServiceTarget, frozen=True, tag="lambda"):
         """The parameters of Invoke."""
         return {"FunctionName": self.function_arn, "InvocationType": "Event", "Payload": envelope_of(message)}
 
-    def send(self, client: Any, entries: Sequence[Entry]) -> Told:
+    def send(self, client: Any, entries: Sequence[Entry]) -> Taken:
         """Invoke the function once."""
         client.invoke(**entries[0])
         return {0: None}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from enum import StrEnum
+from typing import Literal
 
 import msgspec
 
@@ -15,6 +17,11 @@ from clockwork.domain.instants import to_text
 _NOT_IN_A_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
+#: The bytes of the largest result that a record keeps, and of the longest error.
+LARGEST_RESULT = 32 * 1024
+LONGEST_ERROR = 4 * 1024
+
+
 class Payload(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The bytes to deliver: compact JSON in UTF-8, or (`is_text`) a string as it is."""
 
@@ -22,10 +29,18 @@ class Payload(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     is_text: bool = False
 
 
+class Errand(StrEnum):
+    """A call about what an earlier attempt began at a target that says when it ends."""
+
+    ASK = "ask"  # how it goes
+    STOP = "stop"  # how it goes; if it runs, it is to stop
+
+
 class Message(msgspec.Struct, frozen=True):
     """The content of an attempt; `due_at` in ms. `token`: under which its receiver calls back, if it is to.
 
-    `run` and `node`: of a workflow's node, the executionId of its run and its name.
+    `run` and `node`: of a workflow's node, the executionId of its run and its name. `begun`: so many earlier attempts
+    began something at the target that has ended since.
     """
 
     execution_id: str
@@ -36,6 +51,7 @@ class Message(msgspec.Struct, frozen=True):
     token: str | None = None
     run: str | None = None
     node: str | None = None
+    begun: int = 0
 
     @property
     def facts(self) -> dict[str, str | int]:
@@ -45,6 +61,36 @@ class Message(msgspec.Struct, frozen=True):
         if self.run is not None and self.node is not None:
             facts |= {"run": self.run, "node": self.node}
         return facts if self.token is None else facts | {"token": self.token}
+
+
+class Told(msgspec.Struct, frozen=True):
+    """The word of a service on what an attempt began under the name `name`; `error` says how it failed.
+
+    `result`: the JSON of a success, at most LARGEST_RESULT bytes. A larger one is left out, and `error` says that.
+    `execution_id`: what an event claims to be about, which nothing proves; empty: the service was asked.
+    """
+
+    name: str
+    status: Literal["running", "unknown", "succeeded", "failed"]
+    result: bytes | None = None
+    error: str | None = None
+    execution_id: str = ""
+
+
+def kept_result(text: str | None) -> tuple[bytes | None, str | None]:
+    """The result to keep of a success whose service tells this JSON, or why none is kept. None: it was too long."""
+    if text is None or len(result := text.encode()) > LARGEST_RESULT:
+        return None, f"its output is not kept: it has more than {LARGEST_RESULT:,} bytes"
+    try:
+        msgspec.json.decode(result)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None, "its output is not kept: it is not JSON"
+    return result, None
+
+
+def cut(error: str) -> str:
+    """The beginning of an error, as much as is kept."""
+    return error.encode(errors="replace")[:LONGEST_ERROR].decode(errors="ignore")
 
 
 def envelope_of(message: Message) -> bytes:

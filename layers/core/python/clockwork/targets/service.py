@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from clockwork.targets.message import Message, Payload, json_of
+from clockwork.targets.message import Message, Payload, Told, json_of
 from clockwork.targets.target import Asked, Asking, Earlier, StoredTarget
 
 #: The option that opens targets, and roles that a delivery may assume: ARNs of this service.
@@ -38,7 +38,7 @@ class Refused(Exception):
 
 
 #: The answer of a service to each message of a call, by its index: None if it took the message.
-Told = Mapping[int, Refused | None]
+Taken = Mapping[int, Refused | None]
 
 
 class Service(msgspec.Struct, frozen=True):
@@ -66,11 +66,19 @@ class Service(msgspec.Struct, frozen=True):
     other_name: str = ""
     #: It asks for the key of an encrypted resource in the name of the sender.
     uses_keys: bool = False
+    #: The actions by which ends are learned and brought about, by the ARN on which they act. It is made of the opened
+    #: `arn`, of its `head` before the resource, and of the resource's `name`.
+    of_ends: Mapping[str, Sequence[str]] = {}
 
     @property
     def in_arns(self) -> str:
         """Its name in ARNs."""
         return self.other_name or self.client
+
+    @property
+    def head_of_resource(self) -> str:
+        """The kind of its resources, the first word of the last part of their ARNs."""
+        return self.resource.partition(":")[0]
 
     @property
     def pattern(self) -> str:
@@ -110,6 +118,18 @@ RoleArn = Annotated[
 ]
 
 
+class EndEvents(msgspec.Struct, frozen=True):
+    """The events of a service that tell ends: their source and type, the field with the target's ARN, and more of them.
+
+    `details`: patterns of EventBridge for fields of the detail.
+    """
+
+    source: str
+    detail_type: str
+    arn_field: str
+    details: Mapping[str, Sequence[Any]]
+
+
 class ServiceTarget(StoredTarget, frozen=True):
     """A target that is a resource of an AWS service: a field with its ARN, and `role_arn: RoleArn = None`.
 
@@ -121,6 +141,8 @@ class ServiceTarget(StoredTarget, frozen=True):
     most_in_call: ClassVar[int] = 1
     #: The payload travels in an envelope.
     is_enveloped: ClassVar[bool] = True
+    #: The events that tell its ends, where its service has them.
+    end_events: ClassVar[EndEvents | None] = None
 
     @classmethod
     def fault_of_payload(cls, payload: Payload) -> str | None:
@@ -154,9 +176,26 @@ class ServiceTarget(StoredTarget, frozen=True):
         """The bytes of an entry, by which a call is filled up to LARGEST_CALL."""
         return 0
 
-    def send(self, client: Any, entries: Sequence[Entry]) -> Told:
+    def send(self, client: Any, entries: Sequence[Entry]) -> Taken:
         """Send the entries in one call of botocore's client: its own, and others' of its resource and role.
 
         An exception is a fault of all of them.
         """
+        raise NotImplementedError
+
+    def check_end(self, client: Any) -> None:
+        """Raise Undeliverable if the service does not say when that ends which this target begins."""
+        raise NotImplementedError
+
+    def ask(self, client: Any, message: Message) -> Told:
+        """How that goes which the attempts of an execution began last."""
+        raise NotImplementedError
+
+    def stop(self, client: Any, message: Message) -> None:
+        """Stop it, if it runs."""
+        raise NotImplementedError
+
+    @classmethod
+    def told_by(cls, detail: Mapping[str, Any]) -> Told | None:
+        """The word of an event's detail; None if it names no execution. Raises ValueError for another detail."""
         raise NotImplementedError

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 from clockwork.targets.message import Message
-from clockwork.targets.service import Entry, RoleArn, Service, Told
+from clockwork.targets.service import Entry, RoleArn, Service, Taken
 from clockwork.targets.text import MessageGroup, TextTarget
 
 SNS = Service(
@@ -39,7 +39,7 @@ class SnsTarget(TextTarget, frozen=True, tag="sns"):
         """The parameters of Publish."""
         return {"TopicArn": self.topic_arn, "Message": self.text_of(message), **self.around(message)}
 
-    def send(self, client: Any, entries: Sequence[Entry]) -> Told:
+    def send(self, client: Any, entries: Sequence[Entry]) -> Taken:
         """Publish one message."""
         client.publish(**entries[0])
         return {0: None}

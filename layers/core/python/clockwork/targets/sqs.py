@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 from clockwork.targets.message import Message
-from clockwork.targets.service import Entry, Refused, RoleArn, Service, Told
+from clockwork.targets.service import Entry, Refused, RoleArn, Service, Taken
 from clockwork.targets.target import Asked
 from clockwork.targets.text import MessageGroup, TextTarget
 
@@ -41,7 +41,7 @@ class SqsTarget(TextTarget, frozen=True, tag="sqs"):
         """The parameters of SendMessage, but for the queue."""
         return {"MessageBody": self.text_of(message), **self.around(message)}
 
-    def send(self, client: Any, entries: Sequence[Entry]) -> Told:
+    def send(self, client: Any, entries: Sequence[Entry]) -> Taken:
         """Send the messages to the queue."""
         url = url_of(self.queue_arn, client)
         if len(entries) == 1:

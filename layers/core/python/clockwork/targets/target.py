@@ -102,6 +102,8 @@ class StoredTarget(msgspec.Struct, frozen=True, tag_field="type", rename="camel"
     is_signed: ClassVar[bool] = False
     #: Its attempts end by a report under their token, since the target only takes them.
     is_reported: ClassVar[bool] = False
+    #: Its service says when that ends which an attempt begins: jobs may have the completion `end`.
+    tells_end: ClassVar[bool] = False
 
     @classmethod
     def is_supported(cls, settings: Settings) -> bool:  # noqa: ARG003 - by every deployment
@@ -133,6 +135,10 @@ class StoredTarget(msgspec.Struct, frozen=True, tag_field="type", rename="camel"
     def in_order(self, ordering_key: str) -> Self:  # noqa: ARG002 - it keeps no order
         """The target of a job in an order: with its key, if the target keeps an order and the client chose no key."""
         return self
+
+    def began(self, name: str, execution_id: str, begun: int) -> bool:  # noqa: ARG002 - nothing has a name
+        """Whether an attempt of the execution began what has this name; `begun`: so many had ended before."""
+        return False
 
     def hint(self) -> Self:
         """As much of it as a message needs whose job's row has the rest."""

@@ -15,9 +15,9 @@ from clockwork.aws.plane.plane import Outcome
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, range_of, seconds, written
 from clockwork.domain.errors import NewerFormat, Unavailable, Unreadable
-from clockwork.domain.executions import DeadPage, Execution
+from clockwork.domain.executions import Execution
 from clockwork.domain.named_jobs import Turnstile
-from clockwork.domain.storage.attention import Kind, listed_as, owner_of
+from clockwork.domain.storage.attention import DeadPage, Kind, listed_as, owner_of
 from clockwork.domain.storage.codec import decode, encode
 from clockwork.ports import Saved
 

@@ -12,6 +12,7 @@ from clockwork.aws.repeats import batches_within
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.releases import Delivery
 from clockwork.ports import Clock
+from clockwork.targets.message import Errand
 from clockwork.targets.service import LARGEST_CALL, Entry, Refused, Service, ServiceTarget, Undeliverable
 
 Faults = Mapping[int, Exception]
@@ -40,6 +41,13 @@ _MISSING = frozenset(
     }
 )
 
+#: The states of outcomes by the word of a service.
+_STATES = {
+    "running": State.RUNNING,
+    "unknown": State.WORKER_LOST,
+    "succeeded": State.SUCCEEDED,
+    "failed": State.FAILED,
+}
 #: The action in the words with which AWS denies access: `... is not authorized to perform: sqs:SendMessage on ...`.
 _DENIED_ACTION = re.compile(r"not authorized to perform: ([a-z0-9-]+:[A-Za-z]+)")
 
@@ -79,6 +87,8 @@ class ServiceTransport:
         self._service = kind.service
         self._clients = clients
         self._clock = clock
+        #: ARNs of targets that tell ends.
+        self._known_to_end: set[str] = set()
 
     def fellows(self, delivery: Delivery) -> Hashable:
         """The key of attempts that may share one call: resource, role and client."""
@@ -86,8 +96,26 @@ class ServiceTransport:
         return target.arn, target.role, delivery.occurrence.client_id
 
     def deliver(self, delivery: Delivery) -> Outcome:
-        """Make the attempt; a fault becomes its outcome."""
+        """Make the attempt, or do its errand; a fault becomes its outcome."""
+        if delivery.errand is not None:
+            return self._do(delivery, delivery.errand)
         return self.deliver_all([delivery])[0]
+
+    def _do(self, delivery: Delivery, errand: Errand) -> Outcome:
+        """Ask the service of what an earlier attempt began, and stop it if it is to stop. A fault tells nothing."""
+        target, message, started_at = self._target_of(delivery), delivery.message, self._clock.now()
+        if (too_late := delivery.too_late(started_at)) is not None:
+            return too_late
+        with calls_until(self._clock, delivery.deadline_at):
+            try:
+                client = self._client_for(delivery)
+                told = target.ask(client, message)
+                if errand is Errand.STOP and told.status == "running":
+                    target.stop(client, message)
+            except expected() as fault:
+                return _outcome_of(fault, self._service, target.arn, started_at, self._clock.now())
+        state = _STATES[told.status]
+        return Outcome(state, started_at, self._clock.now(), error=told.error, answer=told.result, told=True)
 
     def deliver_all(self, deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
         """Make attempts that may share a call; each has an outcome of its own.
@@ -114,14 +142,23 @@ class ServiceTransport:
         entries: list[tuple[int, Entry]] = []
         for number, delivery in enumerate(deliveries):
             try:
+                if delivery.ends_there:
+                    self._check_end(delivery)
                 entries.append((number, self._target_of(delivery).entry(delivery.message)))
-            except Undeliverable as fault:
+            except expected() as fault:
                 faults[number] = fault
         for call in batches_within(
             entries, self._kind.most_in_call, LARGEST_CALL, lambda one: self._kind.bytes_of(one[1])
         ):
             faults |= self._call(deliveries[0], dict(call))
         return faults
+
+    def _check_end(self, delivery: Delivery) -> None:
+        """Raise Undeliverable if nobody would tell the end of what the attempt begins. Its kind never changes."""
+        target = self._target_of(delivery)
+        if target.arn not in self._known_to_end:
+            target.check_end(self._client_for(delivery))
+            self._known_to_end.add(target.arn)
 
     def _call(self, first: Delivery, entries: Mapping[int, Entry]) -> Faults:
         """Send entries in one call; the faults, by the number of the entry."""

@@ -29,8 +29,12 @@ from clockwork.domain.lifecycle.awaiting import (
     CLAIM_GRACE_MS,
     Worker,
     answered,
+    asks_next_at,
     awaited_by,
+    budget_after,
     ends_at,
+    is_asked,
+    is_claimed,
     renewed_until,
     reported,
     silence,
@@ -134,6 +138,9 @@ def _plan_running(release: Release, stored: Execution, claim: Claim) -> Plan:
         return plan_outcome(release, stored, reported(stored, stored.end.report), claim.now, claim.jitter)
     if claim.worker is not None and stored.attempt == release.attempt and stored.claimant == claim.claimant:
         return _plan_repeat(release, stored, claim)
+    if stored.is_accepted and is_asked(stored):
+        again = watch_of(release, stored, asks_next_at(stored, claim.now))
+        return Plan(Action.DEFER, "its service is asked how it goes", release=again)
     if not is_claimed(stored, claim.now):
         return _plan_lost_worker(release, stored, claim)
     if stored.is_accepted:
@@ -161,19 +168,12 @@ def _plan_repeat(release: Release, stored: Execution, claim: Claim) -> Plan:
     return Plan(Action.START, "its worker asks again", stored.renewed(renewed_until(stored, claim.now)))
 
 
-def is_claimed(stored: Execution, now: int) -> bool:
-    """Whether a deliverer may still be making an attempt: at `now` (ms) a claim stands, or its grace."""
-    return stored.state is State.RUNNING and now < ends_at(stored) + CLAIM_GRACE_MS
-
-
 def plan_outcome(release: Release, running: Execution, outcome: Outcome, now: int, jitter: float) -> Plan:
     """The plan after an attempt of this deliverer. `running`: the record as last seen, with this deliverer's claim."""
     lateness_ms = release.lateness_ms(outcome.started_at) if running.is_first_attempt else 0
     attempt = outcome.as_attempt(running.attempt, lateness_ms)
     ended = _unclaimed(running, outcome.state, (*running.attempts, attempt))
-    if outcome.state is State.HANDED_BACK:
-        budget = msgspec.structs.replace(running.budget, handbacks=running.budget.handbacks + 1)
-        ended = msgspec.structs.replace(ended, budget=budget)
+    ended = msgspec.structs.replace(ended, budget=budget_after(running, outcome))
     if outcome.state is State.SUCCEEDED:
         if release.of.node is not None and ended.end.report is None:
             ended = msgspec.structs.replace(ended, end=answered(running, outcome))

@@ -3,6 +3,9 @@
 The claim begins as the deliverer's. Once the target has accepted, the claim is the receiver's and outlives the
 deliverer. The watch is the attempt's own release, sent again for the end of the claim. A watch never starts an attempt.
 It ends a claim that is over, sends the next release, or is sent again for the claim's new end.
+
+Of an attempt with the completion `end` nobody has a token. Its watch comes now and then, and asks the service of the
+target. Nothing but the service's word ends it, or silence of the service for GIVE_UP_MS after it was to stop.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import msgspec
 from clockwork.domain import ids
 from clockwork.domain.executions import LONGEST_ERROR, Awaited, End, Execution, Outcome, Report, State
 from clockwork.domain.lifecycle.retries import backoff_seconds
+from clockwork.domain.policies import Budget
 from clockwork.domain.releases import Of, Release, Watch
 from clockwork.targets.pool import PoolTarget
 
@@ -19,6 +23,16 @@ from clockwork.targets.pool import PoolTarget
 CLAIM_GRACE_MS = 4_000
 #: Once a cancel was noted, the receiver of the attempt has so long (ms) to hear of it, and to stop or to finish.
 CANCEL_GRACE_MS = 60_000
+#: The ages (ms) at which something is looked at first that lasts; behind these it is at each multiple of the last step.
+FIRST_AGES = tuple(minutes * 60_000 for minutes in (1, 2, 4, 8))
+STEP_MS = 900_000
+#: An attempt that is to stop is looked at again after so long (ms), then after twice as long each time.
+STOPS_AGAIN_MS = 10_000
+#: An attempt that was to stop ends so long (ms) later without the service's word, so that no attempt stays for ever.
+GIVE_UP_MS = 900_000
+#: The service may know nothing of what it began so lately (ms): what it tells is eventually consistent.
+#: https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html
+UNKNOWN_FOR_MS = 60_000
 #: An execution is handed back so often. After that a handback is a failure, so that its attempts end.
 MOST_HANDBACKS = 10
 
@@ -54,10 +68,51 @@ def awaited_by(release: Release, started_at: int, worker: Worker | None = None) 
         )
     if completion is None:
         return None
+    lease_seconds = completion.timeout_seconds if completion.mode == "end" else completion.heartbeat_seconds
     return Awaited(
-        heartbeat_ms=round(completion.heartbeat_seconds * 1000),
-        deadline_at=started_at + round(completion.timeout_seconds * 1000),
+        heartbeat_ms=round(lease_seconds * 1000), deadline_at=started_at + round(completion.timeout_seconds * 1000)
     )
+
+
+def is_asked(running: Execution) -> bool:
+    """Whether the service of the target says how the running attempt goes, and no receiver."""
+    occurrence = running.kept.occurrence
+    completion = None if running.claim is None or occurrence is None else occurrence.completion
+    return completion is not None and completion.mode == "end"
+
+
+def next_age(age_ms: int) -> int:
+    """The age (ms) at which something is looked at next that is looked at now and then."""
+    return next((one for one in FIRST_AGES if one > age_ms), age_ms // STEP_MS * STEP_MS + STEP_MS)
+
+
+def stops_since(running: Execution, now: int) -> int | None:
+    """Since when (ms) an attempt is to stop, by a noted cancel or as its time is over. None: it may go on."""
+    assert running.awaited is not None
+    if running.cancel_noted_at is not None:
+        return running.cancel_noted_at
+    return running.awaited.deadline_at if now >= running.awaited.deadline_at else None
+
+
+def asks_next_at(running: Execution, now: int) -> int:
+    """When (ms) the service is to be asked next about an attempt."""
+    assert running.claim is not None and running.awaited is not None
+    since = stops_since(running, now)
+    if since is not None:
+        return min(now + max(STOPS_AGAIN_MS, now - since), max(now + STOPS_AGAIN_MS, since + GIVE_UP_MS))
+    began_at = running.claim.started_at
+    return min(began_at + next_age(now - began_at), running.awaited.deadline_at)
+
+
+def budget_after(running: Execution, outcome: Outcome) -> Budget:
+    """The budget once the attempt that runs has ended so."""
+    budget = running.budget
+    if outcome.state is State.HANDED_BACK:
+        return msgspec.structs.replace(budget, handbacks=budget.handbacks + 1)
+    if is_asked(running) and (running.is_accepted or running.end.report is not None):
+        # Its name is used up. An attempt that may have begun nothing leaves its name to the next one.
+        return msgspec.structs.replace(budget, begun=budget.begun + 1)
+    return budget
 
 
 def renewed_until(running: Execution, now: int) -> int:
@@ -70,13 +125,20 @@ def renewed_until(running: Execution, now: int) -> int:
 def ends_at(running: Execution) -> int:
     """The end (ms) of an attempt's claim. A receiver's claim also ends with the grace after a noted cancel.
 
-    A run does not: it ends once its nodes have ended.
+    A run does not: it ends once its nodes have ended. Nor does what ends by the word of a service.
     """
     lease_until = 0 if running.claim is None else running.claim.until
     awaited = None if running.claim is None else running.claim.awaited
     if running.cancel_noted_at is None or awaited is None or awaited.accepted_at is None or awaited.is_run:
         return lease_until
+    if is_asked(running):
+        return lease_until
     return min(lease_until, running.cancel_noted_at + CANCEL_GRACE_MS)
+
+
+def is_claimed(stored: Execution, now: int) -> bool:
+    """Whether a deliverer may still be making an attempt: at `now` (ms) a claim stands, or its grace."""
+    return stored.state is State.RUNNING and now < ends_at(stored) + CLAIM_GRACE_MS
 
 
 def is_grace_over(running: Execution, now: int) -> bool:
@@ -85,7 +147,9 @@ def is_grace_over(running: Execution, now: int) -> bool:
 
 
 def watch_of(release: Release, running: Execution, at: int | None = None) -> Watch:
-    """The watch of the attempt that runs: for the end of its claim, or for `at` (ms)."""
+    """The watch of the attempt that runs, for `at` (ms). Without that: for the end of its claim, or to ask at once."""
+    if at is None and running.claim is not None and is_asked(running):
+        at = running.claim.started_at
     run_at = ends_at(running) + CLAIM_GRACE_MS if at is None else at
     return Watch(release.of, release.occurrence, run_at, running.attempt)
 
@@ -117,6 +181,10 @@ def silence(release: Release, running: Execution, now: int) -> Outcome:
     """
     assert running.claim is not None and running.awaited is not None
     began_at = running.claim.started_at
+    if is_asked(running):
+        is_cancelled = running.cancel_noted_at is not None
+        state = State.CANCELLED if is_cancelled else State.TIMED_OUT
+        return Outcome(state, began_at, now, error="its service did not say that it has ended, though it was to stop")
     if is_grace_over(running, now):
         return Outcome(State.CANCELLED, began_at, now, error="its receiver went on though a cancel was noted")
     if now >= running.awaited.deadline_at:

@@ -15,6 +15,8 @@ from clockwork.domain.lifecycle.awaited import following
 from clockwork.domain.lifecycle.awaiting import (
     CLAIM_GRACE_MS,
     MOST_HANDBACKS,
+    asks_next_at,
+    is_asked,
     is_grace_over,
     release_of,
     renewed_until,
@@ -66,6 +68,9 @@ def plan_answer(release: Release, running: Execution, outcome: Outcome, now: int
     claim = Claimed(running.claim.claimant, renewed_until(running, now), outcome.started_at, awaited)
     kept = msgspec.structs.replace(running.kept, occurrence=release.occurrence)
     accepted = running.changed(claim=claim, kept=kept)
+    if is_asked(accepted):
+        watch = watch_of(release, accepted, asks_next_at(accepted, now))
+        return Plan(Action.FOLLOW_UP, "accepted: its service tells its end", accepted, watch)
     return Plan(Action.FOLLOW_UP, "accepted: its receiver reports", accepted, watch_of(release, accepted))
 
 
@@ -126,12 +131,17 @@ def plan_report(stored: Execution | None, token: Token, report: Report) -> Repor
         return ReportPlan("nobody has asked for a cancel", is_stale=True)
     if report.state is State.HANDED_BACK:
         return _plan_handback(stored, report)
+    return plan_first(stored, report)
+
+
+def plan_first(stored: Execution, report: Report) -> ReportPlan:
+    """The plan for the first report of the attempt that runs, a success, a failure or a stop that counts."""
     if report.state is State.FAILED:
         noted = stored.changed(end=End(report=report))
-        return ReportPlan("it failed, as its receiver reports", noted, _watch_now(noted, report.at))
+        return ReportPlan("it failed, as is reported", noted, watch_now(noted, report.at))
     ended = _ended(stored, report).execution
     watch = None if stored.kept.node is None else _watch_of_end(stored, report.at)
-    return ReportPlan("it has ended, as its receiver reports", ended, watch)
+    return ReportPlan("it has ended, as is reported", ended, watch)
 
 
 def _plan_repeat(stored: Execution, token: Token, report: Report) -> ReportPlan:
@@ -142,7 +152,7 @@ def _plan_repeat(stored: Execution, token: Token, report: Report) -> ReportPlan:
         return _STALE
     if stored.state is State.RUNNING:
         # Whoever noted the failure may have died before the watch was sent.
-        return ReportPlan("it was reported before", release=_watch_now(stored, report.at))
+        return ReportPlan("it was reported before", release=watch_now(stored, report.at))
     if stored.state is State.HANDED_BACK:
         # Nor may the next attempt's release have been sent.
         return ReportPlan("it was handed back before", release=_next_of(stored, report.at))
@@ -155,7 +165,7 @@ def _plan_handback(running: Execution, report: Report) -> ReportPlan:
         return ReportPlan("only a worker of a pool gives an attempt back", is_stale=True)
     if running.budget.handbacks >= MOST_HANDBACKS and running.cancel_noted_at is None:
         noted = running.changed(end=End(report=report))
-        return ReportPlan("it was handed back too often", noted, _watch_now(noted, report.at))
+        return ReportPlan("it was handed back too often", noted, watch_now(noted, report.at))
     plan = _ended(running, report)
     ended = plan.execution
     if ended is not None and plan.release is not None:
@@ -177,13 +187,14 @@ def _stands(stored: Execution | None, token: Token) -> bool:
     return is_its_attempt and token.belongs_to(stored.claim.claimant)
 
 
-def _watch_now(running: Execution, now: int) -> Watch:
+def watch_now(running: Execution, now: int) -> Watch:
+    """The watch of the attempt that runs, which acts on its report."""
     return watch_of(release_of(running), running, now)
 
 
 def _watch_of_end(running: Execution, now: int) -> Watch:
     """The watch by which a deliverer goes on with the run of a node that ends: its message stays until that is done."""
-    watch = _watch_now(running, now)
+    watch = watch_now(running, now)
     return msgspec.structs.replace(watch, occurrence=hint_of(watch.occurrence))
 
 

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 import msgspec
 
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.lifecycle.attempts import is_claimed
-from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS
+from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS, is_claimed
 from clockwork.domain.named_jobs import NamedJob, Turnstile
 from clockwork.domain.releases import Release
 

@@ -12,7 +12,7 @@ from clockwork.domain import ids
 from clockwork.domain.executions import DAY_MS, Awaited, Claimed, Execution, Kept, State
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.attempts import plan_unstarted
-from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS, release_of
+from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS, STEP_MS, next_age, release_of
 from clockwork.domain.releases import Deliver, Watch
 from clockwork.domain.workflows.definition import WorkflowTarget
 from clockwork.domain.workflows.graph import Graph, graph_of
@@ -21,9 +21,6 @@ from clockwork.targets.message import Payload
 
 _NO_PAYLOAD = Payload(b"")
 MINUTE_MS = 60_000
-#: The ages of a run (ms) at which its watch comes first; behind these it comes at each multiple of the last step.
-FIRST_AGES = tuple(minutes * MINUTE_MS for minutes in (1, 2, 4, 8))
-STEP_MS = 15 * MINUTE_MS
 #: The watch comes so often (ms) behind the deadline, until all nodes that run have had their time to stop.
 BEHIND_DEADLINE_MS = 2 * MINUTE_MS
 #: A run whose time is over ends so long (ms) behind its deadline, and some to spare: its nodes have a grace.
@@ -98,9 +95,8 @@ def watch_of_run(run: Execution, now: int) -> Watch:
     assert run.claim is not None
     began_at, deadline_at = run.claim.started_at, deadline_of(run)
     age = now - began_at
-    next_age = next((one for one in FIRST_AGES if one > age), age // STEP_MS * STEP_MS + STEP_MS)
     ends_at = deadline_at + CLAIM_GRACE_MS
-    return watch_at(run, min(began_at + next_age, ends_at) if now < ends_at else now + BEHIND_DEADLINE_MS)
+    return watch_at(run, min(began_at + next_age(age), ends_at) if now < ends_at else now + BEHIND_DEADLINE_MS)
 
 
 def watch_at(run: Execution, at: int) -> Watch:

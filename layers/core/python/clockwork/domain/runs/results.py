@@ -7,9 +7,8 @@ from typing import Any
 import msgspec
 
 from clockwork.domain.executions import Outcome, State
+from clockwork.targets.message import LARGEST_RESULT
 
-#: The bytes of the largest result that a record keeps: as of a report.
-LARGEST_RESULT = 32 * 1024
 TOO_LARGE = f"its answer has no end within {LARGEST_RESULT:,} bytes"
 NO_JSON = "its answer is not JSON"
 #: As deep as a report may be. A result that can just be decoded here might not be where its run goes on.

@@ -7,7 +7,10 @@ comes into the list of those retried. It stays there while it is tried, and leav
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
+
+import msgspec
 
 from clockwork.domain.executions import Execution, State
 
@@ -28,3 +31,10 @@ def listed_as(execution: Execution) -> Kind | None:
 def owner_of(client_id: str, kind: Kind) -> str:
     """The name under which a client's list is kept. No clientId begins with a tilde."""
     return client_id if kind == "dead" else f"~{client_id}"
+
+
+class DeadPage(msgspec.Struct, frozen=True):
+    """A page of executions that need attention, the latest due instant first; `next_before` asks for the next page."""
+
+    executions: Sequence[Execution]
+    next_before: str | None

@@ -132,7 +132,7 @@ class DefinitionBody(Form, kw_only=True):
     ] = None
     completion: Annotated[
         CompletionBody | None,
-        Meta(description="without it the target's answer ends an attempt; with it, a callback of the receiver does"),
+        Meta(description="without it the target's answer ends an attempt; with it, the receiver or AWS does"),
     ] = None
 
     field_checks: ClassVar[Mapping[str, FieldCheck]] = {
@@ -174,6 +174,8 @@ class DefinitionBody(Form, kw_only=True):
             self._is_for_workers(checks)
         if issubclass(self.target.kept_as, WorkflowTarget):
             self._is_for_nodes(checks)
+        elif self.completion is not None and (fault := self.completion.fault_of(self.target.kept_as)) is not None:
+            checks.report("/completion", fault)
         if self.sequence is not None and self.ordering_key is None:
             checks.report("/sequence", "is for jobs with an orderingKey alone")
         # What a policy leaves out is cut to fit; what it asks for is not.
@@ -186,8 +188,6 @@ class DefinitionBody(Form, kw_only=True):
     def _is_for_workers(self, checks: Checks) -> None:
         if self.ordering_key is not None:
             checks.report("/orderingKey", "is not for pools: an attempt may take days")
-        if self.completion is not None:
-            checks.report("/completion", "is not for pools: a worker always tells how its attempt ended")
 
     def _is_for_nodes(self, checks: Checks) -> None:
         if self.ordering_key is not None:

@@ -11,6 +11,8 @@ from clockwork.domain.policies import LONGEST_MAX_AGE_SECONDS, Completion, Retry
 from clockwork.edge.http.checks import Checks
 from clockwork.edge.http.fields import kept
 from clockwork.edge.http.forms import Earlier, FieldCheck, Form
+from clockwork.targets.pool import PoolTarget
+from clockwork.targets.target import StoredTarget
 from clockwork.targets.web.webhooks import GONE
 
 #: An attempt that ends by callback may take so long (s): a week.
@@ -49,15 +51,19 @@ class RetryPolicyBody(Form):
 
 
 class CompletionBody(Form):
-    """How attempts end that the target only accepts: by a callback of the receiver, under the token of the attempt."""
+    """How attempts end that the target only accepts.
 
-    mode: Literal["callback"]
+    `callback`: the receiver reports under the token of the attempt. `end`: AWS says that what the attempt began has
+    ended, as the execution of a state machine; nobody else can report it.
+    """
+
+    mode: Literal["callback", "end"]
     heartbeat_seconds: Annotated[
         float,
         Meta(
             ge=SHORTEST_HEARTBEAT_SECONDS,
             le=LONGEST_COMPLETION_SECONDS,
-            description="the receiver reports or sends a heartbeat before so long has passed, or it is taken for lost",
+            description="of `callback`: the receiver reports or sends a heartbeat within that, or it is taken for lost",
         ),
     ] = 300
     timeout_seconds: Annotated[
@@ -65,15 +71,27 @@ class CompletionBody(Form):
         Meta(
             ge=SHORTEST_HEARTBEAT_SECONDS,
             le=LONGEST_COMPLETION_SECONDS,
-            description="the attempt ends so long after its start, heartbeats or not",
+            description="the attempt ends so long after its start, heartbeats or not; of `end`, it is stopped then",
         ),
     ] = 86_400
 
     def after(self, value: dict[str, Any], checks: Checks) -> None:  # noqa: ARG002 - of all forms
-        """Raise ValueError if it would be over before it is missed."""
-        if self.heartbeat_seconds > self.timeout_seconds:
+        """Raise ValueError if it would be over before it is missed, or if nobody sends its heartbeats."""
+        if self.mode == "end":
+            if "heartbeatSeconds" in value:
+                raise ValueError("heartbeatSeconds is for the mode callback: AWS sends no heartbeats")
+        elif self.heartbeat_seconds > self.timeout_seconds:
             raise ValueError("heartbeatSeconds must be at most timeoutSeconds")
 
     def to_completion(self) -> Completion:
         """The completion as it is kept."""
         return kept(Completion, self)
+
+    def fault_of(self, target: type[StoredTarget]) -> str | None:
+        """Why jobs for this type of target cannot have it, as the end of a sentence; None if they can."""
+        if issubclass(target, PoolTarget):
+            return "is not for pools: a worker always tells how its attempt ended"
+        if self.mode == "end" and not target.tells_end:
+            tag = target.__struct_config__.tag
+            return f"cannot have the mode end with {tag}, whose end AWS does not say: use callback, or leave it out"
+        return None

@@ -42,7 +42,6 @@ from clockwork.edge.http.validation import validate
 from clockwork.edge.requests.policies import RELEVANCY_WINDOW, CompletionBody, RetryPolicyBody
 from clockwork.edge.requests.targets import TargetBody, TargetForm, kept_target
 from clockwork.targets.message import Payload
-from clockwork.targets.pool import PoolTarget
 
 _NAME = f"must match ^{NODE_NAME.pattern}$"
 #: The work of a node's form, in the units of a request's work. Following so many edges for one node costs a unit.
@@ -137,14 +136,14 @@ class NodeBody(PlaceBody, kw_only=True):
     ) = None
     completion: Annotated[
         CompletionBody | None,
-        Meta(description="without it the target's answer ends an attempt; with it, a callback of the receiver does"),
+        Meta(description="without it the target's answer ends an attempt; with it, the receiver or AWS does"),
     ] = None
 
     def after(self, value: dict[str, Any], checks: Checks) -> None:
         """Report, too, a completion that workers cannot have, and a payload that the target never takes."""
         super().after(value, checks)
-        if self.completion is not None and issubclass(self.target.kept_as, PoolTarget):
-            checks.report("/completion", "is not for pools: a worker always tells how its attempt ended")
+        if self.completion is not None and (fault := self.completion.fault_of(self.target.kept_as)) is not None:
+            checks.report("/completion", fault)
         if self.payload is None or next(references_of(value["payload"]), None) is not None:
             return
         sent = value["payload"]

@@ -65,8 +65,8 @@ class ShownRetryPolicy(AnswerBody):
 class ShownCompletion(AnswerBody, kw_only=True):
     """How attempts end that the target only accepts."""
 
-    mode: Annotated[str, one_of(["callback"])]
-    heartbeat_seconds: float
+    mode: Annotated[str, one_of(["callback", "end"])]
+    heartbeat_seconds: float | None = None
     timeout_seconds: float
 
 
@@ -129,7 +129,9 @@ def shown_job_target(kept: JobTarget) -> ShownJobTarget:
 
 def shown_completion(kept: Completion | None) -> ShownCompletion | None:
     """A completion, if there is one."""
-    return None if kept is None else ShownCompletion.like(kept)
+    if kept is None or kept.mode == "end":
+        return kept and ShownCompletion(mode=kept.mode, timeout_seconds=kept.timeout_seconds)
+    return ShownCompletion.like(kept)
 
 
 def shown_payload(kept: Payload) -> Any:

@@ -5,12 +5,13 @@ A deliverer that loses the compare-and-set plans again with the record that is s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
 import msgspec
 
+from clockwork.domain.ends.telling import asks
 from clockwork.domain.errors import readable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.fires.hints import hint_of
@@ -204,11 +205,21 @@ def _watched(batch: Batch, plans: Sequence[tuple[Item, Plan]]) -> list[tuple[Ite
     return [(item, plan) for item, plan in plans if id(item) not in unwatched]
 
 
-def end_watched(batch: Batch, watches: Sequence[Received]) -> None:
-    """End the claims that the watches find over, and send what follows. Each other watch is sent again, or is done."""
-    going = with_records(batch, watches)
+def end_watched(batch: Batch, watches: Sequence[Received]) -> list[Received]:
+    """End the claims that the watches find over, and send what follows. Each other watch is sent again, or is done.
+
+    Returns the watches that ask a service first, of which nothing is decided yet.
+    """
+    read = with_records(batch, watches)
+    asking = {id(one): one for one in read if isinstance(one.release, Watch) and asks(one.release, one.seen)}
+    carry_out(batch, [one for one in read if id(one) not in asking], partial(_plan_watch, batch))
+    return [*asking.values()]
+
+
+def carry_out(batch: Batch, going: Sequence[Received], plan_of: Callable[[Received], Plan]) -> None:
+    """Do as is planned for each watch. If its record has changed, plan again with the new one."""
     while going:
-        plans = batch.each(going, partial(_plan_watch, batch))
+        plans = batch.each(going, plan_of)
         lost = []
         for index, saved in batch.save_plans(plans):
             watch, plan = plans[index]
@@ -225,11 +236,15 @@ def end_watched(batch: Batch, watches: Sequence[Received]) -> None:
 
 
 def _plan_watch(batch: Batch, watch: Received) -> Plan:
+    assert isinstance(watch.release, Watch), "the inbox has the watches apart"
+    return plan_watch(watch.release, watch.seen, claim_of_watch(batch))
+
+
+def claim_of_watch(batch: Batch) -> Claim:
+    """The instant and the odds of a plan for a watch, which claims nothing."""
     now = batch.world.clock.now()
     claim = Claim("", now, now, batch.world.execution_expires_at(now), resends=batch.waiting.resends)
-    claim = msgspec.structs.replace(claim, jitter=batch.world.random.fraction())
-    assert isinstance(watch.release, Watch), "the inbox has the watches apart"
-    return plan_watch(watch.release, watch.seen, claim)
+    return msgspec.structs.replace(claim, jitter=batch.world.random.fraction())
 
 
 def give_back(batch: Batch, item: Item, reason: str) -> None:

@@ -10,17 +10,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from clockwork.domain.ends.telling import errand_of, plan_asked
 from clockwork.domain.executions import Outcome, State
+from clockwork.domain.lifecycle.attempts import Plan
 from clockwork.domain.lifecycle.awaited import missed_at
+from clockwork.domain.lifecycle.awaiting import is_asked
 from clockwork.domain.lifecycle.tokens import Token
-from clockwork.domain.releases import Check, Delivery, Release
+from clockwork.domain.releases import Check, Delivery, Release, Watch
 from clockwork.domain.storage.checks import check_of, ticket_of
 from clockwork.domain.workflows.definition import WorkflowTarget
 from clockwork.flows.deaths import notify_dead
 from clockwork.flows.deliver.admission import admit, in_turns
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS, Batch
 from clockwork.flows.deliver.circuits import give_probes_back, update_circuits
-from clockwork.flows.deliver.claim import claim, end_watched, look, read_records
+from clockwork.flows.deliver.claim import carry_out, claim, claim_of_watch, end_watched, look, read_records
 from clockwork.flows.deliver.concurrency import give_back_all, note_ended
 from clockwork.flows.deliver.inbox import Inbox, Message, opened, resend_alone
 from clockwork.flows.deliver.inform import read_back, unexpired
@@ -60,8 +63,7 @@ def attempt(batch: Batch, inbox: Inbox) -> None:
     """Make an attempt at each item that is due, and record its outcome. The others go back or are parked."""
     # 1. See to watches, which start nothing, and let checks become the tickets that were missed. Then claim: from here
     #    on no other deliverer starts these attempts.
-    if inbox.watches:
-        end_watched(batch, look(batch, inbox.watches))
+    asking = end_watched(batch, look(batch, inbox.watches)) if inbox.watches else []
     missed = _missed(batch, look(batch, inbox.checks)) if inbox.checks else []
     items = [*inbox.items, *missed]
     # 2. Hold each item until it is due, check that its job still wants it, start it. None waits for another's answer.
@@ -75,10 +77,12 @@ def attempt(batch: Batch, inbox: Inbox) -> None:
             assert run.seen is not None, "it was claimed"
             late.carry_on(batch.world, run.release, run.seen)
     batch.runs.clear()
-    # 3. Record outcomes as they come in.
+    # 3. Record outcomes as they come in, and those of which services tell that are asked meanwhile.
     record_refused(batch)
+    _begin_asking(batch, asking, len(claimed))
     while ended := targets.collect():
-        outcomes = [(claimed[slot], outcome) for slot, outcome in ended]
+        outcomes = [(claimed[slot], outcome) for slot, outcome in ended if slot < len(claimed)]
+        _end_asked(batch, [(asking[at], one) for slot, one in ended if (at := slot - len(claimed)) >= 0])
         if unbegun := [one for one in outcomes if one[1].state is State.PENDING]:
             put_off_unbegun(batch, unbegun)
         begun = [one for one in outcomes if one[1].state is not State.PENDING]
@@ -201,6 +205,32 @@ def _begin(batch: Batch, slot: int, item: Item) -> None:
     item.is_started = True
 
 
+def _begin_asking(batch: Batch, watches: Sequence[Received], first: int) -> None:
+    """Ask the service about the attempt of each watch, in the slots from `first` on.
+
+    Each asks on a thread of its own. A service that is slow holds up nothing but its watches, which come again.
+    """
+    now = batch.world.clock.now()
+    for slot, watch in enumerate(watches, first):
+        with batch.failing(watch):
+            running = watch.seen
+            assert running is not None and running.kept.occurrence is not None, "it is accepted"
+            ids, occurrence = (running.execution_id, running.job_id, running.attempt), running.kept.occurrence
+            more = {"node": running.kept.node, "begun": running.budget.begun, "errand": errand_of(running, now)}
+            batch.world.targets.begin(slot, Delivery(*ids, occurrence, batch.deadline_at - RECORD_MARGIN_MS, **more))
+
+
+def _end_asked(batch: Batch, answered: Sequence[tuple[Received, Outcome]]) -> None:
+    """End what has ended by the answers, and send every other watch again."""
+    answers = {id(watch): answer for watch, answer in answered}
+
+    def plan(watch: Received) -> Plan:
+        assert isinstance(watch.release, Watch), "only a watch asks"
+        return plan_asked(watch.release, watch.seen, answers[id(watch)], claim_of_watch(batch))
+
+    carry_out(batch, [watch for watch, _ in answered], plan)
+
+
 def _in_time(batch: Batch, items: Sequence[Item]) -> list[Item]:
     now = batch.world.clock.now()
     judged = batch.each(items, lambda item: _is_ready(batch, item.release, now))
@@ -219,9 +249,12 @@ def _is_ready(batch: Batch, release: Release, now: int) -> bool:
 
 def _delivery(item: Item, deadline_at: int) -> Delivery:
     release = item.release
+    ids, begun = (release.execution_id, release.job_id, release.attempt), 0
     token = None if item.secret is None else str(_token(item, item.secret))
-    ids = release.execution_id, release.job_id, release.attempt
-    return Delivery(*ids, release.occurrence, deadline_at, token, release.of.node)
+    if item.seen is not None and is_asked(item.seen):
+        # Its service tells its end, and nobody else may.
+        token, begun = None, item.seen.budget.begun
+    return Delivery(*ids, release.occurrence, deadline_at, token, release.of.node, begun)
 
 
 def _token(item: Item, secret: str) -> Token:

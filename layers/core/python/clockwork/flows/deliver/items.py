@@ -23,7 +23,7 @@ class DeliverReport(msgspec.Struct):
     `lateness_ms` is the lateness of first attempts, and `waited_ms` has its waits by cause. `own_lateness_ms` is
     Clockwork's own lateness, without the client's limits, pauses, target, order and precision of a second.
     `workers_lost`: attempts whose workers or receivers fell silent. `forced_cancels`: attempts that were ended since
-    they went on although a cancel was noted.
+    they went on although a cancel was noted. `ends_told`: events of services that ended an attempt.
     """
 
     failed_messages: list[str] = []
@@ -40,6 +40,7 @@ class DeliverReport(msgspec.Struct):
     early: int = 0
     workers_lost: int = 0
     forced_cancels: int = 0
+    ends_told: int = 0
 
     def fail_message(self, message_id: str) -> None:
         """Let a message come back, with all occurrences that it carries."""

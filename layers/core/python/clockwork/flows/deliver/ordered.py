@@ -12,8 +12,8 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 
 from clockwork.domain.executions import Execution
-from clockwork.domain.lifecycle.attempts import is_claimed
 from clockwork.domain.lifecycle.awaited import goes_on
+from clockwork.domain.lifecycle.awaiting import is_claimed
 from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS, behind_others, resumed
 from clockwork.flows.deaths import bury
 from clockwork.flows.deliver.batch import Batch

@@ -17,7 +17,7 @@ from clockwork.domain.errors import (
     Unreadable,
     readable,
 )
-from clockwork.domain.executions import DeadPage, Execution
+from clockwork.domain.executions import Execution
 from clockwork.domain.ids import JobId, NamedJobId, NodeJob
 from clockwork.domain.keys import plain_partitions
 from clockwork.domain.lifecycle.ownership import is_of_client_since
@@ -36,6 +36,7 @@ from clockwork.domain.releases import Release
 from clockwork.domain.requests.operations import Passed
 from clockwork.domain.requests.quotas import Admit
 from clockwork.domain.requests.trail import Note, unnoted
+from clockwork.domain.storage.attention import DeadPage
 from clockwork.domain.storage.rows import row_of_retry
 from clockwork.domain.workflows.definition import WorkflowTarget
 from clockwork.flows.access import get_by_key, get_jobs

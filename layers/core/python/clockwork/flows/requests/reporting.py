@@ -6,6 +6,7 @@ what follows; then the caller is answered. A repeat of the same report gets the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import msgspec
@@ -15,7 +16,7 @@ from clockwork.domain.errors import ExecutionNotFound, StaleToken, Unavailable
 from clockwork.domain.executions import Execution, Report, State
 from clockwork.domain.ids import is_node
 from clockwork.domain.lifecycle.ownership import is_of_client_since
-from clockwork.domain.lifecycle.reports import Heartbeat, plan_heartbeat, plan_report
+from clockwork.domain.lifecycle.reports import Heartbeat, ReportPlan, plan_heartbeat, plan_report
 from clockwork.domain.lifecycle.tokens import InvalidToken, Token, decode_token
 from clockwork.flows.access import Caller, find_execution
 from clockwork.flows.records import replace
@@ -70,7 +71,12 @@ def require_owner(world: World, execution: Execution) -> None:
 def note_report(world: World, token: Token, met: Execution, said: Reported) -> Execution:
     """Report how the attempt of a token went, on the record that was met. Raises StaleToken and Unavailable."""
     told = Report(token.claimant, at=world.clock.now(), **msgspec.structs.asdict(said))
-    plan, stored = replace(world, met, partial(plan_report, token=token, report=told))
+    return settle(world, met, partial(plan_report, token=token, report=told))
+
+
+def settle(world: World, met: Execution, plan_of: Callable[[Execution | None], ReportPlan]) -> Execution:
+    """Do as is planned for a report, on the record that was met. Raises StaleToken and Unavailable."""
+    plan, stored = replace(world, met, plan_of)
     if plan.is_stale or stored is None:
         raise StaleToken(plan.reason)
     faults = {} if plan.release is None else send_retries(world, [plan.release])

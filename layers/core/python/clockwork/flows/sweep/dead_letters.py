@@ -9,9 +9,8 @@ import msgspec
 
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
-from clockwork.domain.lifecycle.attempts import is_claimed
 from clockwork.domain.lifecycle.awaited import goes_on
-from clockwork.domain.lifecycle.awaiting import release_of, watch_of
+from clockwork.domain.lifecycle.awaiting import is_claimed, release_of, watch_of
 from clockwork.domain.messages.tickets import InvalidTicket, is_ticket, opened
 from clockwork.domain.releases import Release
 from clockwork.domain.runs.beginning import is_run

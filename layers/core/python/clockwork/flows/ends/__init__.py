@@ -1,0 +1,1 @@
+"""Services tell by events how that ended which attempts began there."""
