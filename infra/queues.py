@@ -81,11 +81,13 @@ class Queues(Construct):
         """A release queue and its dead-letter queue, whose names are derived."""
         stack = cdk.Stack.of(self).stack_name
         letters, releases = f"{prefix}DeadLetters", f"{prefix}Release"
-        dead_letters = self._queue(letters, named=queue_name(stack, letters), fifo=fifo)
+        dead_letters = self._queue(letters, named=queue_name(stack, letters), fifo=fifo, policed=False)
         # The head of a message group that fails is received again and again, since it is never sent anew.
         receives = settings.ordered_max_receive_count if fifo else settings.max_receive_count
         redrive = sqs.DeadLetterQueue(queue=dead_letters, max_receive_count=receives)
-        release = self._queue(releases, settings.visibility_seconds, redrive, queue_name(stack, releases), fifo=fifo)
+        name, hidden_for = queue_name(stack, releases), settings.visibility_seconds
+        release = self._queue(releases, hidden_for, redrive, name, fifo=fifo, policed=False)
+        self._refuse_plain_http(f"{prefix}Pair", [dead_letters, release])
         return Pair(release, dead_letters)
 
     def _private(self, settings: Settings, like: Pair, *, fifo: bool = False) -> Pair:

@@ -76,6 +76,9 @@ class Stack(Live):
     def is_going(self) -> bool:
         return False
 
+    def is_protected(self) -> bool:
+        return False
+
     def delete(self) -> None:
         """CloudFormation begins to delete it, and does not come to the end."""
 
