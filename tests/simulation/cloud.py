@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
+from clockwork.domain.lifecycle.quarantine import kept_in
 from clockwork.domain.messages.tickets import is_ticket
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.containment import Faults
@@ -17,6 +18,7 @@ from clockwork.flows.deliver.inbox import Message
 from clockwork.flows.deliver.items import DeliverReport
 from clockwork.flows.deliver.ordered import OrderedMessage, deliver_ordered
 from clockwork.flows.hardening import hardened
+from clockwork.flows.poll.looking import ROW_GONE
 from clockwork.flows.poll.poller import poll_among_others, poll_any
 from clockwork.flows.poll.pool import Waits
 from clockwork.flows.poll.tick import tick
@@ -84,7 +86,12 @@ class Watched(Faults):
             self._watcher.violated("Unexpected", f"{self._actor.name}: {error!r}\n{trail}")
 
     def lost(self, action: str, told: str, why_not: str, **extra: str) -> None:
-        """Object: what is refused everywhere is in the quarantine for days, and no fault of a run lasts for so long."""
+        """Object: what is refused everywhere is in the quarantine for days, and no fault of a run lasts for so long.
+
+        A pointer that was lost from its shard may have been in the quarantine: its chain is repaired.
+        """
+        if why_not == ROW_GONE and kept_in(extra["key"])[0] in self._watcher.named.cut_rows:
+            return
         self._watcher.violated(
             "I1", f"{self._actor.name}: it ends in the log alone: {action}, {told}: {why_not} {extra}"
         )

@@ -114,6 +114,8 @@ class NamedWatcher:
         #: From this instant (ms) on fires of a job, by its id, may be missing: its chain was cut, and perhaps no repair
         #: came before the horizon was beyond the chain's end.
         self.cut_at: dict[str, int] = {}
+        #: The keys of the rows that were taken away then.
+        self.cut_rows: set[str] = set()
 
     def changed(self, job: NamedJob) -> None:
         """Notes the row of a job that a store has just saved."""
@@ -207,9 +209,13 @@ class NamedWatcher:
         return None
 
     def _was_lost(self, delivery: Delivery) -> bool:
-        """Whether an attempt of the execution was lost. It counts as begun: nobody can tell whether it was."""
+        """Whether nothing came of an attempt of the execution. It counts as begun: nobody can tell whether it was.
+
+        A worker may have got no answer to its claim.
+        """
         stored = self.executions.find(delivery.job_id, delivery.execution_id)
-        return stored is not None and any(one.state is State.WORKER_LOST for one in stored.attempts)
+        lost = (State.WORKER_LOST, State.TIMED_OUT)
+        return stored is not None and any(one.state in lost for one in stored.attempts)
 
     def recorded(self, after: Execution) -> None:
         """Notes that a record was stored: what is final has ended."""

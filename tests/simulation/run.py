@@ -327,6 +327,7 @@ class Run:
             if keys and self.adversary.strikes(Fault.POINTER_LOST, 1.0):
                 stores.timeline.forget(job.partition_id, keys)
                 named.cut_at.setdefault(job.job_id, min(map(instant_of, keys)))
+                named.cut_rows |= set(keys)
                 return
 
 

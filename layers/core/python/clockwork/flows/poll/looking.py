@@ -45,6 +45,7 @@ TURN_MS = 100
 PAGE, MOST_GROUPS = 100, 100
 #: After so many rows of a group of which nothing came the others of the group wait for another visit.
 MOST_SILENT = 2
+ROW_GONE = "its row has gone"
 #: Rows of a group that are tried together, at the most.
 MOST_TOGETHER = 50
 
@@ -227,7 +228,7 @@ class _Look:
         """Try one row by itself; whatever it raises, the others go on."""
         with contained(self._world.environment.faults, self._note_left, key):
             if found is None:
-                lose(self._visit, key, "its row has gone")
+                lose(self._visit, key, ROW_GONE)
                 return True
             if not self._is_at_end(found):
                 (again,) = self._ways.release(self._visit, [found], tag)
