@@ -84,7 +84,7 @@ RUNNING = (
             ),
         ),
         "W5",
-        tests=_WALK,
+        tests=f"{_RUNS}/test_late_processes.py",
     ),
     Mutant(
         "the message of a run is acknowledged whatever became of its begin",

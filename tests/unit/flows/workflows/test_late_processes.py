@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import product
+
 import msgspec
 import pytest
 
@@ -11,11 +14,14 @@ from clockwork.domain.ids import NodeJob, run_of
 from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.runs.beginning import sets_of
 from clockwork.domain.workflows.progress import Marks, Sets, opened
+from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.deliver.inbox import Message
 from clockwork.flows.requests.cancel import CancelAnswer, cancel_execution
 from clockwork.flows.requests.redrive import redrive
 from clockwork.flows.workflows.advance import Advance
 from clockwork.flows.workflows.ends import add_ends
 from clockwork.flows.workflows.look import ENDED, STOPPED, UNKNOWN, objections
+from clockwork.flows.world import World
 from clockwork.memory.executions import MemoryRuns
 from tests.support.flowing import Flowing, node
 from tests.support.turns import Turn
@@ -88,6 +94,34 @@ def test_a_cancel_that_comes_before_its_generation_is_open_stops_it(monkeypatch:
     assert [one.verdict for one in answers] == [Verdict.RUNNING]
     assert flowing.started == ["a", "b"]
     assert flowing.sets.generation == flowing.sets.stop == 2
+
+
+def test_a_node_that_starts_behind_the_answer_to_a_cancel_is_listed_in_it() -> None:
+    behind = 0
+    for first, second in product(range(7), range(7)):
+        flowing = Flowing({"a": node(delay_seconds=50)}).run(30)
+        flowing.clockwork.clock.advance(30_000)
+        messages = [Message(one.message_id, one.body, 1) for one in flowing.clockwork.queue.receive(10)]
+        answers = list[CancelAnswer]()
+        client = turn_of(flowing, lambda world: answers.append(cancel_execution(world, MINE, flowing.execution_id)[0]))  # noqa: B023
+        deliverer = turn_of(flowing, lambda world: deliver_batch(world, messages, world.clock.now() + 60_000))  # noqa: B023
+        # The client has come so far, then the deliverer so far, and then the client has its answer.
+        for turn, steps in ((client, first), (deliverer, second)):
+            for _ in range(steps):
+                turn.step()
+        client.finish()
+        had_started = bool(flowing.started)
+        deliverer.finish()
+        assert (client.fault, deliverer.fault) == (None, None)
+        if flowing.started and not had_started:
+            behind += 1
+            listed = {(one.execution_id, one.attempt) for one in answers[0].executions}
+            assert (flowing.records()["a"].execution_id, 1) in listed, (first, second)
+    assert behind > 0
+
+
+def turn_of(flowing: Flowing, work: Callable[[World], object]) -> Turn:
+    return Turn(work, flowing.world, ("executions", "runs", "releases", "targets"))
 
 
 def test_the_look_objects_to_what_its_run_does_not_want_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
