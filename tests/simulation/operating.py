@@ -54,7 +54,7 @@ def operate(visit: Visit) -> None:
 
 
 def objections(stores: Stores, watcher: Watcher) -> Iterator[tuple[str, str, str]]:
-    """What is wrong with the operations of a run that is over: the invariant, the words, and the client."""
+    """The objections to the operations of a run that is over: the invariant, the words, and the client."""
     for one in stores.operations.open():
         yield "L1", f"operations are open for ever: {sorted(one.since)}", one.client_id
     for client_id, operation_id in sorted(watcher.operations):
