@@ -12,7 +12,7 @@ import pytest
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.ids import only_execution
-from clockwork.domain.lifecycle.awaiting import GIVE_UP_MS
+from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS, GIVE_UP_MS, is_claimed
 from clockwork.domain.policies import Completion, RetryPolicy
 from clockwork.domain.releases import Deliver, Delivery, Of
 from clockwork.domain.storage.codec import encode_message
@@ -258,6 +258,14 @@ def test_at_its_deadline_it_is_stopped_first_and_times_out_by_the_word_of_its_se
     story.answer = lambda _: story.told(State.FAILED, error="ABORTED: Clockwork.Stopped")
     story.goes_on(20)
     assert (story.attempts, len(story.clockwork.targets.delivered)) == ([State.FAILED], 2)
+
+
+def test_it_counts_as_running_for_others_of_its_job_until_its_service_is_given_up() -> None:
+    story = Story()
+    ends = story.record.awaited
+    assert ends is not None
+    assert is_claimed(story.record, ends.deadline_at + GIVE_UP_MS)
+    assert not is_claimed(story.record, ends.deadline_at + GIVE_UP_MS + CLAIM_GRACE_MS)
 
 
 def test_an_end_at_the_deadline_of_which_nobody_told_counts() -> None:

@@ -267,7 +267,7 @@ class Delivery(msgspec.Struct, frozen=True):
         """The content that the receiver gets."""
         due_at, payload = self.occurrence.due_at, self.occurrence.payload
         of = (None, None) if self.node is None else (self.node.run, self.node.name)
-        return Message(self.execution_id, self.job_id, self.attempt, due_at, payload, self.token, *of, self.begun)
+        return Message(self.execution_id, self.job_id, self.attempt, due_at, payload, self.token, *of, begun=self.begun)
 
     @property
     def ends_there(self) -> bool:

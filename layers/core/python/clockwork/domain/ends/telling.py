@@ -13,8 +13,6 @@ is sent again, and ends the attempt GIVE_UP_MS after it was to stop.
 
 from __future__ import annotations
 
-from typing import TypeGuard
-
 import msgspec
 
 from clockwork.domain.executions import End, Execution, Outcome, Report, State
@@ -37,7 +35,7 @@ _ENDS = {"succeeded": State.SUCCEEDED, "failed": State.FAILED}
 STALE = ReportPlan("nothing that runs has this name", is_stale=True)
 
 
-def asks(watch: Watch, stored: Execution | None) -> TypeGuard[Execution]:
+def asks(watch: Watch, stored: Execution | None) -> bool:
     """Whether the watch asks the service, before anything is decided about the record."""
     if stored is None or stored.state is not State.RUNNING or stored.end.report is not None:
         return False
@@ -51,7 +49,7 @@ def errand_of(running: Execution, now: int) -> Errand:
 
 def plan_asked(watch: Watch, stored: Execution | None, answer: Outcome, claim: Claim) -> Plan:
     """The plan of a deliverer that has asked the service, for the record as it is stored now."""
-    if not asks(watch, stored):
+    if stored is None or not asks(watch, stored):
         return plan_watch(watch, stored, claim)
     assert stored.claim is not None
     is_new = claim.now < stored.claim.started_at + UNKNOWN_FOR_MS

@@ -215,9 +215,17 @@ def _begin_asking(batch: Batch, watches: Sequence[Received], first: int) -> None
         with batch.failing(watch):
             running = watch.seen
             assert running is not None and running.kept.occurrence is not None, "it is accepted"
-            ids, occurrence = (running.execution_id, running.job_id, running.attempt), running.kept.occurrence
-            more = {"node": running.kept.node, "begun": running.budget.begun, "errand": errand_of(running, now)}
-            batch.world.targets.begin(slot, Delivery(*ids, occurrence, batch.deadline_at - RECORD_MARGIN_MS, **more))
+            errand = Delivery(
+                running.execution_id,
+                running.job_id,
+                running.attempt,
+                running.kept.occurrence,
+                batch.deadline_at - RECORD_MARGIN_MS,
+                node=running.kept.node,
+                begun=running.budget.begun,
+                errand=errand_of(running, now),
+            )
+            batch.world.targets.begin(slot, errand)
 
 
 def _end_asked(batch: Batch, answered: Sequence[tuple[Received, Outcome]]) -> None:
