@@ -268,6 +268,14 @@ def test_it_counts_as_running_for_others_of_its_job_until_its_service_is_given_u
     assert not is_claimed(story.record, ends.deadline_at + GIVE_UP_MS + CLAIM_GRACE_MS)
 
 
+def test_nobody_waits_longer_for_a_word_than_for_an_attempt() -> None:
+    story = Story()
+    left: list[int] = []
+    story.answer = lambda delivery: left.append(delivery.deadline_at - story.now) or story.runs(delivery)  # type: ignore[func-returns-value]
+    story.goes_on(70)
+    assert left == [5_000]
+
+
 def test_an_end_at_the_deadline_of_which_nobody_told_counts() -> None:
     story = Story()
     story.answer = story.silent

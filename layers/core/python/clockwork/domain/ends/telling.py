@@ -1,8 +1,8 @@
 """Ends of attempts by the word of the service that began them: asked by a watch, or told by an event.
 
 The thing that an attempt began has a name of its own: of the executionId, and of the number of those that ended
-before. An event tells of such a name. The executionId in it only says which record to read. An event
-that somebody made up, of another name or of an earlier attempt, therefore changes nothing.
+before. An event tells of such a name. The executionId in it only says which record to read. An event that somebody
+made up, of another name or of an earlier attempt, therefore changes nothing.
 
 How it fails. The event comes before the target's answer: it counts, as a report does. It comes twice: the record has
 the report, and the repeat sends what follows once more. It never comes, or cannot name its execution: the watch asks.
@@ -52,13 +52,12 @@ def plan_asked(watch: Watch, stored: Execution | None, answer: Outcome, claim: C
     if stored is None or not asks(watch, stored):
         return plan_watch(watch, stored, claim)
     assert stored.claim is not None
-    is_new = claim.now < stored.claim.started_at + UNKNOWN_FOR_MS
-    is_unknown = answer.told and answer.state is State.WORKER_LOST
     if answer.told and answer.state in (State.SUCCEEDED, State.FAILED):
         report = Report(stored.claim.claimant, answer.state, claim.now, answer.answer, answer.error)
         told = msgspec.structs.replace(stored, end=End(report=report))
         return plan_outcome(watch, told, reported(told, report), claim.now, claim.jitter)
-    if is_unknown and not is_new:
+    is_unknown = answer.told and answer.state is State.WORKER_LOST
+    if is_unknown and claim.now >= stored.claim.started_at + UNKNOWN_FOR_MS:
         lost = Outcome(State.WORKER_LOST, stored.claim.started_at, claim.now, error=answer.error)
         return plan_outcome(watch, stored, lost, claim.now, claim.jitter)
     since = stops_since(stored, claim.now)
