@@ -10,8 +10,9 @@ import pytest
 
 from clockwork.aws.targets.http import HttpTransport
 from clockwork.domain.jobs import NodeOf
-from clockwork.domain.runs.results import LARGEST_RESULT, NO_JSON, TOO_LARGE
+from clockwork.domain.runs.results import NO_JSON, TOO_LARGE
 from clockwork.targets.http import HttpTarget
+from clockwork.targets.message import LARGEST_RESULT
 from tests.contract.receiver import Receiver, WallClock, answer, answering, delivery_to
 from tests.contract.test_targets_http import NamedSecrets
 

@@ -148,3 +148,31 @@ def test_an_express_state_machine_is_refused_before_anything_begins(client: Any)
     outcome = ending.transport.deliver(ending.delivery())
     assert (outcome.state, outcome.permanent) == (State.FAILED, True)
     assert "leave out the completion, or make the state machine anew as STANDARD" in str(outcome.error)
+
+
+@pytest.mark.parametrize(
+    ("output", "kept"),
+    [
+        ('{"pages":12}', (b'{"pages":12}', None)),
+        ("7", (b"7", None)),
+        ('"' + "x" * 32_766 + '"', (b'"' + b"x" * 32_766 + b'"', None)),
+        ('"' + "x" * 32_767 + '"', (None, "its output is not kept: it has more than 32,768 bytes")),
+        (None, (None, "its output is not kept: it has more than 32,768 bytes")),
+        ("{", (None, "its output is not kept: it is not JSON")),
+        ("[" * 65 + "]" * 65, (None, "its output is not kept: it is more than 64 objects and lists deep")),
+    ],
+)
+def test_an_output_is_kept_or_the_reason_why_not(output: str | None, kept: tuple[bytes | None, str | None]) -> None:
+    arn = "arn:aws:states:us-east-1:123456789012:execution:orders:clockwork-1"
+    detail = {"executionArn": arn, "status": "SUCCEEDED", "input": '{"executionId":"a"}', "output": output}
+    told = StepFunctionsTarget.told_by(detail)
+    assert told is not None
+    assert (told.status, told.result, told.error) == ("succeeded", *kept)
+
+
+def test_an_error_is_cut_to_what_a_record_keeps() -> None:
+    arn = "arn:aws:states:us-east-1:123456789012:execution:orders:clockwork-1"
+    detail = {"executionArn": arn, "status": "FAILED", "input": '{"executionId":"a"}', "cause": "ü" * 30_000}
+    told = StepFunctionsTarget.told_by(detail)
+    assert told is not None
+    assert len(str(told.error).encode()) <= 4_096

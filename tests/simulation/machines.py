@@ -141,8 +141,7 @@ class Machines:
 
 
 def _names(target: object, arn: str, running: Execution) -> bool:
-    is_machine = isinstance(target, StepFunctionsTarget)
-    return is_machine and target.began(arn, running.execution_id, running.budget.begun)
+    return isinstance(target, StepFunctionsTarget) and target.began(arn, running.execution_id, running.budget.begun)
 
 
 def _arn(delivery: Delivery) -> str:

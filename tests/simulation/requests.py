@@ -31,8 +31,11 @@ QUEUE_ARN = "arn:aws:sqs:us-east-1:123456789012:jobs"
 
 def _client(**given: Any) -> Client:
     """A client that may send to the queue and the topic of the simulation."""
-    opened = {"allowed_queue_arns": (QUEUE_ARN,), "allowed_topics": (TOPIC,), "allowed_pools": (POOL,)}
-    return Client(**opened, allowed_target_arns=(MACHINE.state_machine_arn,), **given)
+    arns = (MACHINE.state_machine_arn,)
+    queues, topics, pools = (QUEUE_ARN,), (TOPIC,), (POOL,)
+    return Client(
+        allowed_queue_arns=queues, allowed_topics=topics, allowed_pools=pools, allowed_target_arns=arns, **given
+    )
 
 
 CLIENTS = tuple(

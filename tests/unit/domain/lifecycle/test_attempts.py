@@ -9,13 +9,12 @@ from clockwork.domain.executions import ATTEMPTS_KEPT, EXCERPTS_KEPT, FINAL, WAI
 from clockwork.domain.lifecycle.attempts import (
     Action,
     Claim,
-    is_claimed,
     plan_claim,
     plan_death,
     plan_outcome,
     plan_unclaimed_outcome,
 )
-from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS
+from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS, is_claimed
 from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Deliver, delay_seconds
 from clockwork.domain.storage.codec import encode

@@ -10,7 +10,8 @@ from clockwork.domain.ids import NodeJob
 from clockwork.domain.jobs import NodeOf
 from clockwork.domain.lifecycle.attempts import plan_outcome
 from clockwork.domain.releases import Of
-from clockwork.domain.runs.results import LARGEST_RESULT, NO_JSON, TOO_DEEP, TOO_LARGE, with_result
+from clockwork.domain.runs.results import NO_JSON, TOO_DEEP, TOO_LARGE, with_result
+from clockwork.targets.message import LARGEST_RESULT
 from tests.support.examples import NOW, execution, failure, release, success
 
 OF = Of(NodeJob("p000", "r" * 22, 1, 0).job_id, node=NodeOf("job.1.0", "a"))

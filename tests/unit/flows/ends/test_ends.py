@@ -12,7 +12,7 @@ import pytest
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.ids import only_execution
-from clockwork.domain.lifecycle.awaiting import GIVE_UP_MS
+from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS, GIVE_UP_MS, is_claimed
 from clockwork.domain.policies import Completion, RetryPolicy
 from clockwork.domain.releases import Deliver, Delivery, Of
 from clockwork.domain.storage.codec import encode_message
@@ -260,6 +260,22 @@ def test_at_its_deadline_it_is_stopped_first_and_times_out_by_the_word_of_its_se
     assert (story.attempts, len(story.clockwork.targets.delivered)) == ([State.FAILED], 2)
 
 
+def test_it_counts_as_running_for_others_of_its_job_until_its_service_is_given_up() -> None:
+    story = Story()
+    ends = story.record.awaited
+    assert ends is not None
+    assert is_claimed(story.record, ends.deadline_at + GIVE_UP_MS)
+    assert not is_claimed(story.record, ends.deadline_at + GIVE_UP_MS + CLAIM_GRACE_MS)
+
+
+def test_nobody_waits_longer_for_a_word_than_for_an_attempt() -> None:
+    story = Story()
+    left: list[int] = []
+    story.answer = lambda delivery: left.append(delivery.deadline_at - story.now) or story.runs(delivery)  # type: ignore[func-returns-value]
+    story.goes_on(70)
+    assert left == [5_000]
+
+
 def test_an_end_at_the_deadline_of_which_nobody_told_counts() -> None:
     story = Story()
     story.answer = story.silent
@@ -311,7 +327,7 @@ def test_a_cancel_whose_stop_gets_no_answer_is_repeated_until_it_is_given_up() -
     assert story.record.state is State.RUNNING
     assert 4 < len(story.clockwork.targets.errands) < 14, "by two watches: its own, and that of the cancel"
     story.goes_on(20)
-    assert story.record.state is State.CANCELLED
+    assert (story.record.state, story.attempts) == (State.CANCELLED, [State.CANCELLED])
 
 
 def test_a_cancel_before_the_answer_to_the_start_stops_what_began() -> None:
@@ -336,8 +352,7 @@ def test_a_redrive_begins_an_execution_of_another_name() -> None:
     assert story.record.state is State.DEAD
     redrive(story.clockwork.world, story.record)
     story.goes_on(5)
-    assert story.record.state is State.RUNNING
-    assert story.name(1) == f"{story.name(0)}-1"
+    assert (story.record.state, story.name(1)) == (State.RUNNING, f"{story.name(0)}-1")
 
 
 def test_a_copy_of_the_first_message_becomes_a_watch_and_ends_nothing_behind_the_deadline() -> None:

@@ -266,8 +266,8 @@ class Delivery(msgspec.Struct, frozen=True):
     def message(self) -> Message:
         """The content that the receiver gets."""
         due_at, payload = self.occurrence.due_at, self.occurrence.payload
-        of = (None, None) if self.node is None else (self.node.run, self.node.name)
-        return Message(self.execution_id, self.job_id, self.attempt, due_at, payload, self.token, *of, self.begun)
+        run, name = (None, None) if self.node is None else (self.node.run, self.node.name)
+        return Message(self.execution_id, self.job_id, self.attempt, due_at, payload, self.token, run, name, self.begun)
 
     @property
     def ends_there(self) -> bool:

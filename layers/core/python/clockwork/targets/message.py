@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -20,6 +20,9 @@ _NOT_IN_A_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\ufff
 #: The bytes of the largest result that a record keeps, and of the longest error.
 LARGEST_RESULT = 32 * 1024
 LONGEST_ERROR = 4 * 1024
+#: As deep as a report may be. A result that can just be decoded here might not be where its run goes on.
+DEEPEST_RESULT = 64
+NOT_JSON, DEEP = "is not JSON", f"is more than {DEEPEST_RESULT} objects and lists deep"
 
 
 class Payload(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -79,13 +82,20 @@ class Told(msgspec.Struct, frozen=True):
 
 def kept_result(text: str | None) -> tuple[bytes | None, str | None]:
     """The result to keep of a success whose service tells this JSON, or why none is kept. None: it was too long."""
-    if text is None or len(result := text.encode()) > LARGEST_RESULT:
+    if text is None or len(result := text.encode(errors="replace")) > LARGEST_RESULT:
         return None, f"its output is not kept: it has more than {LARGEST_RESULT:,} bytes"
-    try:
-        msgspec.json.decode(result)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return None, "its output is not kept: it is not JSON"
+    if (fault := fault_of_result(result)) is not None:
+        return None, f"its output is not kept: it {fault}"
     return result, None
+
+
+def fault_of_result(result: bytes) -> str | None:
+    """Why a result is not kept, as the end of a sentence; None if it is."""
+    try:
+        value = msgspec.json.decode(result)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return NOT_JSON
+    return DEEP if _is_deep(value) else None
 
 
 def cut(error: str) -> str:
@@ -107,3 +117,13 @@ def json_of(payload: Payload) -> bytes:
 def stray_of(text: str) -> re.Match[str] | None:
     """The first character that no text message may hold."""
     return _NOT_IN_A_TEXT.search(text)
+
+
+def _is_deep(result: Any) -> bool:
+    level = [result]
+    for _ in range(DEEPEST_RESULT + 1):
+        whole = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        if not whole:
+            return False
+        level = [inner for one in whole for inner in one]
+    return True

@@ -29,10 +29,10 @@ from clockwork.aws.targets.wire.sockets import seconds_left
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Delivery
-from clockwork.domain.runs.results import LARGEST_RESULT, with_result
+from clockwork.domain.runs.results import with_result
 from clockwork.ports import Clock
 from clockwork.targets.http import HttpTarget
-from clockwork.targets.message import Message
+from clockwork.targets.message import LARGEST_RESULT, Message
 from clockwork.targets.web import webhooks
 from clockwork.targets.web.addresses import check_address
 from clockwork.targets.web.urls import Endpoint, parse

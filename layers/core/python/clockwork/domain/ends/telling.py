@@ -1,8 +1,8 @@
 """Ends of attempts by the word of the service that began them: asked by a watch, or told by an event.
 
 The thing that an attempt began has a name of its own: of the executionId, and of the number of those that ended
-before. An event tells of such a name. The executionId in it only says which record to read. An event
-that somebody made up, of another name or of an earlier attempt, therefore changes nothing.
+before. An event tells of such a name. The executionId in it only says which record to read. An event that somebody
+made up, of another name or of an earlier attempt, therefore changes nothing.
 
 How it fails. The event comes before the target's answer: it counts, as a report does. It comes twice: the record has
 the report, and the repeat sends what follows once more. It never comes, or cannot name its execution: the watch asks.
@@ -12,8 +12,6 @@ is sent again, and ends the attempt GIVE_UP_MS after it was to stop.
 """
 
 from __future__ import annotations
-
-from typing import TypeGuard
 
 import msgspec
 
@@ -37,7 +35,7 @@ _ENDS = {"succeeded": State.SUCCEEDED, "failed": State.FAILED}
 STALE = ReportPlan("nothing that runs has this name", is_stale=True)
 
 
-def asks(watch: Watch, stored: Execution | None) -> TypeGuard[Execution]:
+def asks(watch: Watch, stored: Execution | None) -> bool:
     """Whether the watch asks the service, before anything is decided about the record."""
     if stored is None or stored.state is not State.RUNNING or stored.end.report is not None:
         return False
@@ -51,16 +49,15 @@ def errand_of(running: Execution, now: int) -> Errand:
 
 def plan_asked(watch: Watch, stored: Execution | None, answer: Outcome, claim: Claim) -> Plan:
     """The plan of a deliverer that has asked the service, for the record as it is stored now."""
-    if not asks(watch, stored):
+    if stored is None or not asks(watch, stored):
         return plan_watch(watch, stored, claim)
     assert stored.claim is not None
-    is_new = claim.now < stored.claim.started_at + UNKNOWN_FOR_MS
-    is_unknown = answer.told and answer.state is State.WORKER_LOST
     if answer.told and answer.state in (State.SUCCEEDED, State.FAILED):
         report = Report(stored.claim.claimant, answer.state, claim.now, answer.answer, answer.error)
         told = msgspec.structs.replace(stored, end=End(report=report))
         return plan_outcome(watch, told, reported(told, report), claim.now, claim.jitter)
-    if is_unknown and not is_new:
+    is_unknown = answer.told and answer.state is State.WORKER_LOST
+    if is_unknown and claim.now >= stored.claim.started_at + UNKNOWN_FOR_MS:
         lost = Outcome(State.WORKER_LOST, stored.claim.started_at, claim.now, error=answer.error)
         return plan_outcome(watch, stored, lost, claim.now, claim.jitter)
     since = stops_since(stored, claim.now)

@@ -139,8 +139,8 @@ def _plan_running(release: Release, stored: Execution, claim: Claim) -> Plan:
     if claim.worker is not None and stored.attempt == release.attempt and stored.claimant == claim.claimant:
         return _plan_repeat(release, stored, claim)
     if stored.is_accepted and is_asked(stored):
-        again = watch_of(release, stored, asks_next_at(stored, claim.now))
-        return Plan(Action.DEFER, "its service is asked how it goes", release=again)
+        watch = watch_of(release, stored, asks_next_at(stored, claim.now))
+        return Plan(Action.DEFER, "its service is asked how it goes", release=watch)
     if not is_claimed(stored, claim.now):
         return _plan_lost_worker(release, stored, claim)
     if stored.is_accepted:

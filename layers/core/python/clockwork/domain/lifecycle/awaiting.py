@@ -125,13 +125,14 @@ def renewed_until(running: Execution, now: int) -> int:
 def ends_at(running: Execution) -> int:
     """The end (ms) of an attempt's claim. A receiver's claim also ends with the grace after a noted cancel.
 
-    A run does not: it ends once its nodes have ended. Nor does what ends by the word of a service.
+    A run does not: it ends once its nodes have ended. Nor does what ends by the word of a service: it may go on until
+    that is given up.
     """
     lease_until = 0 if running.claim is None else running.claim.until
+    if running.is_accepted and is_asked(running):
+        return lease_until + GIVE_UP_MS
     awaited = None if running.claim is None else running.claim.awaited
     if running.cancel_noted_at is None or awaited is None or awaited.accepted_at is None or awaited.is_run:
-        return lease_until
-    if is_asked(running):
         return lease_until
     return min(lease_until, running.cancel_noted_at + CANCEL_GRACE_MS)
 

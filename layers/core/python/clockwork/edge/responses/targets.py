@@ -129,9 +129,9 @@ def shown_job_target(kept: JobTarget) -> ShownJobTarget:
 
 def shown_completion(kept: Completion | None) -> ShownCompletion | None:
     """A completion, if there is one."""
-    if kept is None or kept.mode == "end":
-        return kept and ShownCompletion(mode=kept.mode, timeout_seconds=kept.timeout_seconds)
-    return ShownCompletion.like(kept)
+    if kept is not None and kept.mode == "end":
+        return ShownCompletion(mode=kept.mode, timeout_seconds=kept.timeout_seconds)
+    return None if kept is None else ShownCompletion.like(kept)
 
 
 def shown_payload(kept: Payload) -> Any:

@@ -208,16 +208,27 @@ def _begin(batch: Batch, slot: int, item: Item) -> None:
 def _begin_asking(batch: Batch, watches: Sequence[Received], first: int) -> None:
     """Ask the service about the attempt of each watch, in the slots from `first` on.
 
-    Each asks on a thread of its own. A service that is slow holds up nothing but its watches, which come again.
+    Each asks on a thread of its own, and no longer than an attempt may take. A service that is slow holds up nothing
+    but its watches, which are sent again.
     """
     now = batch.world.clock.now()
     for slot, watch in enumerate(watches, first):
         with batch.failing(watch):
             running = watch.seen
             assert running is not None and running.kept.occurrence is not None, "it is accepted"
-            ids, occurrence = (running.execution_id, running.job_id, running.attempt), running.kept.occurrence
-            more = {"node": running.kept.node, "begun": running.budget.begun, "errand": errand_of(running, now)}
-            batch.world.targets.begin(slot, Delivery(*ids, occurrence, batch.deadline_at - RECORD_MARGIN_MS, **more))
+            occurrence = running.kept.occurrence
+            until = now + int(occurrence.target.seconds(batch.world.settings) * 1000)
+            errand = Delivery(
+                running.execution_id,
+                running.job_id,
+                running.attempt,
+                occurrence,
+                min(until, batch.deadline_at - RECORD_MARGIN_MS),
+                node=running.kept.node,
+                begun=running.budget.begun,
+                errand=errand_of(running, now),
+            )
+            batch.world.targets.begin(slot, errand)
 
 
 def _end_asked(batch: Batch, answered: Sequence[tuple[Received, Outcome]]) -> None:
