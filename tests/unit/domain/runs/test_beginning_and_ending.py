@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from clockwork.domain.executions import Execution, State
+from clockwork.domain.executions import DAY_MS, Execution, State
 from clockwork.domain.ids import run_of
 from clockwork.domain.lifecycle.transitions import refused
 from clockwork.domain.releases import Watch
@@ -21,6 +21,7 @@ from clockwork.domain.runs.beginning import (
     watch_of_run,
 )
 from clockwork.domain.runs.endings import plan_ending, plan_lost
+from clockwork.domain.runs.nodes import release_node
 from clockwork.domain.workflows.definition import WorkflowTarget
 from clockwork.domain.workflows.progress import Marks
 from clockwork.targets.message import Payload
@@ -105,3 +106,11 @@ def test_only_the_attempt_that_the_sets_are_of_ends() -> None:
         assert plan_ending(stored, done, NOW + 10).execution is None
     assert plan_lost(run, NOW).execution is not None
     assert plan_lost(ended, NOW).execution is None
+
+
+def test_no_node_is_released_for_before_its_run_is_due() -> None:
+    """The run began by a clock that was ahead: whoever goes on with it may be at an earlier instant."""
+    run = begun()
+    sets = sets_of(run, DAY_MS)
+    for early, late in ((run.due_at - 400, run.due_at), (run.due_at + 400, run.due_at + 400)):
+        assert release_node(run, sets, 0, Payload(b"null"), early, 7).run_at == late

@@ -129,4 +129,5 @@ def release_node(run: Execution, sets: Sets, index: int, payload: Payload, now: 
         completion=node.completion,
         held_from=now + delay_ms if delay_ms else None,
     )
-    return Deliver(Of(job_id, node=NodeOf(run.execution_id, name)), due, now + delay_ms)
+    # Another deliverer may have begun the run, by a clock that is ahead of this one.
+    return Deliver(Of(job_id, node=NodeOf(run.execution_id, name)), due, max(now, run.due_at) + delay_ms)
