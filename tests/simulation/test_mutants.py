@@ -20,6 +20,7 @@ INVARIANTS = {
     "L1",
     *(f"P{number}" for number in range(1, 11)),
     *(f"W{number}" for number in range(1, 10)),
+    *("E1", "E2"),
 }
 #: Named mutants that the simulator notices soon, so that every run of the tests sees the checker fail.
 NOTICED_SOON = (

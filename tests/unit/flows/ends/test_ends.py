@@ -345,6 +345,32 @@ def test_what_the_service_does_not_know_is_lost_once_it_would_know_it() -> None:
     assert story.attempts[:1] == [State.WORKER_LOST]
 
 
+def test_what_the_service_does_not_know_yet_is_not_lost() -> None:
+    story = Story()
+    story.answer = lambda _: story.told(State.WORKER_LOST, error="it does not exist")
+    story.cancel()
+    story.goes_on(3)
+    assert [one.errand for one in story.clockwork.targets.errands] == [Errand.STOP]
+    assert (story.record.state, story.attempts) == (State.RUNNING, [])
+    story.goes_on(120)
+    assert (story.record.state, story.attempts) == (State.CANCELLED, [State.WORKER_LOST])
+
+
+def test_a_copy_that_comes_after_all_of_its_time_asks_before_it_ends_anything() -> None:
+    story = Story()
+    occurrence = story.record.kept.occurrence
+    assert occurrence is not None
+    first = Deliver(Of(story.job_id), occurrence, story.due_at)
+    for message_id in list(story.clockwork.queue.messages):
+        story.clockwork.queue.delete(message_id)
+    story.goes_on(LASTS_S + GIVE_UP_MS / 1000 + 60)
+    assert story.clockwork.targets.errands == []
+    story.answer = lambda _: story.told(State.SUCCEEDED, answer=b"1")
+    story.clockwork.queue.put(encode_message([first]))
+    story.goes_on(60)
+    assert story.attempts == [State.SUCCEEDED]
+
+
 def test_a_redrive_begins_an_execution_of_another_name() -> None:
     story = Story(retry_policy=RetryPolicy(max_attempts=1))
     story.tell(story.event("FAILED", error="no"))
