@@ -47,7 +47,8 @@ def _keyed_tables(template: Template, moment: str) -> int:
         if table["Properties"].get("SSESpecification", {}).get("SSEType") == "KMS"
     }
     arns = (json.loads(arn) for arn in template.allowed(moment, "dynamodb:"))
-    return sum(arn["Fn::GetAtt"][0] in keyed for arn in arns)
+    # The ARN of an index is joined, and its table is there with an ARN of its own.
+    return sum(arn["Fn::GetAtt"][0] in keyed for arn in arns if "Fn::GetAtt" in arn)
 
 
 def _has_platform_lines(function: dict[str, Any]) -> bool:

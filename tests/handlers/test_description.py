@@ -32,6 +32,8 @@ API = Api(pools=("batch-etl=normal",))
 JOB = API.create(schedule={"delaySeconds": 1}).body["jobId"]
 API.clockwork.run_until(API.clockwork.clock.at + 100_000)
 IDS = {"jobId": JOB, "executionId": API.clockwork.executions.all()[0].execution_id, "clientId": "acme"}
+OPERATION: Any = {"kind": "pauseJobs", "filter": {"prefix": "a"}}
+IDS |= {"operationId": API.call("POST", "/v1/clients/acme/operations", OPERATION).body["operationId"]}
 IDS |= {"pool": "batch-etl", "token": f"{'x' * 40}.1.{'x' * 22}.{'x' * 11}"}
 SCHEMA = schemathesis.openapi.from_wsgi("/v1/openapi.json", Gateway(API, ADMIN))
 CHECKED: list[Any] = CHECKS.get_by_names(  # the library's types say that not all of them are functions
@@ -161,6 +163,8 @@ def test_every_example_is_taken(route: Any, example: dict[str, Any]) -> None:
         api.clockwork.executions.save([(None, at_work)])
         sent = example if route.unsigned else {**example, "token": str(token)}
     ids = {"jobId": job_id, "clientId": "acme", "executionId": execution_id, "pool": "batch-etl", "token": str(token)}
+    if "{operationId}" in route.path:
+        ids["operationId"] = api.call("POST", "/v1/clients/acme/operations", OPERATION).body["operationId"]
     path = route.path.format(**ids)
     answer = api.call(route.method, path, sent, caller=ADMIN if route.admin else ALICE)
     assert answer.status == OPERATIONS[route.operation].status

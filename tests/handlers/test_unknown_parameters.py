@@ -37,8 +37,9 @@ def described(route: Route) -> list[str]:
 def ask(route: Route, query: dict[str, str], caller: str | None = None) -> tuple[Api, Answer]:
     api = Api()
     job_id = api.create(jobKey="k", schedule={"every": {"seconds": 60}}).body["jobId"]
+    execution_id = f"{job_id}.1700000000000.0"
     path = route.path.format(
-        jobId=job_id, clientId="acme", executionId=f"{job_id}.1700000000000.0", pool="p", token="t"
+        jobId=job_id, clientId="acme", executionId=execution_id, operationId="o", pool="p", token="t"
     )
     asking = caller or (ADMIN if route.admin else ALICE)
     return api, api.call(route.method, path, None if route.method == "GET" else {}, caller=asking, query=query)
