@@ -66,7 +66,7 @@ class Minute:
 AT_MOST = Minute(
     usage=Usage(
         write_units=32,
-        read_units=22,
+        read_units=23,
         sqs_sends=0,
         sqs_consumed=3,
         lambda_invocations=5,

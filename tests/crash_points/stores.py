@@ -17,7 +17,7 @@ from clockwork.aws.stores.operations import AwsOperations
 from clockwork.aws.stores.pools import AwsPools, CachedPools
 from clockwork.aws.stores.regulation import AwsRegulation
 from clockwork.aws.stores.requests import PREFIX, AwsKeyRows, AwsTrail
-from clockwork.aws.stores.runs import RUNS, AwsRuns
+from clockwork.aws.stores.runs import RUNS, AwsRuns, _sets
 from clockwork.aws.stores.shards import AwsShards, _from_item
 from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
 from clockwork.aws.stores.ticket_keys import AwsTicketKeys
@@ -159,12 +159,17 @@ class AwsStores(Stores):
         self.timeline.cancel(asked["Key"]["partitionId"]["S"], asked["Key"]["scheduleTime"]["S"], int(element))
 
     def _mirror_execution(self, asked: Mapping[str, Any], _: object) -> None:
-        if asked["Item"]["jobId"]["S"].startswith((CHECKPOINTS, SEEN, RUNS)):
-            # The workers judge checkpoints, and what is told of them, by the answers. Runs are judged at the end.
+        if asked["Item"]["jobId"]["S"].startswith((CHECKPOINTS, SEEN)):
+            return  # The workers judge checkpoints, and what is told of them, by the answers.
+        if asked["Item"]["jobId"]["S"].startswith(RUNS):
+            self.runs.put_new(_sets(asked["Item"]))
             return
         after = decode(asked["Item"]["record"]["B"], Execution)
         (saved,) = self.executions.save([(self.executions.find(after.job_id, after.execution_id), after)])
         assert saved.ok, f"{after.execution_id} is {saved.actual} where memory is asked"
+
+    def _mirror_sets(self, _: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+        self.runs._put(_sets(answer["Attributes"]))
 
     def _mirror_job(self, asked: Mapping[str, Any], _: object) -> None:
         if not asked["Item"]["jobKey"]["S"].startswith(PREFIX):
@@ -206,6 +211,7 @@ _MIRRORED: dict[tuple[str, str], Callable[[AwsStores, Mapping[str, Any], Mapping
     ("dynamodb.PutItem", "timeline"): AwsStores._mirror_row,
     ("dynamodb.UpdateItem", "timeline"): AwsStores._mirror_cancel,
     ("dynamodb.PutItem", "executions"): AwsStores._mirror_execution,
+    ("dynamodb.UpdateItem", "executions"): AwsStores._mirror_sets,
     ("dynamodb.PutItem", "jobs"): AwsStores._mirror_job,
     ("dynamodb.PutItem", "shards"): AwsStores._mirror_shard,
     ("dynamodb.UpdateItem", "shards"): AwsStores._mirror_shard,

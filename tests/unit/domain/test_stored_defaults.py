@@ -56,7 +56,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
     "Exclusion": {},
     "Execution": {"attempt": 0},
     "Fire": {},
-    "HttpTarget": {"method": "POST", "timeout_seconds": 15, "private": False},
+    "HttpTarget": {"method": "POST", "timeout_seconds": 15, "private": False, "traceparent": ""},
     "Kept": {"source": "job"},
     "Meant": {},
     "NamedJob": {
