@@ -72,7 +72,12 @@ def ids(admin: SignedApi, described: Tenant) -> dict[str, str]:
         target={"type": "http", "url": "https://example.com"},
     )
     run = described.api.request("POST", f"/v1/jobs/{hourly['jobId']}/run", {}).body["executionId"]
-    return {"jobId": hourly["jobId"], "executionId": run, "clientId": CLIENT, "pool": POOL, "token": "no-token"}
+    operation: Any = {"kind": "pauseJobs", "filter": {"prefix": "no-job"}}
+    # Each test has the same one: a client may have few of them open.
+    key = {"Idempotency-Key": CLIENT}
+    begun = described.api.request("POST", f"/v1/clients/{CLIENT}/operations", json.dumps(operation), key)
+    found = {"jobId": hourly["jobId"], "executionId": run, "operationId": begun.body["operationId"]}
+    return {**found, "clientId": CLIENT, "pool": POOL, "token": "no-token"}
 
 
 @pytest.fixture
