@@ -58,7 +58,8 @@ class Environment:
     meter: Meter = field(default_factory=Meter)
 
 
-@dataclass(frozen=True)
+# What nobody asks for is not made: a cold start makes each method of so many fields anew.
+@dataclass(frozen=True, eq=False, repr=False)
 class World:
     """The ports, settings and memory of one actor, such as one Lambda environment (`flows/hardening.py: hardened`)."""
 

@@ -11,6 +11,7 @@ import base64
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -49,10 +50,6 @@ _row_decoder = msgspec.msgpack.Decoder(list[_Stored] | Packed | bytes)
 _pressed_decoder = msgspec.msgpack.Decoder(list[_Stored])
 _releases_decoder = msgspec.msgpack.Decoder(list[Deliver | Watch | Check])
 _ticket_decoder = msgspec.msgpack.Decoder(tuple[Deliver])
-_decoders = {
-    kind: msgspec.msgpack.Decoder[Any](kind)
-    for kind in (Execution, Client, NamedJob, Entry, Operation, Pool, Checkpoint, Turnstile, Present)
-}
 
 
 def encode_row(elements: Sequence[Element]) -> bytes:
@@ -137,8 +134,14 @@ def decode(blob: bytes, kind: type[Stored]) -> Stored:
 
     Raises NewerFormat or Undecodable.
     """
-    decoder: msgspec.msgpack.Decoder[Stored] = _decoders[kind]
+    decoder: msgspec.msgpack.Decoder[Stored] = _decoder_of(kind)
     return _decode(decoder, blob)
+
+
+@cache
+def _decoder_of(kind: type[Any]) -> msgspec.msgpack.Decoder[Any]:
+    """Made when it is first needed: no Lambda reads all kinds, and a cold start waits for none of them."""
+    return msgspec.msgpack.Decoder(kind)
 
 
 def _format_of(values: Iterable[object]) -> bytes:
