@@ -40,7 +40,7 @@ class Progress:
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
         self._sets: dict[str, Sets] = {}
-        #: When (ms, true time) the last node of each run ended.
+        #: When (ms, true time) the last node of each run ended, or the run was stopped.
         self._ended_at: dict[str, int] = {}
         #: The generations of runs all nodes of which had ended before these were stopped, if they were.
         self._whole: set[tuple[str, int]] = set()
@@ -67,6 +67,9 @@ class Progress:
             _, target = occurrence_of(run)
             named = [list(target.nodes).index(name) for name in target.again]
             self._told(why_not_opened(before, after, named), run.job_id)
+        if after.is_stopped and (before is None or not before.is_stopped):
+            # What waited alone, for a delay as well, is over from now on.
+            self._ended_at[after.run_id] = self._watcher.now
         if not after.is_stopped and len(after.outcomes()) == after.nodes.size:
             self._whole.add((after.run_id, after.generation))
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from clockwork.domain.executions import State
+from clockwork.domain.executions import DAY_MS, State
 from clockwork.domain.ids import NodeJob
 from clockwork.domain.jobs import NodeOf
-from clockwork.domain.lifecycle.attempts import plan_outcome
+from clockwork.domain.lifecycle.attempts import plan_death, plan_outcome
+from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS
+from clockwork.domain.lifecycle.transitions import refused
 from clockwork.domain.releases import Of
 from clockwork.domain.runs.results import NO_JSON, TOO_DEEP, TOO_LARGE, with_result
 from clockwork.targets.message import LARGEST_RESULT
@@ -55,3 +57,15 @@ def test_the_record_of_a_node_keeps_its_result_or_why_there_is_none() -> None:
         ended = plan_outcome(release(of=of), running, outcome, NOW + 5, 0).execution
         assert ended is not None
         assert ended.end.report is None
+
+
+def test_a_node_whose_deliverers_were_lost_can_be_given_up_once_its_claim_is_over() -> None:
+    """Its message came back from the dead-letter queue, and nobody is at work on it."""
+    running = execution(State.RUNNING, claimant="me", attempt=1, claim_until=NOW, started_at=NOW - 1)
+    given_up = release(of=OF)
+    early, late = (
+        plan_death(given_up, running, "it came back", NOW + CLAIM_GRACE_MS + ms, NOW + DAY_MS) for ms in (-1, 0)
+    )
+    assert "bury asks that the claim and its grace are over" in str(refused(running, early))
+    assert refused(running, late) is None
+    assert (late.state, late.kept.occurrence, late.needs_attention) == (State.DEAD, None, False)
