@@ -287,16 +287,11 @@ def _unclaimed(execution: Execution, state: State, attempts: tuple[Attempt, ...]
 
 
 def _final(release: Release, execution: Execution, state: State, reason: str | None, now: int) -> Execution:
-    """The record as it ends, kept as long as its client wants; a DEAD one has all that redrive and callback need.
-
-    A node's has the instant alone: its run is redriven and calls back.
-    """
+    """The record as it ends; a DEAD one has all that redrive and callback need, of which a node needs nothing."""
     expires_at = kept_until(now, release.occurrence.retention_days, execution.expires_at)
     final = msgspec.structs.replace(execution, state=state, reason=reason, expires_at=expires_at)
     if state is not State.DEAD:
         return final
-    end = msgspec.structs.replace(final.end, dead_at=now)
-    if release.of.node is not None:
-        return msgspec.structs.replace(final, end=end)
-    end = msgspec.structs.replace(end, dead_shard=release.shard)
-    return msgspec.structs.replace(final, end=end, kept=Kept(release.occurrence))
+    is_node = release.of.node is not None
+    end = msgspec.structs.replace(final.end, dead_at=now, dead_shard=None if is_node else release.shard)
+    return msgspec.structs.replace(final, end=end, kept=final.kept if is_node else Kept(release.occurrence))
