@@ -6,11 +6,13 @@ after its last node and soon after its time is over. Where none struck, it ends 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from clockwork.domain.executions import Execution
 from clockwork.domain.ids import NodeJob, decode_execution, decode_node, is_node, only_execution, run_of
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.releases import Delivery
 from clockwork.domain.runs.beginning import deadline_of, is_run, occurrence_of
 from clockwork.domain.workflows.graph import Mark
@@ -121,9 +123,11 @@ class Progress:
             late = now - max(self.calm_from, min(now - late, deadline_of(run)))
             self._told(f"W7: it ends {late} ms late" if late > ENDS_WITHIN_MS else None, run.job_id)
 
-    def calm_objection(self) -> str | None:
-        """The objection of W7 to the runs of a seed in which nothing went wrong."""
-        late = {one: late for one, late in self.lateness_ms.items() if late > ENDS_AT_ONCE_MS}
+    def calm_objection(self, is_held_up: Callable[[Occurrence], bool] = lambda _: False) -> str | None:
+        """The objection of W7 to the runs of a seed in which nothing went wrong but at the work that `is_held_up`."""
+        promised = {one.execution_id: one.occurrence for one in self._watcher.promises.values()}
+        held = {one for one, occurrence in promised.items() if is_held_up(occurrence)}
+        late = {one: late for one, late in self.lateness_ms.items() if late > ENDS_AT_ONCE_MS and one not in held}
         return f"runs end late without a fault: {late}" if late else None
 
     def _told(self, why_not: str | None, about: str) -> None:

@@ -109,7 +109,7 @@ def check_calm(watcher: Watcher) -> None:
     """
     objection = watcher.caps.rate_objection(watcher.apart)
     watcher.require(objection is None, "I8", str(objection))
-    objection = watcher.progress.calm_objection()
+    objection = watcher.progress.calm_objection(watcher.is_held_up)
     watcher.require(objection is None, "W7", str(objection))
     for execution_id, (started_at, delivery) in watcher.first_starts.items():
         occurrence, job_id = delivery.occurrence, delivery.job_id
