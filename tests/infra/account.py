@@ -8,6 +8,18 @@ from typing import Any
 from botocore.exceptions import ClientError, ParamValidationError
 
 from rollout.account import Account
+from rollout.checks import Facts
+
+#: An account in which nothing is deployed, and nothing stands in the way.
+FACTS = Facts(
+    account="123456789012",
+    region="us-east-1",
+    bootstrap=29,
+    concurrency=1_000,
+    unreserved=1_000,
+    status="",
+    live=None,
+)
 
 
 class Service:

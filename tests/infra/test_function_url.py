@@ -10,9 +10,9 @@ from infra.deployment.document import InvalidDeployment
 from rollout.checks import WARN, judge, may_deploy
 from rollout.removals import removals
 from rollout.template import Template as Deployed
+from tests.infra.account import FACTS
 from tests.infra.conftest import ADMIN, synthesize
 from tests.infra.template import Template, strings
-from tests.infra.test_preflight import FACTS
 
 
 @pytest.fixture(scope="module")

@@ -14,19 +14,9 @@ from rollout.checks import OK, REFUSED, UNKNOWN, WARN, Facts, Row, Unknown, judg
 from rollout.commands import table
 from rollout.removals import removals
 from rollout.template import Template
-from tests.infra.account import account_of
+from tests.infra.account import FACTS, account_of
 from tests.infra.conftest import ADMIN, TARGETS, synthesize
 from tests.infra.option_sets import template_of
-
-FACTS = Facts(
-    account="123456789012",
-    region="us-east-1",
-    bootstrap=29,
-    concurrency=1_000,
-    unreserved=1_000,
-    status="",
-    live=None,
-)
 
 
 def of(name: str) -> Template:

@@ -6,21 +6,13 @@ from typing import Any
 
 import pytest
 
-from rollout.checks import REFUSED, Facts, judge, may_deploy
+from rollout.checks import REFUSED, judge, may_deploy
 from rollout.sizes import ENVIRONMENT_BYTES, MANAGED_CHARACTERS, ROLE_CHARACTERS, TEMPLATE_BYTES, too_large
 from rollout.template import Template
+from tests.infra.account import FACTS
 from tests.infra.conftest import ADMIN, synthesize
 from tests.infra.option_sets import OPTION_SETS, template_of
 
-FACTS = Facts(
-    account="123456789012",
-    region="us-east-1",
-    bootstrap=29,
-    concurrency=1_000,
-    unreserved=1_000,
-    status="",
-    live=None,
-)
 ARN = {"Fn::GetAtt": ["Queue", "Arn"]}
 
 

@@ -6,12 +6,15 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from clockwork.targets.message import Message, Payload
 from clockwork.targets.registry import SERVICE_TARGETS
-from clockwork.targets.service import ServiceTarget
+from clockwork.targets.service import ServiceTarget, Undeliverable
 from tests.architecture.sources import CORE, ROOT, SDK
 
 TYPE = '''
@@ -100,3 +103,22 @@ def test_each_service_says_how_a_message_enters_a_call_and_how_the_call_is_made(
     """Python would tell so at a first delivery alone."""
     assert one.entry is not ServiceTarget.entry
     assert one.send is not ServiceTarget.send
+
+
+@pytest.mark.parametrize(
+    "one",
+    [one for one in SERVICE_TARGETS if one.end_events is None],
+    ids=lambda one: str(one.__struct_config__.tag),
+)
+def test_a_service_that_tells_no_ends_refuses_to_be_asked_for_one(one: type[ServiceTarget]) -> None:
+    target: Any = None  # whichever it is
+    message = Message("ajob.1777975200250.0", "ajob", 1, 1_777_975_200_250, Payload(b"{}"))
+    for call in (
+        partial(one.check_end, target, None),
+        partial(one.ask, target, None, message),
+        partial(one.stop, target, None, message),
+    ):
+        with pytest.raises(Undeliverable, match="does not say when that ends"):
+            call()
+    with pytest.raises(ValueError, match="does not say when that ends"):
+        one.told_by({})

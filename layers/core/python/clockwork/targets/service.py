@@ -24,6 +24,9 @@ LARGEST_CALL = 999_999
 Entry = dict[str, Any]
 
 
+TELLS_NO_ENDS = "the service of this target does not say when that ends which a call begins"
+
+
 class Undeliverable(Exception):
     """No retry can deliver this occurrence; the message says why."""
 
@@ -183,19 +186,19 @@ class ServiceTarget(StoredTarget, frozen=True):
         """
         raise NotImplementedError
 
-    def check_end(self, client: Any) -> None:
+    def check_end(self, client: Any) -> None:  # noqa: ARG002 - none does, unless its type says so
         """Raise Undeliverable if the service does not say when that ends which this target begins."""
-        raise NotImplementedError
+        raise Undeliverable(TELLS_NO_ENDS)
 
-    def ask(self, client: Any, message: Message) -> Told:
-        """How that goes which the attempts of an execution began last."""
-        raise NotImplementedError
+    def ask(self, client: Any, message: Message) -> Told:  # noqa: ARG002 - the same
+        """How that goes which the attempts of an execution began last. Raises Undeliverable where nobody may ask."""
+        raise Undeliverable(TELLS_NO_ENDS)
 
-    def stop(self, client: Any, message: Message) -> None:
-        """Stop it, if it runs."""
-        raise NotImplementedError
+    def stop(self, client: Any, message: Message) -> None:  # noqa: ARG002 - the same
+        """Stop it, if it runs. Raises Undeliverable where nobody may."""
+        raise Undeliverable(TELLS_NO_ENDS)
 
     @classmethod
-    def told_by(cls, detail: Mapping[str, Any]) -> Told | None:
+    def told_by(cls, detail: Mapping[str, Any]) -> Told | None:  # noqa: ARG003 - the same
         """The word of an event's detail; None if it names no execution. Raises ValueError for another detail."""
-        raise NotImplementedError
+        raise ValueError(TELLS_NO_ENDS)

@@ -10,7 +10,6 @@ from typing import Literal
 import msgspec
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from clockwork.domain import ids
 from clockwork.domain.errors import InvalidRequest, Problem, Unreadable
 from clockwork.domain.lifecycle.ownership import told_of_unreadable
 from clockwork.domain.named.changes import Change, cancelled
@@ -23,7 +22,7 @@ from clockwork.edge.http.pages import PageTokens
 from clockwork.edge.http.request import Request
 from clockwork.edge.http.validation import Body, validate
 from clockwork.edge.operations.base import Answer, Operations
-from clockwork.edge.requests.changes import ReasonBody
+from clockwork.edge.requests.changes import ReasonBody, beginning_of_key
 from clockwork.edge.requests.operations import OperationBody
 from clockwork.edge.responses.bulk import HandledJobs, Operation, OperationPage
 from clockwork.flows import access
@@ -45,9 +44,7 @@ class JobFilterBody(ReasonBody):
     @field_validator("prefix")
     @classmethod
     def _begins_a_key(cls, prefix: str | None, info: ValidationInfo) -> str | None:
-        if prefix is not None and not ids.is_job_key(prefix):
-            checks_of(info).report("/prefix", "must be the beginning of a jobKey")
-        return prefix
+        return beginning_of_key(prefix, info)
 
     @model_validator(mode="after")
     def _means_some(self, info: ValidationInfo) -> JobFilterBody:

@@ -17,11 +17,11 @@ from clockwork.domain.lifecycle.redrives import is_redrivable, names_of, nodes_a
 from clockwork.domain.requests.trail import Note
 from clockwork.domain.storage.attention import Kind
 from clockwork.domain.workflows.definition import LONGEST_NAME, MOST_NODES
-from clockwork.edge.http.models import EdgeModel, checks_of
+from clockwork.edge.http.models import EdgeModel
 from clockwork.edge.http.pages import PageTokens, page
 from clockwork.edge.http.request import Request, in_query
 from clockwork.edge.operations.base import Answer, Operations
-from clockwork.edge.requests.changes import EmptyBody, InstantText
+from clockwork.edge.requests.changes import EmptyBody, InstantText, beginning_of_key
 from clockwork.edge.requests.schedules import instant_of
 from clockwork.edge.responses.attention import AttentionItem, AttentionPage, groups_of
 from clockwork.edge.responses.executions import CancelledExecution, Execution, ExecutionPage, HandledDead
@@ -51,9 +51,7 @@ class DeadFilterBody(EdgeModel):
     @field_validator("prefix")
     @classmethod
     def _begins_a_key(cls, prefix: str | None, info: ValidationInfo) -> str | None:
-        if prefix is not None and not ids.is_job_key(prefix):
-            checks_of(info).report("/prefix", "must be the beginning of a jobKey")
-        return prefix
+        return beginning_of_key(prefix, info)
 
     def to_filter(self, client: Client) -> DeadFilter:
         """The filter as the flow takes it."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, RootModel, ValidationInfo, field_validator, model_validator
 
-from clockwork.domain import instants
+from clockwork.domain import ids, instants
 from clockwork.edge.http.models import AsForm, EdgeModel, bounded, checks_of
 from clockwork.edge.requests.jobs import CLIENT_ID_TEXT, is_job_key
 from clockwork.edge.requests.schedules import ScheduleBody
@@ -14,6 +14,13 @@ from clockwork.edge.requests.schedules import ScheduleBody
 ClientId = Annotated[str, bounded(CLIENT_ID_TEXT)]
 JobKey = Annotated[str, AfterValidator(is_job_key)]
 InstantText = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+
+
+def beginning_of_key(prefix: str | None, info: ValidationInfo, pointer: str = "/prefix") -> str | None:
+    """The prefix of jobKeys in a filter. Reports one with which no key begins, beside the other faults."""
+    if prefix is not None and not ids.is_job_key(prefix):
+        checks_of(info).report(pointer, "must be the beginning of a jobKey")
+    return prefix
 
 
 class PreviewBody(EdgeModel):

@@ -6,10 +6,9 @@ from typing import Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from clockwork.domain import ids
 from clockwork.domain.requests.operations import LEAST_RATE, MOST_RATE, USUAL_RATE, Kind, Meant
 from clockwork.edge.http.models import EdgeModel, checks_of
-from clockwork.edge.requests.changes import InstantText, ReasonBody
+from clockwork.edge.requests.changes import InstantText, ReasonBody, beginning_of_key
 from clockwork.edge.requests.schedules import instant_of
 from clockwork.flows.operations.begin import Asked
 
@@ -47,9 +46,7 @@ class OperationFilterBody(EdgeModel):
     @field_validator("prefix")
     @classmethod
     def _begins_a_key(cls, prefix: str | None, info: ValidationInfo) -> str | None:
-        if prefix is not None and not ids.is_job_key(prefix):
-            checks_of(info).report("/filter/prefix", "must be the beginning of a jobKey")
-        return prefix
+        return beginning_of_key(prefix, info, "/filter/prefix")
 
 
 class OperationBody(ReasonBody):
