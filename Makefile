@@ -14,20 +14,28 @@ FAULTS ?=
 BASE ?= main
 MINUTES ?= 5
 # The order matters: `capacity` calibrates its model with the result that `lateness` has just measured.
-BENCHES ?= units idle besides cpu throughput backlog cold_start order herd caps isolation pool_flood sdk lateness capacity
-# `make test` is four runs at once, and then four others. Beside the deployed stack and other emulators, whose tests
+BENCHES ?= units idle besides cpu throughput backlog cold_start order herd caps isolation pool_flood sdk console deployed lateness capacity
+# `make test` is six runs at once, and then five others. Beside the deployed stack and other emulators, whose tests
 # have deadlines and mostly wait, only those runs go on that compute and give way.
 DEPLOYING := tests/e2e
 EMULATING := tests/emulated
 SYNTHESIZING := tests/infra
-SERVING := tests/handlers tests/model tests/dev
-WAITING := tests/sdk tests/console
+SERVING := tests/handlers
+DEVELOPING := tests/dev tests/model
+WAITING := tests/sdk
+BROWSING := tests/console
 CONTRACTING := tests/contract
 COMPUTING := tests/unit tests/architecture
 SIMULATING := tests/simulation tests/crash_points
+GIVING_WAY = nice -n 19
 TYPES = types=nice $(MAKE) --no-print-directory types
 SIDE_BY_SIDE = $(PY) -m tests.support.side_by_side
 PYTEST = $(PY) -u -m pytest
+# Of tests that search nothing by chance. To load what searches takes two seconds.
+PLAIN = -p no:schemathesis -p no:hypothesispytest
+# Of tests that meet sockets, processes and real clocks on cores that are taken: one that fails has one more try, and is
+# named at the end. The simulator, the handlers and the templates have none of these, so a failure there stands.
+ANEW = --reruns 1 -raR
 # Byte code is most of what pip spends its time on. Python compiles what it imports when it first does. A file whose
 # hash is not in the lock is refused.
 INSTALL = -m pip install --quiet --no-compile --require-hashes --requirement
@@ -66,19 +74,31 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Where no byte code may be written, each process compiles what it imports: for the CDK that is three of four seconds.
 export PYTHONDONTWRITEBYTECODE :=
 
-# Where the development server listens on 127.0.0.1 (4780), and a folder that keeps its jobs (none).
+# Where the development server listens on 127.0.0.1 (4780), a folder that keeps its jobs (none), and, if not empty, a
+# Kafka broker beside it.
 PORT ?=
 STATE ?=
-SERVER = $(PY) -m local.dev $(PORT:%=--port %) $(if $(STATE),--state '$(STATE)')
+KAFKA ?=
+SERVER = $(PY) -m local.dev $(PORT:%=--port %) $(if $(STATE),--state '$(STATE)') $(if $(KAFKA),--kafka)
 
-.PHONY: help setup setup-dev dev dev-logs dev-reload check lint types fmt commits test fast console-test unit contract-dynamodb-local nightly test-nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy rollback destroy restore run demo bench lock sbom audit clean
+.PHONY: help setup setup-dev installed installed-dev dev dev-logs dev-reload check lint types fmt commits test fast console-test unit contract-dynamodb-local nightly test-nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy rollback destroy restore run demo bench lock sbom audit clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
 
-setup: .venv/.complete .venv-stack/.complete node_modules/.complete ## Install what running needs (half a minute; nothing when done)
+setup: ## Install what running needs (half a minute; nothing when done)
+	@$(MAKE) $(AT_ONCE) installed
 
-setup-dev: setup .venv/.complete-dev node_modules/.complete-dev ## Install what tests, checkers, simulator and benches need, too (a minute)
+setup-dev: ## Install what tests, checkers, simulator and benches need, too (a minute)
+	@$(MAKE) $(AT_ONCE) installed-dev
+
+# pip and npm each use one core.
+AT_ONCE = --no-print-directory --jobs=3
+installed: .venv/.complete .venv-stack/.complete node_modules/.complete
+	@:
+
+installed-dev: installed .venv/.complete-dev node_modules/.complete-dev
+	@:
 
 .venv/.complete: requirements-run.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python >= 3.11 is needed, $(PYTHON) is %d.%d: make setup PYTHON=python3.x" % sys.version_info[:2])'
@@ -137,10 +157,12 @@ commits: setup-dev ## Check the messages of the commits since BASE: `area: imper
 	@$(PY) -m tests.architecture.commits $(BASE)
 
 test: setup-dev lint ## Everything that continuous integration runs (minutes on two cores)
-	@$(SIDE_BY_SIDE) 'synthesizing=$(PYTEST) $(SYNTHESIZING)' 'serving=$(PYTEST) $(SERVING)' \
-		'waiting=$(PYTEST) $(WAITING)' 'contracting=$(PYTEST) $(CONTRACTING)' '$(TYPES)'
-	@$(SIDE_BY_SIDE) 'deploying=$(PYTEST) $(DEPLOYING)' 'emulating=$(PYTEST) $(EMULATING)' \
-		'computing=nice $(PYTEST) $(COMPUTING)' 'simulating=nice $(PYTEST) $(SIMULATING)'
+	@$(SIDE_BY_SIDE) 'synthesizing=$(PYTEST) $(SYNTHESIZING) $(PLAIN)' 'waiting=$(PYTEST) $(WAITING) $(ANEW)' \
+		'browsing=$(PYTEST) $(BROWSING) $(ANEW) $(PLAIN)' 'contracting=$(PYTEST) $(CONTRACTING) $(ANEW) $(PLAIN)' \
+		'developing=$(PYTEST) $(DEVELOPING) $(ANEW) $(PLAIN)' '$(TYPES)'
+	@$(SIDE_BY_SIDE) 'deploying=$(PYTEST) $(DEPLOYING) $(ANEW)' 'emulating=$(PYTEST) $(EMULATING) $(ANEW) $(PLAIN)' \
+		'serving=$(GIVING_WAY) $(PYTEST) $(SERVING)' 'computing=$(GIVING_WAY) $(PYTEST) $(COMPUTING) $(ANEW)' \
+		'simulating=$(GIVING_WAY) $(PYTEST) $(SIMULATING) $(PLAIN)'
 
 # Whoever changes a line that a mutant edits aims the mutant again: a commit without that is red at once.
 AIMS = tests/simulation/test_mutants.py::test_a_named_mutant_still_has_its_lines_and_still_is_python \
@@ -175,7 +197,7 @@ nightly: setup-dev ## What is too long for every change: audit, test-nightly, co
 
 # Some of it measures time, so nothing runs beside it.
 test-nightly: setup-dev ## The tests that are too long for `make test`, one after the other (CONTRIBUTING.md lists them)
-	@$(PYTEST) -m nightly
+	@WHOLE_SEARCHES=yes $(PYTEST) -m "nightly or hypothesis"
 
 simulate: setup-dev ## Simulate the flows with injected faults, under SEEDS seeds (a minute)
 	@$(PY) -m tests.simulation --seeds $(SEEDS)
@@ -221,6 +243,7 @@ openapi: setup-dev ## Write anew what is made of routes, models and targets: the
 	@$(PY) -m clockwork.edge.description.openapi
 	@$(PY) -m tests.handlers.reference
 	@$(PY) -m tests.support.generated
+	@$(PY) -m tests.support.asynchronous
 
 synth: setup ## The CloudFormation template that deployment.json asks for (ENV=staging), in build/cdk.out.account
 	@$(CDK) synth --quiet --output build/cdk.out.account $(CHOSEN) && echo build/cdk.out.account
@@ -240,7 +263,7 @@ destroy: setup ## Take the stack away, once what was released has come to its in
 restore: setup ## Prepare the five tables of `adopt` that were restored to one instant (CHECK=1: only tell; AT=instant; BACK=900)
 	@$(PY) -m rollout restore $(CHOSEN) $(if $(CHECK),--check) $(AT:%=--at %) $(BACK:%=--back %)
 
-dev: setup ## The whole stack at http://127.0.0.1:4780 until Ctrl-C (PORT=4781; STATE=folder keeps its jobs)
+dev: setup ## The whole stack at http://127.0.0.1:4780 until Ctrl-C (PORT=4781; STATE=folder keeps its jobs; KAFKA=1 has a Kafka broker)
 	@$(SERVER)
 
 dev-logs: setup ## Follow the logs of its Lambdas

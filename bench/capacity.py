@@ -6,7 +6,7 @@ are made by its own code: keys, the draw of a shard, horizon and cursor, sizes o
 between repeats, all settings.
 
 `bench.lateness` calibrates it: with the local stack's constants it must predict that benchmark's figures, each within a
-bound (`bench/model/calibration.py`). With any one constant three times as large or as small it must miss a bound. The
+bound (`bench/model/calibration.py`). With any one constant twice as large, or a third of it, it must miss a bound. The
 command exits with 1 if it does not, or if nothing was measured yet. Figures that `make smoke` has measured in an
 account (docs/measured) replace the model's assumptions about AWS.
 
@@ -92,7 +92,7 @@ def told(calibration: Calibration | None) -> str:
     return (
         f"The calibration {'holds' if calibration.holds else 'DOES NOT HOLD'}.\n\n"
         f"{table(['off by, as a share of what was measured', 'error', 'bound'], rows)}\n\n"
-        f"Tried three times as large and as small, {says}: {tried}.\n\n"
+        f"Tried at twice their values and at a third, {says}: {tried}.\n\n"
         "The local stack cannot show these, so they are assumed:\n\n"
         f"{assumed}.\n"
     )

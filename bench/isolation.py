@@ -4,7 +4,8 @@ Poison is one client's work that raises where nobody expects it, in nine kinds (
 runs twice: on the real adapters over the emulator, and in virtual time, where lateness is measured. Counts are those of
 both. `p99AloneMs` is the lateness of the others without that client.
 
-A tenth kind is a flood in a pool (`bench.pool_flood`), whose figures are times from due to end, in virtual time alone.
+Two more kinds are a flood in a pool and a trickle (`bench.pool_flood`). Their figures are times from due to end, in
+virtual time alone.
 
 A flood is 5,000 jobs of one client on one second, in virtual time: once to a target that answers at once, once to one
 that takes 2 s. Beside it five other clients have 20 jobs a second. Their lateness is measured from 2 s before the flood
@@ -46,8 +47,11 @@ FLOOD, RUNS = 5_000, 5
 TIMES, LEAST_MS = 2, 50
 LEAST_USED = 0.9
 SLOW = (SLOW_MS, SLOW_MS)
-#: The kind of poison that is a flood in a pool.
-POOL_FLOOD = "pool_flood"
+#: The kinds of poison that are floods in a pool: what they are called, and what they are.
+POOL_FLOODS = {
+    "pool_flood": ("a flood in a pool, 1 s a job", pool_flood.Scene("high", 1_000)),
+    "pool_trickle": ("a flood in a pool that trickles, 1 s a job", pool_flood.TRICKLE),
+}
 Seconds = tuple[int, int]
 
 
@@ -95,8 +99,8 @@ def measure_poisons(runs: int) -> dict[str, Any]:
             both = beside.and_(stack.among_poison(running, Credentials.root(f"{number:012d}"), poison))
             counts = {"lost": both.lost, "duplicates": both.duplicates}
             found[name] = {**counts, "p99Ms": both.p99_ms, "p99AloneMs": alone.p99_ms}
-    (found[POOL_FLOOD],) = pool_flood.measure(runs, [("high", 1_000)]).values()
-    return found
+    measured = pool_flood.measure(runs, [scene for _, scene in POOL_FLOODS.values()])
+    return found | dict(zip(POOL_FLOODS, measured.values(), strict=True))
 
 
 def broken(result: Mapping[str, Any]) -> list[str]:
@@ -118,7 +122,9 @@ def page(result: Mapping[str, Any]) -> str:
     """The block in the documentation."""
     heads = ["beside", "others' p99 ms", "alone", "lost", "duplicates", "its own p99 ms", "capacity used"]
     rows = []
-    kinds = {name: poison.says for name, poison in POISONS.items()} | {POOL_FLOOD: "a flood in a pool, 1 s a job"}
+    kinds = {name: poison.says for name, poison in POISONS.items()} | {
+        name: said for name, (said, _) in POOL_FLOODS.items()
+    }
     for name, said in kinds.items():
         of_one = result["poisons"][name]
         rows.append([said, *(str(of_one[key]) for key in ("p99Ms", "p99AloneMs", "lost", "duplicates")), "", ""])

@@ -22,7 +22,6 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from bench.reporting.report import publish
@@ -101,7 +100,7 @@ class Run:
         self._clockwork.clients.put(CLIENT)
         self._sound = self._clockwork.world
         frail: dict[str, Any] = {name: Fragile(getattr(self._sound, name), self._dies) for name in CRASH_AT}
-        self._frail = replace(self._sound, **frail)
+        self._frail = self._sound.with_(**frail)
         self._jobs = jobs
         self._lines: dict[str, list[Place]] = {}
         self._ended: Counter[str] = Counter()

@@ -20,7 +20,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from typing import Any
+from typing import Any, NamedTuple
 
 from bench.arrivals.percentiles import percentile
 from bench.isolating.pool import FLOOD, flood
@@ -30,22 +30,44 @@ from clockwork.targets.pool import Priority
 RUNS = 5
 #: The quiet client's jobs may take this many times as long as alone.
 TIMES = 2
-#: The scenes: the priority of all jobs, and how long (ms) each takes.
-SCENES: tuple[tuple[Priority, int], ...] = (("high", 1_000), ("normal", 1_000), ("low", 1_000), ("high", 10_000))
 
 
-def measure(runs: int = RUNS, scenes: Sequence[tuple[Priority, int]] = SCENES) -> dict[str, Any]:
+class Scene(NamedTuple):
+    """The priority of all jobs, how long (ms) each takes, and how far apart (ms) two tickets of the flood are due."""
+
+    priority: Priority
+    takes_ms: int
+    apart_ms: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.priority}, {self.takes_ms / 1000:g} s{', a trickle' if self.apart_ms else ''}"
+
+
+TRICKLE = Scene("high", 1_000, apart_ms=100)
+SCENES = (
+    Scene("high", 1_000),
+    Scene("normal", 1_000),
+    Scene("low", 1_000),
+    Scene("high", 10_000),
+    TRICKLE,
+)
+
+
+def measure(runs: int = RUNS, scenes: Sequence[Scene] = SCENES) -> dict[str, Any]:
     """The figures of each scene. All runs share the cores, since virtual time does not depend on other work."""
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as processes:
         started = {
             scene: {
-                count: [processes.submit(flood, *scene, seed, count=count) for seed in range(runs)]
+                count: [
+                    processes.submit(flood, scene.priority, scene.takes_ms, seed, count=count, apart_ms=scene.apart_ms)
+                    for seed in range(runs)
+                ]
                 for count in (0, FLOOD)
             }
             for scene in scenes
         }
         found = {}
-        for (priority, takes_ms), of_scene in started.items():
+        for scene, of_scene in started.items():
             alone, beside = ([one.result() for one in of_scene[count]] for count in (0, FLOOD))
             figures = {
                 "lost": sum(one.lost for one in (*alone, *beside)),
@@ -53,7 +75,7 @@ def measure(runs: int = RUNS, scenes: Sequence[tuple[Priority, int]] = SCENES) -
             }
             for name, some in (("p99Ms", beside), ("p99AloneMs", alone)):
                 figures[name] = int(percentile(sorted(ms for one in some for ms in one.quiet_ms), 0.99))
-            found[f"{priority}, {takes_ms / 1000:g} s"] = figures
+            found[str(scene)] = figures
     return found
 
 

@@ -31,6 +31,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
+from bench.arrivals.quiet import refuse_busy
 from bench.reporting.report import publish
 from bench.reporting.tables import machine, table
 from bench.stubbed.interleaved import Cost, compare
@@ -139,9 +140,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         prog="python -m bench.sdk", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--json", action="store_true", help="no table, the JSON alone")
-    parser.add_argument("--docs", action="store_true", help="write the table into docs/performance.md")
+    parser.add_argument(
+        "--docs",
+        action="store_true",
+        help="write the table into docs/performance.md, on a quiet machine",
+    )
     parser.add_argument("--chunks", type=int, default=CHUNKS, help=f"turns of each way (default {CHUNKS})")
     options = parser.parse_args(arguments)
+    if options.docs:
+        refuse_busy()
     costs = {"import": imports("import"), "help": imports("help"), "create": creates(options.chunks)}
     if options.docs or not options.json:
         sys.stderr.write(f"{page(costs)}\n")

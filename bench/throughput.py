@@ -20,6 +20,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from bench.arrivals.quiet import refuse_busy
 from bench.reporting.report import publish
 from bench.reporting.tables import machine, table
 from bench.stubbed.canned import NOW, PARTITION, answers, due_rows
@@ -93,9 +94,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         prog="python -m bench.throughput", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--json", action="store_true", help="no table, the JSON alone")
-    parser.add_argument("--docs", action="store_true", help="write the table into docs/performance.md")
+    parser.add_argument(
+        "--docs",
+        action="store_true",
+        help="write the table into docs/performance.md, on a quiet machine",
+    )
     parser.add_argument("--chunks", type=int, default=CHUNKS, help=f"turns of each (default {CHUNKS})")
     options = parser.parse_args(arguments)
+    if options.docs:
+        refuse_busy()
     stubbed, memory = on_stub(options.chunks), in_memory(options.chunks)
     costs = among_pending(PENDING, options.chunks)
     if not options.json:

@@ -71,11 +71,12 @@ class Admins(Construct):
             log_group=log,
             logging_format=lambda_.LoggingFormat.JSON,
             system_log_level_v2=lambda_.SystemLogLevel[options.value("platformLogs")],
-            application_log_level_v2=lambda_.ApplicationLogLevel.INFO,
+            # Which lines are written is up to POWERTOOLS_LOG_LEVEL.
+            application_log_level_v2=lambda_.ApplicationLogLevel.DEBUG,
             timeout=TIMEOUT,
             max_event_age=EVENT_AGE,
             retry_attempts=0,
-            environment={"CLIENTS_TABLE": clients.table_name},
+            environment={"CLIENTS_TABLE": clients.table_name, "STACK_NAME": cdk.Stack.of(self).stack_name},
         )
 
     def _role(self, options: Options, clients: dynamodb.ITableV2, log: logs.ILogGroup) -> iam.Role:

@@ -24,9 +24,9 @@ from constructs import Construct
 
 from clockwork.queue_names import queue_name
 from clockwork.targets.registry import LISTED
-from clockwork.targets.service import EndEvents
+from clockwork.targets.service import EndEvents, ServiceTarget
 from infra.options import Options, service_of
-from infra.permissions import CONSUME, allow
+from infra.permissions import CONSUME, allow, allow_at, may_be
 from infra.queues import encrypt
 
 #: Events that one invocation of the deliverer takes.
@@ -53,9 +53,9 @@ class Ends(Construct):
         )
         encrypt(self.queue, options.key_arn)
         for target in LISTED:
-            opened = opened_of(target.service.in_arns, options.target_arns)
+            opened = watched(target, options)
             if target.end_events is not None and opened:
-                pattern = pattern_of(target.end_events, opened, target.service.head_of_resource)
+                pattern = pattern_of(target.end_events, opened)
                 events.Rule(self, target.service.client, event_pattern=pattern, targets=[SqsQueue(self.queue)])
 
     def feed(self, deliverer: lambda_.Function) -> None:
@@ -73,14 +73,21 @@ class Ends(Construct):
             for resource, actions in target.service.of_ends.items():
                 named = [resource.format(arn=arn, head=head, name=name) for arn, head, name in map(parts_of, opened)]
                 if named:
-                    allow(deliverer, tuple(actions), *dict.fromkeys(named))
+                    allow_at(deliverer, target.service, tuple(actions), dict.fromkeys(named), opened)
 
 
 def tells_ends(options: Options) -> bool:
     """Whether a deployment opens targets that tell their ends."""
-    return any(
-        target.end_events is not None and opened_of(target.service.in_arns, options.target_arns) for target in LISTED
-    )
+    return any(watched(target, options) for target in LISTED)
+
+
+def watched(target: type[ServiceTarget], options: Options) -> list[str]:
+    """The opened ARNs, and patterns of ARNs, whose events tell ends of a type of target."""
+    wanted = target.end_events
+    if wanted is None:
+        return []
+    opened = opened_of(target.service.in_arns, options.target_arns)
+    return [arn for arn in opened if may_be(arn, wanted.kind)]
 
 
 def opened_of(service: str, target_arns: Sequence[str]) -> list[str]:
@@ -92,12 +99,14 @@ def parts_of(arn: str) -> tuple[str, str, str]:
     """An ARN or pattern, its part before the resource, and the resource's name without version or alias."""
     parts = arn.split(":")
     head = [*parts[:HEAD], *["*"] * (HEAD - len(parts))]
-    return arn, ":".join(head), parts[HEAD + 1] if len(parts) > HEAD + 1 else "*"
+    resource = ":".join(parts[HEAD:])
+    name = re.split("[:/]", resource)[1] if re.search("[:/]", resource) else "*"
+    return arn, ":".join(head), name
 
 
-def pattern_of(wanted: EndEvents, opened: Sequence[str], kind: str) -> events.EventPattern:
-    """The pattern of the events that tell ends at these targets, of executions that Clockwork began."""
-    named = [f"{head}:{kind}:{name}" for _, head, name in map(parts_of, opened)]
+def pattern_of(wanted: EndEvents, opened: Sequence[str]) -> events.EventPattern:
+    """The pattern of the events that tell ends at these targets, of what Clockwork began."""
+    named = [f"{head}:{wanted.kind}{name}" for _, head, name in map(parts_of, opened)]
     detail = {wanted.arn_field: [*_matching(dict.fromkeys(named))], **wanted.details}
     return events.EventPattern(source=[wanted.source], detail_type=[wanted.detail_type], detail=detail)
 

@@ -182,7 +182,8 @@ class Functions(Construct):
             # JSON is the format in which Lambda's own lines have levels. Clockwork's lines are as they were written.
             logging_format=lambda_.LoggingFormat.JSON,
             system_log_level_v2=lambda_.SystemLogLevel[self._platform_logs],
-            application_log_level_v2=lambda_.ApplicationLogLevel.INFO,
+            # Which lines are written is up to POWERTOOLS_LOG_LEVEL.
+            application_log_level_v2=lambda_.ApplicationLogLevel.DEBUG,
             timeout=cdk.Duration.seconds(shape.timeout_seconds),
             memory_size=shape.memory_mb,
             reserved_concurrent_executions=self._reserved(folder, shape),

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from constructs import Node
 
 from clockwork.queue_names import pool_setting, private_queue_name, release_queue_name
-from clockwork.settings import Settings
+from clockwork.settings import DEFAULTS, Settings
 from infra import concurrency
 from infra.deployment.document import InvalidDeployment, options_of
 from infra.deployment.overrides import overrides
@@ -99,8 +100,10 @@ class Options:
         if stage not in STAGES:
             raise InvalidDeployment([f"-c stage={stage}: give one of {', '.join(STAGES)}"])
         environment = str(node.try_get_context("environment") or "")
-        of_file = options_of(file, environment) if file and stage == "account" else {}
-        given = {name: value for name, value in {**of_file, **overrides(node)}.items() if value is not None}
+        sources: list[Callable[[], Mapping[str, Any]]] = [partial(overrides, node)]
+        if file and stage == "account":
+            sources.insert(0, partial(options_of, file, environment))
+        given = {name: value for name, value in _merged(sources).items() if value is not None}
         if (stage == "smoke") != (given.get("name") == SMOKE):
             raise InvalidDeployment([f"the name {SMOKE} is that of -c stage=smoke, whose tables and queues go with it"])
         if faults := list(_faults(given, is_local=stage == "local")):
@@ -108,6 +111,20 @@ class Options:
         settings = Settings.for_local() if stage == "local" else Settings.for_account()
         keeps = stage == "account" or node.try_get_context("keep") == "true"
         return replace(_options(given, settings), keeps=keeps)
+
+
+def _merged(sources: Iterable[Callable[[], Mapping[str, Any]]]) -> dict[str, Any]:
+    """The options of all sources; later ones take precedence. Raises InvalidDeployment with every fault of all."""
+    found: dict[str, Any] = {}
+    faults: list[str] = []
+    for source in sources:
+        try:
+            found |= source()
+        except InvalidDeployment as error:
+            faults += error.faults
+    if faults:
+        raise InvalidDeployment(faults)
+    return found
 
 
 def _options(given: Mapping[str, Any], settings: Settings) -> Options:
@@ -144,7 +161,7 @@ def _options(given: Mapping[str, Any], settings: Settings) -> Options:
 def _grid_ms(given: Mapping[str, Any], settings: Settings) -> int:
     """The grid of aligned sends; the local stage has it only if it is asked for."""
     asked = given.get("alignedSends", settings.send_grid_ms > 0)
-    return Settings.send_grid_ms if asked else 0
+    return DEFAULTS.send_grid_ms if asked else 0
 
 
 def _pools(given: Mapping[str, Any]) -> Mapping[str, tuple[str, ...]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 
 import aws_cdk as cdk
 from aws_cdk import aws_dynamodb as dynamodb
@@ -13,10 +15,10 @@ from clockwork.domain.clients import ADMINS
 from clockwork.queue_names import pool_queue_name, release_queue_name
 from clockwork.settings import LIVE
 from clockwork.targets.registry import LISTED, SERVICE_TARGETS
-from clockwork.targets.service import ROLES
+from clockwork.targets.service import ROLES, Service
 from infra.options import service_of
 from infra.queues import Queues
-from infra.storage import ATTENTION_INDEX
+from infra.storage import ATTENTION_INDEX, RUNS_INDEX
 from infra.table_actions import TABLE_ACTIONS
 
 #: Lambdas that need the permissions of another, for the same work on other queues.
@@ -97,6 +99,7 @@ def grant(
     # The sweeper redrives and discards for the api.
     for moment in ("api", "sweeper"):
         allow(functions[moment], ["dynamodb:Query"], f"{tables['executions'].table_arn}/index/{ATTENTION_INDEX}")
+    allow(functions["api"], ["dynamodb:Query"], f"{tables['executions'].table_arn}/index/{RUNS_INDEX}")
     _allow_targets(functions["deliverer"], target_arns)
     _allow_secrets(functions, secret_prefix)
     for moment, function in functions.items():
@@ -167,10 +170,52 @@ def _allow_successor(poller: lambda_.Function) -> None:
 
 def _allow_targets(deliverer: lambda_.Function, target_arns: tuple[str, ...]) -> None:
     """Let the deliverer call the targets that the deployment opened. Queues are not included: `TELLS` covers them."""
-    for service, action in TARGET_ACTIONS.items():
-        opened = [arn for arn in target_arns if service_of(arn) == service]
-        if opened:
-            allow(deliverer, [action], *opened)
+    opened = {service: [arn for arn in target_arns if service_of(arn) == service] for service in TARGET_ACTIONS}
+    roles = opened[ROLES]
+    for service in (target.service for target in LISTED):
+        if arns := opened[service.in_arns]:
+            kind = service.resource.partition("/")[0] + "/"
+            acted_on = [arn for arn in arns if may_be(arn, kind)] if service.within else arns
+            if acted_on:
+                allow_at(deliverer, service, (service.action,), acted_on, arns)
+            if service.passes_roles_to and roles:
+                _allow_passing(deliverer, service.passes_roles_to, roles)
+    if roles:
+        allow(deliverer, [TARGET_ACTIONS[ROLES]], *roles)
+
+
+def may_be(arn: str, kind: str) -> bool:
+    """Whether an ARN is, or a pattern covers, resources whose last part begins with `kind`."""
+    resource = (arn.split(":", 5)[5:] or ["*"])[0]
+    return fnmatchcase(kind, re.sub("(?<=[:/]).*", "", resource))
+
+
+def allow_at(
+    deliverer: lambda_.Function,
+    service: Service,
+    actions: tuple[str, ...],
+    resources: Iterable[str],
+    opened: Iterable[str],
+) -> None:
+    """Allow actions of a service on resources, within the opened ARNs if it has a condition key for that.
+
+    The emulator does not know the key, and takes another resource for such an action.
+    """
+    if not service.within:
+        allow(deliverer, actions, *resources)
+    elif deliverer.node.try_get_context(EMULATED):
+        allow(deliverer, actions, "*")
+    else:
+        conditions = {"ArnLike": {service.within: [*opened]}}
+        deliverer.add_to_role_policy(
+            iam.PolicyStatement(actions=[*actions], resources=[*resources], conditions=conditions)
+        )
+
+
+def _allow_passing(deliverer: lambda_.Function, to: str, roles: list[str]) -> None:
+    """Let the deliverer pass opened roles to what it starts, and to no other service."""
+    conditions = {"StringEquals": {"iam:PassedToService": to}}
+    deliverer.add_to_role_policy(iam.PolicyStatement(actions=["iam:PassRole"], resources=roles, conditions=conditions))
 
 
 def _allow_secrets(functions: Mapping[str, lambda_.Function], prefix: str) -> None:

@@ -18,6 +18,8 @@ from infra.options import Options
 #: A sparse index of the executions table, by due instant. Only executions that need attention carry its keys: DEAD
 #: ones, and redriven ones that nobody has claimed yet.
 ATTENTION_INDEX = "attention"
+#: Another one, of the executions that have ended, of clients that asked for it by `runsIndex`. A page looks at states.
+RUNS_INDEX = "runs"
 
 #: The tables whose load grows with the number of jobs.
 BUSIEST = ("timeline", "executions")
@@ -65,6 +67,13 @@ class Storage(Construct):
             partition_key=_string("attentionClientId"),
             sort_key=_string("attentionKey"),
             projection_type=dynamodb.ProjectionType.KEYS_ONLY,
+        )
+        tables["executions"].add_global_secondary_index(
+            index_name=RUNS_INDEX,
+            partition_key=_string("runsClientId"),
+            sort_key=_string("runsKey"),
+            projection_type=dynamodb.ProjectionType.INCLUDE,
+            non_key_attributes=["state"],
         )
         return tables
 

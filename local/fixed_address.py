@@ -5,7 +5,7 @@ checks a signature against the Host header and the path that it received, and ne
 
 Runs in the emulator's process. The port is on loopback, where every web page of a browser may send requests too.
 Requests for another Host are therefore refused (DNS rebinding), and so are paths that begin with `/_`, which are the
-emulator's own.
+emulator's own. `GET /` answers a page, which the server writes into the emulator's folder once it is up.
 """
 
 from __future__ import annotations
@@ -23,10 +23,23 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Any, Send], Awaitable[None]]
 #: The process of which the emulator is a part: the one that was started by hand.
 _STARTED_BY = os.getppid()
+#: The page at `/`, in the emulator's folder.
+PAGE = "index.html"
+_STARTING = b"<!doctype html><title>Clockwork</title><p>The development server is starting.</p>"
+#: The page loads nothing from anywhere, and is no part of another one.
+_PAGE_HEADERS = [
+    (b"content-type", b"text/html; charset=utf-8"),
+    (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+]
 
 
-def at_fixed_address(app: App, port: int) -> App:
-    """The emulator's app, with the API at `http://127.0.0.1:port` and the fixed keys of `local.dev.keys`."""
+def at_fixed_address(app: App, port: int, folder: Path) -> App:
+    """The emulator's app, with the API at `http://127.0.0.1:port` and the fixed keys of `local.dev.keys`.
+
+    `folder`: where PAGE is, once the server has written it.
+    """
     from ministack.services import iam
 
     for user, key in KEYS.items():
@@ -45,6 +58,9 @@ def at_fixed_address(app: App, port: int) -> App:
             await send({"type": "websocket.close"})
         elif scope["type"] == "http" and scope["scheme"] == "http" and (refusal := _refusal_of(scope, port)):
             await _answer(send, *refusal)
+        elif scope["type"] == "http" and scope["scheme"] == "http" and _asks_for_the_page(scope):
+            page = folder / PAGE
+            await _send(send, 200, page.read_bytes() if page.exists() else _STARTING, _PAGE_HEADERS)
         else:
             await app(scope, receive, send)
 
@@ -76,8 +92,15 @@ def _refusal_of(scope: Scope, port: int) -> tuple[int, dict[str, Any]] | None:
     return None
 
 
+def _asks_for_the_page(scope: Scope) -> bool:
+    return scope["path"] == "/" and scope["method"] in ("GET", "HEAD")
+
+
 async def _answer(send: Send, status: int, body: dict[str, Any]) -> None:
-    encoded = json.dumps(body).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(encoded)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": encoded})
+    await _send(send, status, json.dumps(body).encode(), [(b"content-type", b"application/json")])
+
+
+async def _send(send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:
+    length = (b"content-length", str(len(body)).encode())
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
+    await send({"type": "http.response.body", "body": body})

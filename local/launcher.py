@@ -96,11 +96,13 @@ async def _serve(asked: argparse.Namespace) -> None:
     from local.fixed_address import at_fixed_address
     from local.lambda_corrections import correct_lambda
     from local.parameter_corrections import correct_parameters
+    from local.query_corrections import read_conditions_once
     from local.recorded_calls import record_calls
 
     correct_lambda(asked.folder / "layers")
     correct_parameters()
     make_queues_fair()
+    read_conditions_once()
     if asked.calls:
         record_calls(asked.calls)
 
@@ -119,7 +121,7 @@ async def _serve(asked: argparse.Namespace) -> None:
     if asked.address:
         descriptor, _, port = asked.address.partition(":")
         config.insecure_bind = [f"fd://{descriptor}"]
-        app = at_fixed_address(app, int(port))
+        app = at_fixed_address(app, int(port), asked.folder)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _save_and_end)
     await serve(app, config, shutdown_trigger=asyncio.Event().wait)
 

@@ -22,8 +22,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -47,6 +48,10 @@ class NoStack(Exception):
     """No stack has the given name, or the name of the environment."""
 
 
+class AnotherPlace(Exception):
+    """The credentials are of another account or region than the options name. Nothing was changed."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     asked = _parsed(arguments)
@@ -63,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.command == "deploy":
             how = ("--require-approval", "never") if asked.yes else ()
             commands.cdk("deploy", "--app", str(assembly), *how)
-    except (NoAccount, NoStack, Protected, StillBusy, NotRestored, NotRolledBack) as error:
+    except (NoAccount, NoStack, AnotherPlace, Protected, StillBusy, NotRestored, NotRolledBack) as error:
         print(error, file=sys.stderr)
         return 1
     except (InvalidDeployment, commands.Failed, ClientError, BotoCoreError, Unavailable) as error:
@@ -83,22 +88,33 @@ def preflight(account: Account, assembly: Path, allowed: Sequence[str]) -> bool:
 
 
 def _restore(asked: argparse.Namespace) -> int:
-    given = dict(one.split("=", 1) for one in asked.context)
-    if "adopt" in given:
-        adopt = json.loads(given["adopt"])
-    else:
-        adopt = options_of(ROOT / NAME, given.get("environment", "")).get("adopt", {})
+    account = Account()
+    tables = _options(asked, account, "adopt").get("adopt", {}).get("tables", {})
     at = from_text(asked.at) if asked.at else None
-    tables = adopt.get("tables", {})
-    return 0 if restore(Account(), tables, print, at=at, back=asked.back, check=asked.check) else 1
+    return 0 if restore(account, tables, print, at=at, back=asked.back, check=asked.check) else 1
+
+
+def _options(asked: argparse.Namespace, account: Account, needed: str) -> dict[str, Any]:
+    """The options of the environment, and in their place those of the command; the file is not read if these suffice.
+
+    Raises AnotherPlace: a stack or table of the same name may be in use elsewhere.
+    """
+    given: dict[str, Any] = dict(one.partition("=")[::2] for one in asked.context)
+    if "adopt" in given:
+        given["adopt"] = json.loads(given["adopt"])
+    reads = "environment" in given or not given.get(needed)
+    options = {**(options_of(ROOT / NAME, given.get("environment", "")) if reads else {}), **given}
+    place: dict[str, Callable[[], str]] = {"account": account.number, "region": account.region}
+    for option, ask in place.items():
+        if options.get(option) and options[option] != (here := ask()):
+            raise AnotherPlace(f"Nothing was changed: the {option} is {here}, and the options name {options[option]}.")
+    return options
 
 
 def _named(asked: argparse.Namespace, account: Account) -> tuple[str, str]:
-    """The name of the stack that is meant, and its place in words. Raises NoStack if there is none."""
-    given = dict(one.split("=", 1) for one in asked.context)
-    of_file = options_of(ROOT / NAME, given.get("environment", "")) if "name" not in given else {}
-    name = str(given.get("name") or of_file.get("name", default_of("name")))
-    place = f"the account {account.number()}, {account.client('cloudformation').meta.region_name}"
+    """The name of the stack that is meant, and its place in words. Raises NoStack without one, and AnotherPlace."""
+    name = str(_options(asked, account, "name").get("name") or default_of("name"))
+    place = f"the account {account.number()}, {account.region()}"
     if not account.status(name):
         raise NoStack(f"There is no stack {name} in {place}.")
     return name, place

@@ -57,7 +57,7 @@ class Account:
         status = self._asked(lambda: self.status(stack), "")
         return Facts(
             account=self.number(),
-            region=str(self.client("cloudformation").meta.region_name),
+            region=self.region(),
             bootstrap=self._asked(partial(self._version, wanted.bootstrap), 0),
             boundary=self._asked(partial(self._boundary, wanted.options.get("permissionsBoundary", "")), ""),
             concurrency=_part(settings, "ConcurrentExecutions"),
@@ -73,6 +73,10 @@ class Account:
             return str(self.client("sts").get_caller_identity()["Account"])
         except (BotoCoreError, ClientError) as error:
             raise NoAccount(f"The account cannot be asked who it is: {error}") from None
+
+    def region(self) -> str:
+        """The region of the calls. Raises NoAccount."""
+        return str(self.client("cloudformation").meta.region_name)
 
     def status(self, stack: str) -> str:
         """The state of a stack; empty if there is none, or none but a change set from which it could be made."""

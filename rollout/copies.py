@@ -20,7 +20,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 }
 #: Nothing in this table expires.
 LASTING = "shards"
-ATTENTION_INDEX = "attention"
+INDEXES = ("attention", "runs")
 #: The distance (s) by which cursors go back unless another is given: the longest delay of SQS. Work that was due
 #: earlier had been delivered, or waited in the queue for a retry.
 BACK_SECONDS = 900
@@ -123,10 +123,9 @@ def _judge(copy: Copy) -> Row:
     if copy.key != KEYS[copy.kind]:
         needed = ", ".join(KEYS[copy.kind])
         return Row(copy.kind, REFUSED, f"{copy.table} has the key {', '.join(copy.key)}", needed, "another table")
-    if copy.kind == "executions" and ATTENTION_INDEX not in copy.indexes:
-        return Row(
-            copy.kind, REFUSED, f"{copy.table} has no index {ATTENTION_INDEX}", "with it", "restore with indexes"
-        )
+    if copy.kind == "executions" and (missing := [one for one in INDEXES if one not in copy.indexes]):
+        found, then = f"{copy.table} has no index {' and no '.join(missing)}", "restore with indexes, or add it"
+        return Row(copy.kind, REFUSED, found, "with it", then)
     if copy.lacks:
         return Row(copy.kind, WARN, f"{_origin(copy)}, lacks {', '.join(copy.lacks)}", "all of them", _MENDED)
     return Row(copy.kind, OK, _origin(copy), "all it needs")

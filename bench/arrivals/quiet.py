@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -31,6 +32,14 @@ def await_quiet(longest_seconds: float = LONGEST_WAIT_SECONDS) -> float:
     while (busy := busy_cores()) >= QUIET_CORES and time.monotonic() < deadline:
         time.sleep(1)
     return busy
+
+
+def refuse_busy() -> None:
+    """End the command with status 1 if others keep the machine busy: a published figure would have their load in it."""
+    if (busy := await_quiet()) >= QUIET_CORES:
+        sys.exit(
+            f"--docs: others keep {busy:.1f} cores busy (at most {QUIET_CORES}), so the figures would be theirs, too"
+        )
 
 
 def _ticks() -> list[int]:

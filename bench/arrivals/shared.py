@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -71,7 +70,7 @@ class SharedDeliverers(VirtualClockwork):
             self._loop.spawn(lambda: self._deliver(world))
 
     def _deliver(self, world: World) -> None:
-        answering = replace(world, targets=self.answering(world.targets))
+        answering = world.with_(targets=self.answering(world.targets))
         while self._backlog:
             taken = [self._backlog.popleft() for _ in range(min(BATCH, len(self._backlog)))]
             self.receives += len(taken)

@@ -11,7 +11,6 @@ import itertools
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from greenlet import getcurrent, greenlet
@@ -171,8 +170,7 @@ class VirtualClockwork:
         self._visible: dict[int, list[str]] = {}
         self._batches: deque[list[str]] = deque()
         self._queue = _Queue(self._loop, self._appear)
-        self.world = replace(
-            self.clockwork.world,
+        self.world = self.clockwork.world.with_(
             releases=hardened_releases(self.clockwork.world, self._queue),
             random=SeededRandom(seed),
         )
@@ -209,11 +207,11 @@ class VirtualClockwork:
             for name in ("timeline", "shards", "executions", "jobs", "regulation")
         }
         sends = _Timed(world.releases, self._loop, self._rng, SEND_MS)
-        return replace(world, clock=_Clock(self._loop), releases=sends, **store)
+        return world.with_(clock=_Clock(self._loop), releases=sends, **store)
 
     def _environment(self, number: int) -> World:
         targets = _Targets(self._loop, self._rng, lambda delivery: self._note(number, delivery), self._takes_ms)
-        return replace(self._timed(self.world), targets=targets, environment=Environment(name=f"environment-{number}"))
+        return self._timed(self.world).with_(targets=targets, environment=Environment(name=f"environment-{number}"))
 
     def _note(self, _number: int, delivery: Delivery) -> None:
         """Note a delivery that the environment with this number begins."""

@@ -12,12 +12,12 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from itertools import repeat
 from types import MappingProxyType
 from typing import Any
 
 import botocore.session
+import msgspec
 
 from bench.billing.event_source import BATCH, EventSource
 from bench.billing.meter import Meter
@@ -34,6 +34,7 @@ from clockwork.handlers.poller import make_handler as make_poller
 from clockwork.handlers.sweeper import make_handler as make_sweeper
 from clockwork.handlers.ticker import make_handler as make_ticker
 from clockwork.memory.clock import MemoryClock
+from clockwork.memory.requests import MemoryActivity
 from clockwork.memory.targets import MemoryInvoker, MemoryTargets
 from clockwork.queue_names import pool_queue_name, pool_setting
 from clockwork.settings import Settings
@@ -94,11 +95,14 @@ class Scheduler:
         self._claims = 0
         self._invoker = MemoryInvoker()
         own = _ClockOfThreads(clock)
-        world = replace(aws_world(settings, aws), clock=own, invoker=self._invoker, targets=targets)
+        # An environment notes its counts by the minute, however many jobs it has: no job pays for them.
+        kept = MemoryActivity()
+        world = aws_world(settings, aws).with_(clock=own, invoker=self._invoker, targets=targets, activity=kept)
         app = _Quiet(world=world, meter=meter)
         self.lines = app.lines
         self._handlers: dict[str, Handler] = {name: make(app) for name, make in _MAKERS.items()}
-        alike = replace(app, world=replace(world, settings=settings.with_(shards=as_one_of or settings.shards)))
+        seen = world.with_(settings=settings.with_(shards=as_one_of or settings.shards))
+        alike = msgspec.structs.replace(app, world=seen)
         self._handlers["poller"] = _MAKERS["poller"](alike)
         self._source = source
         self._aws = aws
@@ -171,12 +175,11 @@ class Scheduler:
         return answer
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Quiet(App):
+class _Quiet(App, frozen=True, kw_only=True):
     """An app that keeps its metrics in `lines`: standard output is for the result."""
 
     meter: Meter
-    lines: list[str] = field(default_factory=list)
+    lines: list[str] = msgspec.field(default_factory=list)
 
     def write(self, line: str) -> None:
         self.lines.append(line)

@@ -17,7 +17,7 @@ from bench.costs.metered import Units
 from bench.costs.shapes import Shape
 from bench.idle import LAMBDA_LOG_BYTES, MONTH_MINUTES
 from bench.model.limits import AWS
-from clockwork.settings import USUAL_METRICS, Settings
+from clockwork.settings import DEFAULTS, USUAL_METRICS
 from infra.memory import MEMORY_MB
 
 _MILLION = 1_000_000
@@ -80,8 +80,8 @@ def dollars_of(
     """Dollars per million jobs by PARTS."""
     every = (units.create, units.visit, units.deliver)
     stored_gb_months = (
-        units.row_bytes * (WAITING_DAYS + Settings.row_retention_seconds / _DAY_SECONDS + DELETION_DAYS)
-        + units.record_bytes * (Settings.execution_retention_seconds / _DAY_SECONDS + DELETION_DAYS)
+        units.row_bytes * (WAITING_DAYS + DEFAULTS.row_retention_seconds / _DAY_SECONDS + DELETION_DAYS)
+        + units.record_bytes * (DEFAULTS.execution_retention_seconds / _DAY_SECONDS + DELETION_DAYS)
     ) / _MONTH_DAYS
     return {
         "request": units.create.api_requests * prices.HTTP_API_REQUEST

@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bench.arrivals.percentiles import percentile
 from bench.arrivals.virtual import Loop
 from bench.working.virtual import Process, TimedQueue, actors
+from clockwork.aws.stores.pools import CachedPools
 from clockwork.domain.clients import Client
 from clockwork.domain.ids import AnonymousJob, only_execution
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.keys import row_key
+from clockwork.domain.pools.floods import Overflow
 from clockwork.domain.pools.pool import PRIORITIES, Pool
 from clockwork.domain.releases import Deliver, Of
+from clockwork.flows.hardening import hardened_releases
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.flows.world import Environment
 from clockwork.memory.world import MemoryClockwork
+from clockwork.ports import ReleaseQueue
 from clockwork.settings import Settings
 from clockwork.targets.message import Payload
 from clockwork.targets.pool import PoolTarget, Priority
@@ -55,19 +59,34 @@ class Flood:
         return int(percentile(sorted(self.quiet_ms), 0.99))
 
 
-def flood(priority: Priority, takes_ms: int, seed: int, *, count: int = FLOOD, quiet: int = QUIET_JOBS) -> Flood:
-    """`count` tickets of one client at once (0: none), beside the quiet client's, as a process of SLOTS works."""
-    return _Scene(priority, takes_ms, seed, count, quiet).run()
+def flood(
+    priority: Priority,
+    takes_ms: int,
+    seed: int,
+    *,
+    count: int = FLOOD,
+    quiet: int = QUIET_JOBS,
+    slots: int = SLOTS,
+    apart_ms: int = 0,
+) -> Flood:
+    """`count` tickets of one client (0: none), beside the quiet client's, as a process of so many slots works.
+
+    `apart_ms`: between two tickets of the flood; 0: they come at once.
+    """
+    return _Scene(priority, takes_ms, seed, count, quiet, slots, apart_ms).run()
 
 
 class _Scene:
-    def __init__(self, priority: Priority, takes_ms: int, seed: int, count: int, quiet: int) -> None:
+    def __init__(
+        self, priority: Priority, takes_ms: int, seed: int, count: int, quiet: int, slots: int, apart_ms: int
+    ) -> None:
         self._rng, self._priority, self._count, self._quiet = random.Random(seed), priority, count, quiet
-        self._takes_ms = takes_ms
+        self._takes_ms, self._slots, self._apart_ms = takes_ms, slots, apart_ms
         self._core = MemoryClockwork(SETTINGS)
         self._loop = Loop(self._core.clock)
         self._core.ticket_keys.make("k" * 22)
         self._core.pools.put(POOL, replaces=0)
+        self._core.pools.note_overflow(POOL.name, Overflow(self._core.clock.at))
         for client_id in (QUIET, FLOODING):
             self._core.clients.put(Client(client_id=client_id, allowed_pools=(POOL.name,)))
         self._queues = {
@@ -75,6 +94,7 @@ class _Scene:
             for name in SETTINGS.pool_queue_urls[POOL.name]
         }
         self._shards = ensure_shards(self._core.world)
+        self._sender = self._sender_of(self._core)
         self._due: dict[str, tuple[str, int]] = {}
         self._ends: list[tuple[str, int]] = []
 
@@ -85,8 +105,8 @@ class _Scene:
         flood_at = began_at + int(lasts_ms * BEHIND)
         for _ in range(self._quiet):
             self._send_at(QUIET, began_at + self._rng.randrange(lasts_ms))
-        for _ in range(self._count):
-            self._send_at(FLOODING, flood_at)
+        for number in range(self._count):
+            self._send_at(FLOODING, flood_at + number * self._apart_ms)
         with actors(self._loop):
             process = self._process()
             process.start()
@@ -95,9 +115,9 @@ class _Scene:
         return self._figures(flood_at)
 
     def _process(self) -> Process:
-        worlds = [replace(self._core.world, environment=Environment(str(n))) for n in range(ENVIRONMENTS)]
+        worlds = [self._core.world.with_(environment=Environment(str(n))) for n in range(ENVIRONMENTS)]
         return Process(
-            self._loop, worlds, POOL, self._queues, SLOTS, lambda _: self._takes_ms, self._note_end, self._rng
+            self._loop, worlds, POOL, self._queues, self._slots, lambda _: self._takes_ms, self._note_end, self._rng
         )
 
     def _note_end(self, execution_id: str) -> None:
@@ -109,7 +129,13 @@ class _Scene:
         occurrence = Occurrence(client_id, due_at, due_at, target, Payload(b"{}"))
         release = Deliver(Of(job_id), occurrence, due_at)
         self._due[only_execution(job_id, due_at)] = client_id, due_at
-        self._loop.at(due_at, lambda: self._core.world.releases.send([release], due_at))
+        self._loop.at(due_at, lambda: self._sender.send([release], due_at))
+
+    @staticmethod
+    def _sender_of(core: MemoryClockwork) -> ReleaseQueue:
+        """The releases of an environment that sends, which reads notes of pools as seldom as a deployed one."""
+        pools = CachedPools(core.pools, core.clock, SETTINGS.client_cache_seconds)
+        return hardened_releases(core.world.with_(pools=pools, environment=Environment("sender")), core.queue)
 
     def _figures(self, flood_at: int) -> Flood:
         quiet = [at - self._due[one][1] for one, at in self._ends if self._due[one][0] == QUIET]

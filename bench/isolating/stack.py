@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter, deque
-from dataclasses import replace
 
 from bench.arrivals.shared import MOST_RECEIVES
 from bench.billing.event_source import BATCH
@@ -46,7 +45,7 @@ def among_poison(running: Emulator, account: Credentials, poison: Poison, each: 
     try:
         clock = MemoryClock(START_MS)
         targets = MemoryTargets(clock)
-        world = replace(aws_world(settings, aws), clock=clock, targets=poison.targets(targets))
+        world = aws_world(settings, aws).with_(clock=clock, targets=poison.targets(targets))
         return _Scene(world, targets, aws, settings).run(poison, each)
     finally:
         aws.close()

@@ -1,10 +1,10 @@
 """Calibrates the model: with the local stack's constants it must predict what was measured on the local stack.
 
 The predicted figures were measured apart from the constants of the prediction. The constants are those of `EMULATOR`.
-For a lone job the time from a due instant to an arrival comes from `bench.lateness`; the times between the starts of a
-batch come from `bench.model.starts`. It can fail: for each error there is a bound, and every constant is tried at three
-times its value and at a third of it. Unless each of these breaks a bound, too, the calibration is worth nothing, and
-fails.
+For a lone job the time from a due instant to an arrival comes from `bench.lateness`. The times between the starts of a
+batch come from `bench.model.starts`, and the CPU of a job from `bench.cpu`. It can fail: for each error there is a
+bound, and every constant is tried at twice its value and at a third of it. Unless each of these breaks a bound, too,
+the calibration is worth nothing, and fails.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from clockwork.settings import Settings
 #: larger error of the median and the p90 of more batches than the event source takes at once. `calls` is the largest
 #: error of single calls, and of the CPU of a claim and of a release.
 BOUNDS = {"p50": 0.3, "p90": 0.5, "p99": 1.0, "lateCreates": 0.3, "herd": 0.5, "calls": 0.5}
-FACTORS = (3.0, 1 / 3)
+FACTORS = (2.0, 1 / 3)
 #: The constants that were measured, and are tried.
 MEASURED = (
     "write",

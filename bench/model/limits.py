@@ -145,8 +145,6 @@ EMULATOR = replace(
     queue_to_lambda=Latency(31, 80),
     event_source=Ramp(10, 0, 10),
     environments_burst=20,
-    poller_ms_per_job=0.2,
-    record_ms_per_job=0.7,
     # A Lambda there is a process, and has a core if one is free, whatever its memory.
     core_mb=1,
     target=Latency(0.11, 2),

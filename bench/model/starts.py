@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bench.arrivals.target import Target
 from clockwork.aws.clock import SystemClock
@@ -60,7 +60,7 @@ def measure_starts() -> Starts:
     transport = HttpTransport(clock, _NoSecrets())
     targets = ThreadedTargets({HttpTarget: transport}, clock)
     clockwork = MemoryClockwork()
-    world = replace(clockwork.world, clock=clock, targets=targets)
+    world = clockwork.world.with_(clock=clock, targets=targets)
 
     def lateness(target: Target, number: int, step_ms: int) -> list[float]:
         first_at = clock.now() + HOLD_MS

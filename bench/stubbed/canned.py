@@ -57,7 +57,6 @@ def answers() -> dict[str, Any]:
         "Scan shards": {"Items": [shard], "Count": 1, "ScannedCount": 1},
         "Query clients": {"Items": [], "Count": 0, "ScannedCount": 0},
         "Query timeline": {"Items": [_item(row) for row in due_rows(PAGE)], "Count": PAGE, "ScannedCount": PAGE},
-        "SendMessageBatch": {"Successful": [_sent(place) for place in range(PAGE)]},
         "UpdateItem clients": {},
         "UpdateItem shards": {"Attributes": shard},
     }
@@ -92,11 +91,3 @@ def _shard() -> dict[str, Any]:
 def _client() -> dict[str, Any]:
     definition = base64.b64encode(encode(Client(client_id=CLIENT, principals=(PRINCIPAL,)))).decode()
     return {"clientId": {"S": CLIENT}, "item": {"S": "client"}, "definition": {"B": definition}}
-
-
-def _sent(place: int) -> dict[str, str]:
-    return {
-        "Id": str(place),
-        "MessageId": f"d3f1c9a0-5b7e-4c1d-9e2f-0a1b2c3d4e{place:02x}",
-        "MD5OfMessageBody": f"{place:032x}",
-    }

@@ -8,10 +8,11 @@ from typing import Any
 
 from bench.stubbed.canned import CLIENT, PRINCIPAL, TARGET
 from bench.stubbed.workloads import DELAY_MS, REQUEST, Unexpected, Workload, create_request
-from clockwork.bootstrap import App, Handler
+from clockwork.bootstrap import App, Handler, noting
 from clockwork.domain.requests.create import NewJob
 from clockwork.flows.world import World
 from clockwork.handlers.api import make_handler
+from tests.support.events import LambdaContext
 
 
 def whole_requests() -> dict[str, Workload]:
@@ -28,15 +29,17 @@ def _asking(path: str, body: object, jobs: int, status: int, each: str) -> Workl
     handlers: dict[int, Handler] = {}
 
     def run(world: World) -> None:
-        handle = handlers.get(id(world)) or handlers.setdefault(id(world), make_handler(_Silent(world)))
-        answer = handle(event, None)
+        if id(world) not in handlers:
+            app = _Silent(world)
+            handlers[id(world)] = noting(app, make_handler(app))
+        answer = handlers[id(world)](event, LambdaContext())
         if answer["statusCode"] != status or answer["body"].count(each) != jobs:
             raise Unexpected(f"the API answers {answer['statusCode']}: {answer['body'][:500]}")
 
     return Workload(jobs, run)
 
 
-class _Silent(App):
+class _Silent(App, frozen=True):
     """An app that drops its metrics: standard output is for the result."""
 
     def emit(self, metrics: Mapping[str, Any], **properties: object) -> None:

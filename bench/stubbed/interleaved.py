@@ -32,6 +32,15 @@ class Cost:
         return [f"{self.ours:,.1f}", f"{self.bare:,.1f}", f"{self.ratio:.2f}"]
 
 
+#: Compares two ways of the work of so many jobs, each repeated in so many runs.
+Comparison = Callable[[Work, Work, int, int], Cost]
+
+
+def timed(chunks: int) -> Comparison:
+    """Compares by CPU time, by the cheapest of so many chunks."""
+    return lambda ours, bare, jobs, runs: compare(ours, bare, jobs, chunks, runs)
+
+
 def compare(ours: Work, bare: Work, jobs: int, chunks: int, runs_per_chunk: int) -> Cost:
     """Run chunks of both in turns; the cost of each way's cheapest chunk. `jobs`: the jobs of one run."""
     per_job = 1e6 / (jobs * runs_per_chunk)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import msgspec
 
@@ -54,12 +53,12 @@ def polls(timeline: MemoryTimeline) -> Callable[[], PollReport]:
     clockwork = MemoryClockwork()
     clockwork.clock.at = NOW
     releases = hardened_releases(clockwork.world, Sink(clockwork.clock))
-    world = replace(clockwork.world, timeline=timeline, releases=releases)
+    world = clockwork.world.with_(timeline=timeline, releases=releases)
 
     def poll() -> PollReport:
         shards = MemoryShards()
         shards.register(PARTITION)
-        return poll_shard(replace(world, shards=shards), PARTITION, NOW + _HOUR_MS)
+        return poll_shard(world.with_(shards=shards), PARTITION, NOW + _HOUR_MS)
 
     return poll
 

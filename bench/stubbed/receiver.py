@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import ipaddress
 import ssl
 import subprocess
 import sys
@@ -31,7 +32,7 @@ def receiver() -> Iterator[tuple[int, ssl.SSLContext]]:
     """The port of a running receiver on 127.0.0.1 whose name is NAME, and a context that trusts it."""
     with TemporaryDirectory() as folder:
         pair = Path(folder) / "pair.pem"
-        certificate = _certify(pair)
+        certificate = certify(pair)
         with subprocess.Popen(
             [sys.executable, "-m", "bench.stubbed.receiver", str(pair)],
             cwd=Path(__file__).parents[2],
@@ -47,17 +48,18 @@ def receiver() -> Iterator[tuple[int, ssl.SSLContext]]:
                 process.stdin.close()
 
 
-def _certify(pair: Path) -> str:
-    """A certificate for NAME, with its key in the file `pair`."""
+def certify(pair: Path) -> str:
+    """A certificate for NAME and 127.0.0.1, with its key in the file `pair`."""
     key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])
     now, hour = datetime.datetime.now(datetime.UTC), datetime.timedelta(hours=1)
+    names = [x509.DNSName(NAME), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
     own = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
     made = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - hour)
         .not_valid_after(now + 24 * hour)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(NAME)]), critical=False)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
         .add_extension(own, critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(own), critical=False)
         .sign(key, hashes.SHA256())

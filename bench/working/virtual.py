@@ -179,7 +179,7 @@ class Process:
         calls: Any = self
         identity = "virtual", list(pool.handlers)
         self._desk = Desk(4 * count)
-        sharing = shares.Sharing(self._desk)
+        sharing = shares.Sharing(self._desk, count)
         claims = Claims(queues, calls, clock, is_over, self._slots, sharing, identity, self._start)
         self._receiving = Receiving(queues, claims, clock, is_over, self._slots, self._desk)
 

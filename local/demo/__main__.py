@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 
+from local import broker
 from local.demo.play import play
 from local.demo.screen import Screen
 from local.demo.summary import Summary
@@ -25,7 +26,7 @@ def main() -> int:
     results: list[Summary] = []
     try:
         # At a free port, so that it runs beside a development server.
-        with server(screen) as ready:
+        with server(screen, kafka=broker.program() is not None) as ready:
             results.append(play(screen, ready))
     except Ended as ended:
         screen.say("Stopped.")

@@ -10,8 +10,9 @@ from local.demo.scene import scene
 from local.demo.scenes.fleet import FleetScene
 from local.demo.scenes.long_work import LongWorkScene
 from local.demo.scenes.orders import OrderScene
+from local.demo.scenes.services import ServicesScene
 from local.demo.screen import Screen
-from local.demo.summary import POOL_SHOWN, Summary
+from local.demo.summary import OF_KAFKA, POOL_SHOWN, Summary
 from local.demo.tour import Tour
 from local.dev.running import Server
 
@@ -22,11 +23,13 @@ def play(screen: Screen, server: Server) -> Summary:
         tour = Tour(ready, screen)
         summary = tour.run(random.Random())  # noqa: S311 - which job is due when is no secret
         further, shown = list(summary.further_faults), Counter[str]()
-        for one in (FleetScene(server, screen), LongWorkScene(server, screen), OrderScene(server, screen)):
+        for kind in (FleetScene, LongWorkScene, OrderScene, ServicesScene):
+            one = kind(server, screen)
             one.play()
             further += one.faults
             shown += one.shown
-        summary = replace(summary, further_faults=tuple(further), pool={name: shown[name] for name in POOL_SHOWN})
+        names = [name for name in POOL_SHOWN if name != OF_KAFKA or server.kafka is not None]
+        summary = replace(summary, further_faults=tuple(further), pool={name: shown[name] for name in names})
         report(screen, tour, summary)
     return summary
 

@@ -15,7 +15,9 @@ ArrivalsOf = Callable[[str], Sequence[Arrival]]
 #: Further ahead of the last create than any horizon was (ms). A job that is due later and arrives was found by a poller
 #: that a tick started.
 BEYOND_HORIZON_MS = 80_000
-#: The numbers shown of a pool, of work that ends later, and of a workflow.
+#: The number that is shown only where there is a Kafka broker.
+OF_KAFKA = "kafkaMessage"
+#: The numbers shown of a pool, of work that ends later, of a workflow, and of resources of AWS.
 POOL_SHOWN = (
     "jobs",
     "resumedFromCheckpoint",
@@ -23,6 +25,10 @@ POOL_SHOWN = (
     "completedByCallback",
     "undoneWorkflow",
     "redrivenWorkflow",
+    "stateMachineOutput",
+    "stoppedTask",
+    "kinesisRecord",
+    OF_KAFKA,
 )
 
 

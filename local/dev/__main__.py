@@ -18,8 +18,10 @@ from local.dev.announce import announcement
 from local.dev.console import CONSOLE_OFFSET, console
 from local.dev.faults import FAULTS, Ended, explain, raise_on_signals
 from local.dev.inbox import Inbox
+from local.dev.page import page_of
 from local.dev.running import Server
-from local.dev.server import server
+from local.dev.server import BROKER_OFFSET, server
+from local.fixed_address import PAGE
 
 
 def main() -> int:
@@ -32,13 +34,14 @@ def main() -> int:
     try:
         files.check_alone(options.folder)
         with (
-            server(screen, port=options.port, state=options.state) as ready,
+            server(screen, port=options.port, state=options.state, kafka=options.kafka) as ready,
             _inbox(ready, screen) as inbox,
             files.written(options.folder, ready, inbox, options.state),
             console(files.environment_of(ready), ready.port + CONSOLE_OFFSET, screen.say) as pages,
         ):
             took = time.monotonic() - began
-            screen.say(announcement(ready.url, inbox, pages, options.folder, seconds=took, state=options.state))
+            (ready.stack.emulator.folder / PAGE).write_text(page_of(ready, inbox, pages))
+            screen.say(announcement(ready, inbox, pages, options.folder, seconds=took, state=options.state))
             if options.tour:
                 play_tour(screen, ready)
             screen.say("\nWhat arrives in the inbox shows here:")
@@ -55,6 +58,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m local.dev", description=__doc__)
     parser.add_argument("--port", type=_port, default=PORT, help=f"on 127.0.0.1 ({PORT})")
     parser.add_argument("--state", type=files.folder, help="a folder that keeps jobs over restarts")
+    parser.add_argument("--kafka", action="store_true", help="with a Kafka broker, in memory, beside it")
     parser.add_argument("--tour", action="store_true", help="play the demonstration's jobs through it")
     parser.add_argument("--folder", type=files.folder, default=files.FOLDER, help="for its files (.clockwork)")
     return parser.parse_args()
@@ -62,8 +66,8 @@ def _options() -> argparse.Namespace:
 
 def _port(text: str) -> int:
     port = int(text)
-    if not 0 <= port <= 65_535 - INBOX_OFFSET:
-        raise argparse.ArgumentTypeError(f"give a port from 1 to {65_535 - INBOX_OFFSET}")
+    if not 0 <= port <= 65_535 - BROKER_OFFSET:
+        raise argparse.ArgumentTypeError(f"give a port from 1 to {65_535 - BROKER_OFFSET}")
     return port
 
 

@@ -6,16 +6,21 @@ import json
 import shlex
 from pathlib import Path
 
+from local.broker import TOPIC
 from local.dev.files import ENVIRONMENT
 from local.dev.keys import ADMIN, DEMO, KEYS
+from local.dev.running import Server
 from local.emulator import REGION
 
 
-def announcement(url: str, inbox_url: str, console: str, folder: Path, *, seconds: float, state: Path | None) -> str:
+def announcement(
+    server: Server, inbox_url: str, console: str, folder: Path, *, seconds: float, state: Path | None
+) -> str:
     """The text, for a server that took so many seconds to start. The commands in it work as they are.
 
     `console` is what the console says first, which has its link.
     """
+    url = server.url
     keeps = f"Its jobs stay in {state}." if state else "Its jobs end with it; STATE=folder keeps them."
     shown = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
     return f"""
@@ -24,7 +29,7 @@ Clockwork is up at {url}, in {seconds:.1f} s. Ctrl-C ends it. {keeps}
   client demo  {_keys(DEMO)}
   admin        {_keys(ADMIN)}
   inbox        {inbox_url} takes webhooks and prints them here; demo may call any port of this machine
-  console      {_link(console)} shows all of it in a browser; p and Enter prints another link
+  console      {link_in(console)} shows all of it in a browser; p and Enter prints another link{_kafka(server)}
 
 A first job, from another terminal in this folder, by the command line, and by curl (7.75 or newer):
 
@@ -36,7 +41,13 @@ clockwork job create --in 2s {inbox_url}/hello --data '{{"order":17}}'
 `make dev-logs` shows the Lambdas' logs. `make dev-reload` makes changed code live."""
 
 
-def _link(said: str) -> str:
+def _kafka(server: Server) -> str:
+    if server.kafka is None:
+        return ""
+    return f"\n  kafka        {server.kafka} has the topic {TOPIC}, and forgets all messages at its end"
+
+
+def link_in(said: str) -> str:
     """The link in what the console says, or all of it."""
     return next((word for word in said.split() if word.startswith("http") and "token=" in word), said)
 

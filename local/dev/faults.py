@@ -11,6 +11,7 @@ from typing import NoReturn
 from botocore.exceptions import BotoCoreError, ClientError
 from urllib3.exceptions import HTTPError
 
+from local.broker import BrokerFailed
 from local.deployer import DeployFailed
 from local.emulator import EmulatorFailed
 
@@ -26,6 +27,7 @@ FAULTS = (
     ServerFailed,
     DeployFailed,
     EmulatorFailed,
+    BrokerFailed,
     subprocess.CalledProcessError,
     OSError,
     BotoCoreError,

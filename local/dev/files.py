@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 FOLDER = ROOT / ".clockwork"
 ENVIRONMENT = "dev.env"
+#: A copy of the certificate of the emulator that runs: each start makes another one, and a shell keeps this path.
+CERTIFICATE = "ca.pem"
 FACTS = "server.json"
 #: The command line alone, so that a shell that sources the environment keeps its own Python.
 _CLI = "from clockwork_client.cli import main; main()"
@@ -92,7 +94,9 @@ def check_alone(folder: Path) -> None:
 def written(folder: Path, server: Server, inbox_url: str, state: Path | None) -> Iterator[None]:
     """Write the files, for this user alone. The shell's file stays at the end, since the next server has the same."""
     _write(folder / "bin" / "clockwork", f"#!/bin/sh\nexec {shlex.quote(sys.executable)} -c '{_CLI}' \"$@\"\n", 0o700)
-    _write(folder / ENVIRONMENT, environment(folder, server.url, inbox_url))
+    if (trusted := server.stack.ca_bundle) is not None:
+        _write(folder / CERTIFICATE, trusted.read_text())
+    _write(folder / ENVIRONMENT, environment(folder, server.url, inbox_url, server.kafka))
     suffix = "Function"
     functions = {key.removesuffix(suffix).lower(): name for key, name in server.stack.outputs.items() if suffix in key}
     ran = server.stack.emulator
@@ -126,7 +130,7 @@ def environment_of(server: Server) -> dict[str, str]:
     return exports if trusted is None else {**exports, "AWS_CA_BUNDLE": str(trusted)}
 
 
-def environment(folder: Path, url: str, inbox_url: str) -> str:
+def environment(folder: Path, url: str, inbox_url: str, kafka: str | None = None) -> str:
     """The text of the file that a shell (sh, bash, zsh) sources."""
     demo, admin = KEYS[DEMO], KEYS[ADMIN]
     exports = {
@@ -136,8 +140,10 @@ def environment(folder: Path, url: str, inbox_url: str) -> str:
         "AWS_SECRET_ACCESS_KEY": demo.secret_key,
         "AWS_REGION": REGION,
         "AWS_DEFAULT_REGION": REGION,
+        "AWS_CA_BUNDLE": str((folder / CERTIFICATE).resolve()),
         "CLOCKWORK_WEBHOOK_SECRET": WEBHOOK_SECRET,
         "INBOX": inbox_url,
+        **({"KAFKA_BROKER": kafka} if kafka else {}),
     }
     keys = f"AWS_ACCESS_KEY_ID={shlex.quote(admin.access_key)} AWS_SECRET_ACCESS_KEY={shlex.quote(admin.secret_key)}"
     binaries = str((folder / "bin").resolve())

@@ -32,7 +32,7 @@ class Inbox(Receiver):
 
 def line_of(post: Post, status: int) -> str:
     """A request as a line. Control characters in it are spelled out, so that none acts on the terminal."""
-    at = datetime.fromtimestamp(post.at / 1000).astimezone().strftime("%H:%M:%S.%f")[:-3]
+    at = _clock(datetime.fromtimestamp(post.at / 1000).astimezone())
     return f"{at}  {inert(post.path)}  answered {status}  {_circumstances(post)}  {_body_of(post)}".rstrip()
 
 
@@ -41,7 +41,14 @@ def _circumstances(post: Post) -> str:
         context = scheduled_context(post.headers)
     except InvalidWebhook:
         return "not from Clockwork"
-    return f"attempt {context.attempt}, {post.at - context.due_at.timestamp() * 1000:.0f} ms late"
+    run_at = context.run_at or context.due_at
+    # A retry, a redrive and a backfilled fire are as late as they started after their own instant.
+    own = f", to run at {_clock(run_at)}" if context.run_at else ""
+    return f"attempt {context.attempt}{own}, {post.at - run_at.timestamp() * 1000:.0f} ms late"
+
+
+def _clock(at: datetime) -> str:
+    return at.astimezone().strftime("%H:%M:%S.%f")[:-3]
 
 
 def _body_of(post: Post) -> str:

@@ -11,12 +11,16 @@ from local.stack import LocalStack
 
 @dataclass(frozen=True)
 class Server:
-    """A running server. `demo` is the key of the client `demo`, `url` the API's address."""
+    """A running server. `demo` is the key of the client `demo`, `url` the API's address.
+
+    `kafka` is the address (host:port) of the broker beside it, if it has one.
+    """
 
     stack: LocalStack
     url: str
     port: int
     demo: Credentials
+    kafka: str | None = None
 
     def api(self) -> SignedApi:
         """The API as the client `demo` calls it. The caller closes it."""

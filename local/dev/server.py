@@ -11,8 +11,10 @@ from pathlib import Path
 
 from infra import ROOT
 from local.api import SignedApi
+from local.broker import broker
 from local.demo.screen import Screen
 from local.dev import address, reload
+from local.dev.console import free_from
 from local.dev.faults import ServerFailed
 from local.dev.keys import DEMO, SIGNING_SECRET, WEBHOOK_SECRET
 from local.dev.running import Server
@@ -24,16 +26,32 @@ QUEUE = "clockwork-demo"
 QUEUE_ARN = f"arn:aws:sqs:{REGION}:{ACCOUNT}:{QUEUE}"
 #: The pool for which the user `demo` may work, and to which the client `demo` may send jobs: any of these handlers.
 POOL = "demo"
+#: The Kafka broker listens so many ports further on than the server.
+BROKER_OFFSET = 15
 HANDLERS = ["work", "generate_invoices", "resize_images", "train_model"]
+#: Resources whose names begin with `demo` are targets of the stack and of the client `demo`, once somebody makes them.
+TARGETS = [
+    f"arn:aws:{service}:{REGION}:{ACCOUNT}:{name}"
+    for service, name in (
+        ("lambda", "function:demo*"),
+        ("events", "event-bus/demo*"),
+        ("sns", "demo*"),
+        ("kinesis", "stream/demo*"),
+        ("states", "stateMachine:demo*"),
+        ("ecs", "cluster/demo*"),
+        ("ecs", "task-definition/demo*"),
+    )
+]
 #: The private targets of the client `demo`, in plain HTTP: every port of this machine.
 LOOPBACK = ["127.0.0.1:*", "localhost:*", "[::1]:*"]
 
 
 @contextmanager
-def server(screen: Screen, *, port: int = 0, state: Path | None = None) -> Iterator[Server]:
+def server(screen: Screen, *, port: int = 0, state: Path | None = None, kafka: bool = False) -> Iterator[Server]:
     """Start the server at this port of 127.0.0.1, 0 for a free one; at the end nothing of it is left but `state`.
 
-    Raises the errors of `local.dev.faults`.
+    With `kafka` it has a Kafka broker beside it, at a port that follows from its own. Raises the errors of
+    `local.dev.faults`.
     """
     if shutil.which("node") is None:
         raise ServerFailed("the CDK needs Node >= 20, and there is no `node` on the PATH")
@@ -41,10 +59,16 @@ def server(screen: Screen, *, port: int = 0, state: Path | None = None) -> Itera
         listener = held.enter_context(address.take(port, ROOT))
         if state is not None:
             held.enter_context(own(state))
+        options = {"targetQueueArns": QUEUE_ARN, "targetArns": ",".join(TARGETS), "pools": json.dumps([{"name": POOL}])}
+        cluster = None
+        if kafka:
+            with screen.step("Starting a Kafka broker"):
+                cluster = held.enter_context(broker(_broker_port(port)))
+            options["kafka"] = json.dumps({"bootstrapServers": cluster})
         with screen.step("Starting the emulator"):
             stack = held.enter_context(LocalStack.start(say=screen.say, address=listener, state=state))
         with screen.step("Synthesizing the CDK app (kept until its sources change)"):
-            assembly = stack.synthesize({"targetQueueArns": QUEUE_ARN, "pools": json.dumps([{"name": POOL}])})
+            assembly = stack.synthesize(options)
         with screen.step("Deploying"):
             stack.deploy(assembly=assembly)
             if state is not None:
@@ -54,7 +78,12 @@ def server(screen: Screen, *, port: int = 0, state: Path | None = None) -> Itera
             # The first tick comes after a minute. Until then, what was due while a kept state lay still would wait.
             stack.client("lambda").invoke(FunctionName=stack.outputs["TickerFunction"], InvocationType="Event")
             demo = _set_up_client(stack)
-        yield Server(stack, f"http://127.0.0.1:{taken}", taken, demo)
+        yield Server(stack, f"http://127.0.0.1:{taken}", taken, demo, cluster)
+
+
+def _broker_port(port: int) -> int:
+    """A server at any free port takes the default's: the assembly names the broker, and is kept while that stays."""
+    return port + BROKER_OFFSET if port else free_from(address.PORT + BROKER_OFFSET)
 
 
 @contextmanager
@@ -95,6 +124,8 @@ def _set_up_client(stack: LocalStack) -> Credentials:
         "allowedQueueArns": [QUEUE_ARN],
         "allowedPrivateTargets": LOOPBACK,
         "allowedPools": [POOL],
+        "allowedTargetArns": TARGETS,
+        "allowedTopics": ["*"],
     }
     answer = admin.request("PUT", path, body)
     if answer.status != 200:

@@ -6,6 +6,7 @@ import re
 import tomllib
 
 from tests.architecture.sources import CORE, ROOT
+from tests.support.searches import WHOLE
 
 UNIT = ROOT / "tests/unit"
 #: Folder of unit tests -> where the folder stands that it mirrors. `harness` tests the tests' own tools.
@@ -44,7 +45,8 @@ def test_what_is_left_to_the_night_is_told_and_runs_then() -> None:
     assert {str(path.relative_to(ROOT)) for path in left - {own}} == set(re.findall(r"`(tests/[\w/]+\.py)`", told))
     makefile = (ROOT / "Makefile").read_text()
     assert "test-nightly" in re.findall(r"^NIGHTLY := (.*)$", makefile, re.MULTILINE)[0].split()
-    assert makefile.partition("\ntest-nightly: ")[2].partition("\n\n")[0].endswith("@$(PYTEST) -m nightly")
+    recipe = makefile.partition("\ntest-nightly: ")[2].partition("\n\n")[0]
+    assert recipe.endswith(f'@{WHOLE}=yes $(PYTEST) -m "nightly or hypothesis"')
     assert re.findall(r"-m \"not long[^\"]*\"", makefile) == ['-m "not long and not nightly"'] * 2
 
 

@@ -25,9 +25,10 @@ CORE_RULES = {
     "ports": {"clockwork.domain", "msgspec"},
     "queue_names.py": set[str](),
     "variables.py": set[str](),
-    "settings.py": {"clockwork.queue_names", "clockwork.variables"},
-    "routes.py": set[str](),
-    "telemetry.py": set[str](),
+    "settings.py": {"clockwork.queue_names", "clockwork.variables", "msgspec"},
+    "routes.py": {"msgspec"},
+    "telemetry.py": {"aws_lambda_powertools"},
+    "cold_start.py": {"aws_lambda_powertools", "msgspec"},
     "flows": {"clockwork.domain", "clockwork.targets", "clockwork.ports", "clockwork.settings", "msgspec"},
     "aws": {"clockwork.domain", "clockwork.targets", "clockwork.ports", "botocore", "urllib3", "msgspec"},
     "targets/kafka": {
@@ -44,16 +45,18 @@ CORE_RULES = {
         *("clockwork.domain", "clockwork.targets", "clockwork.flows", "clockwork.settings", "clockwork.routes"),
         *("msgspec", "pydantic", "pydantic_core"),
     },
-    "handlers": {"clockwork.bootstrap", "clockwork.edge", "clockwork.flows"},
+    "handlers": {"clockwork.bootstrap", "clockwork.cold_start", "clockwork.edge", "clockwork.flows"},
     "bootstrap.py": {
         *(
             "clockwork.targets",
             "clockwork.ports",
+            "clockwork.flows.activity",
+            "clockwork.flows.containment",
             "clockwork.flows.hardening",
             "clockwork.flows.world",
             "clockwork.settings",
         ),
-        *("clockwork.telemetry", "clockwork.aws"),
+        *("clockwork.telemetry", "clockwork.cold_start", "clockwork.aws", "msgspec"),
     },
     "__init__.py": set[str](),
 }
@@ -150,7 +153,7 @@ def test_nothing_that_ships_imports_tests_or_boto3_or_what_only_the_machine_here
 
 def test_imports_inside_functions_are_the_composition_roots_and_those_of_what_is_rare() -> None:
     for path in PACKAGE.rglob("*.py"):
-        if path in {PACKAGE / "bootstrap.py", *PACKAGE.rglob("late.py")}:
+        if path in {PACKAGE / "bootstrap.py", PACKAGE / "cold_start.py", *PACKAGE.rglob("late.py")}:
             continue
         functions = [node for node in ast.walk(tree(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
         inside = [node for one in functions for node in ast.walk(one) if isinstance(node, ast.Import | ast.ImportFrom)]
@@ -171,7 +174,10 @@ def imported_inside_functions(path: Path) -> set[str]:
 
 def test_botocore_is_imported_late() -> None:
     assert {name.partition(".")[0] for name in imported_inside_functions(PACKAGE / "aws/late.py")} == {"botocore"}
-    assert imported_inside_functions(PACKAGE / "aws/plane/late.py") == {"clockwork.aws.plane.announced"}
+    assert imported_inside_functions(PACKAGE / "aws/plane/late.py") == {
+        "clockwork.aws.plane.announced",
+        "clockwork.aws.plane.wire",
+    }
     importing = {
         path.relative_to(PACKAGE).as_posix()
         for path in PACKAGE.rglob("*.py")

@@ -25,7 +25,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("deliver", "poll", "named"),
         ("workflows",),
         ("graces",),
-        ("timeline", "deaths", "skipped", "access", "idempotency"),
+        ("timeline", "deaths", "skipped", "access", "idempotency", "activity"),
         ("records", "overlaps"),
         ("trail",),
         ("outages", "apart", "check_keys", "hardening"),

@@ -21,8 +21,8 @@ RULES = {
     "cli": {"click", "rich"},
     "console": {"jinja2", "starlette", "uvicorn"},
     "cdk": {"aws_cdk", "constructs"},
-    # The testing kit alone knows the core, of which it makes a Clockwork in memory.
-    "testing": {"clockwork", "msgspec", "pytest", "botocore"},
+    # The testing kit alone knows the core, of which it makes a Clockwork in memory. It looks for what the core needs.
+    "testing": {"clockwork", "msgspec", "pydantic", "pytest", "botocore"},
 }
 #: Parts that have an extra of their own. Nothing else of the package may load them.
 EXTRAS = ("cdk", "cli", "console", "testing")

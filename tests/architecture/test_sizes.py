@@ -15,13 +15,16 @@ from clockwork.domain.waits import Parking, Waiting, Waits
 from tests.architecture.sources import CORE, ROOT, shipped
 
 LONGEST_FILE = 300
+#: The registry of targets writes it, and nobody reads it in one go (`tests/support/generated.py`).
+WRITTEN = ROOT / "sdk/python/clockwork_client/targets.py"
 LONGEST_HANDLER = 60
 #: A struct with more fields has parts that belong together, and that are left over in states that do not have them.
 MOST_FIELDS = 18
 
 
 def test_no_file_is_long() -> None:
-    lengths = {path.relative_to(ROOT): len(path.read_text(encoding="utf-8").splitlines()) for path in shipped()}
+    read = [path for path in shipped() if path != WRITTEN]
+    lengths = {path.relative_to(ROOT): len(path.read_text(encoding="utf-8").splitlines()) for path in read}
     assert len(lengths) > 100
     assert {path: length for path, length in lengths.items() if length >= LONGEST_FILE} == {}
 

@@ -14,10 +14,10 @@ from tests.architecture.ways import Way, walked, ways
 BOUNDS = {
     "create": (31, 25),
     "poll": (95, 95),
-    "deliver": (149, 215),
-    "deliver_named": (182, 255),
-    "claim": (156, 180),
-    "outcome": (50, 42),
+    "deliver": (148, 177),
+    "deliver_named": (181, 209),
+    "claim": (164, 185),
+    "outcome": (57, 47),
 }
 
 

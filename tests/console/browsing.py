@@ -86,6 +86,7 @@ class Reader:
     def wrong(self) -> list[str]:
         """The faults of the page as it is shown now: of access, overflow, and errors of the browser."""
         found = [f"overflow: {over} px" for over in [self.page.evaluate(_OVERFLOW)] if over > 0]
+        found += [f"out of sight: {one}" for one in self.page.evaluate(_OUT_OF_SIGHT)]
         # The debugger puts it in, which the policy of the page does not hold for.
         self.page.evaluate(AXE.read_text(encoding="utf-8"))
         found += [f"axe: {one}" for one in self.page.evaluate(_RUN_AXE, _RULES)]
@@ -101,4 +102,10 @@ class Reader:
         dialog.dismiss()
 
 
+#: Elements with a text of their own that lie beyond the left or upper edge, as no scrolling shows them.
+_OUT_OF_SIGHT = """() => [...document.querySelectorAll("main *")].filter(one => {
+  const box = one.getBoundingClientRect();
+  return box.width && one.textContent.trim() && !one.closest(".visually-hidden")
+    && (box.right + scrollX <= 0 || box.bottom + scrollY <= 0);
+}).map(one => one.className + ": " + one.textContent.trim().slice(0, 40))"""
 _OVERFLOW = "document.documentElement.scrollWidth - innerWidth"

@@ -33,7 +33,7 @@ class Stage:
     def __init__(self) -> None:
         now = datetime.now(UTC).replace(microsecond=0)
         self.v = VirtualClockwork(now - _PAST)
-        self.v.client("shop")
+        self.v.client("shop", runs_index=True)
         # An admin of the deployment who acts for the shop: the rail then has all pages.
         self.cw: Clockwork = self.v._client(_ADMIN, "shop")
         self.v.on_deliver(self._answer)
@@ -81,6 +81,7 @@ class Stage:
             "workflow": f"/executions/{workflow}",
             "workflow-redrive": f"/executions/{workflow}/redrive?from=reserve",
             "runs": "/runs",
+            "runs-all": "/runs?jobs=all",
             "upcoming": "/upcoming",
             "dead": "/dead",
             "redrive": "/operations/new?kind=redriveDead&prefix=crm",

@@ -64,10 +64,13 @@ def test_somebody_who_is_no_admin_pauses_no_client(shop: Shop, reader: Visitor) 
     assert shop.v.admin.clients.get("shop").state == "ACTIVE"
 
 
-def test_shards_tell_how_far_they_are_behind(admin: Visitor) -> None:
+def test_shards_tell_how_far_they_are_behind(shop: Shop, admin: Visitor) -> None:
+    shop.v.advance(minutes=5)
     words = admin.look("/shards").words
-    assert "in use" in words
-    assert "used" in words
+    used = [one for one in shop.v.admin.shards() if one.status == "used"]
+    assert f"{len(used)} shards in use" in words.replace("1 shard in", "1 shards in")
+    assert used
+    assert words.index(" used ") < words.index(" left ")
 
 
 def test_a_deployment_without_pools_says_so() -> None:

@@ -70,6 +70,10 @@ class TestNew:
             ({"payload": "{1"}, "payload", "is not JSON"),
             ({"payload": "NaN"}, "payload", "is not JSON: NaN"),
             ({"payload": "[" * 50_000}, "payload", "is nested too deep"),
+            ({"payload": '"\\ud800"'}, "payload", "has half of a character"),
+            ({"payload": '{"a": [1e999]}'}, "payload", "has a number that is too large"),
+            ({"way": "every", "every": "inf"}, "way", "a number of seconds is missing"),
+            ({"way": "every", "every": "nan"}, "way", "a number of seconds is missing"),
             ({"tags": "team"}, "tags", "one tag a line: name=value"),
             ({"rest": "[]"}, "rest", "has to be a JSON object"),
             ({"rest": '{"retryPolicy": {"maxAttempts": 0}}'}, "rest", ""),
@@ -218,6 +222,12 @@ class TestPreview:
         answer = reader.get(f"/jobs/preview?{query}")
         assert answer.status == 200
         assert "per million" not in answer.words
+
+    def test_an_empty_form_is_no_fault_and_a_fault_is_told_alone(self, reader: Visitor) -> None:
+        for query in ("", "way=cron&cron=", "way=every&every=+"):
+            assert reader.get(f"/jobs/preview?{query}").words == "Preview The next fires show here while you type."
+        told = reader.get("/jobs/preview?way=cron&cron=30").words
+        assert told.startswith("Preview expected 5 fields")
 
 
 class TestForms:

@@ -80,6 +80,7 @@ ATTACKS = [
     post("a body of plain text", 415, ("content-type", "text/plain")),
     post("no type of a body", 415, ("content-type", None)),
     post("a body that is said to be too long", 413, ("content-length", str(LARGEST_BODY + 1))),
+    post("a length that is no number", 403, ("content-length", "\xb2"), body=b"key=1"),
     post("a body that is too long", 413, body=b"a=" + b"x" * LARGEST_BODY),
     post("too many fields", 400, body=b"&".join(b"a%d=1" % one for one in range(MOST_FIELDS + 1))),
     post("bytes that are no text", 400, body=b"a=\xff\xff"),

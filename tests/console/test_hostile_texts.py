@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
+from clockwork.domain.ids import is_job_key
 from clockwork_client import Clockwork, http
 from clockwork_client.testing import Answer, VirtualClockwork
 from tests.console.visitor import Visitor
@@ -125,17 +126,23 @@ def filtered() -> Visitor:
 
 
 @pytest.fixture(scope="module")
-def plain(filtered: Visitor) -> dict[str, Elements]:
-    return {path: seen(filtered.get(path.format("owned")).text).elements for path in PATHS}
+def plain(filtered: Visitor) -> dict[tuple[str, bool], Elements]:
+    """The elements of each page for a harmless text, and for one that is refused wherever a key is meant."""
+    texts = {True: "owned", False: "owned%07"}
+    return {
+        (path, is_key): seen(filtered.get(path.format(text)).text).elements
+        for path in PATHS
+        for is_key, text in texts.items()
+    }
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=ascii)
 def test_two_hundred_hostile_texts_in_the_filters_are_text(
-    text: str, filtered: Visitor, plain: dict[str, Elements]
+    text: str, filtered: Visitor, plain: dict[tuple[str, bool], Elements]
 ) -> None:
     for path in PATHS:
         found = seen(filtered.get(path.format(quote(text, errors="surrogatepass"))).text)
-        assert found.elements == plain[path], path
+        assert found.elements == plain[path, is_job_key(text.strip())], path
         assert all(value.startswith(("/", "#")) for value in found.values), path
 
 
@@ -150,3 +157,14 @@ def test_a_payload_of_256_kib_is_cut_and_the_page_says_so() -> None:
     answer = Visitor(cw, v).enter().look(f"/jobs/{made.job_id}")
     assert "characters more" in answer.words
     assert len(answer.text) < 600_000
+
+
+@pytest.mark.parametrize(
+    "path", ["/%2fevil.example", "/%2f%2fevil.example/x", "/%5cevil.example", "/jobs/%3fq=1", "/%2fevil.example?a=//b"]
+)
+def test_an_address_that_leads_nowhere_has_no_link_to_another_host(path: str) -> None:
+    answer = Scene("owned").reader.get(path)
+    assert answer.status == 404
+    links = seen(answer.text).values
+    assert not [one for one in links if not one.startswith(("/", "#")) or one[1:2] in ("/", "\\")]
+    assert not any(one.startswith("/jobs/?") for one in links)

@@ -79,11 +79,14 @@ def test_jobs_are_counted_paused_resumed_and_cancelled_by_tag(shop: Shop, reader
     assert shop.cw.jobs.find("shop/heartbeat") is None
 
 
-def test_a_refused_field_has_its_fault_beside_it_and_keeps_what_was_typed(trouble: Shop, reader: Visitor) -> None:
-    answer = reader.submit(f"{NEW}?kind=redriveDead", NEW, max_per_second="lots", reason="mended")
+@pytest.mark.parametrize("rate", ["lots", "inf", "nan", "1e999", "-1"])
+def test_a_refused_field_has_its_fault_beside_it_and_keeps_what_was_typed(
+    trouble: Shop, reader: Visitor, rate: str
+) -> None:
+    answer = reader.submit(f"{NEW}?kind=redriveDead", NEW, max_per_second=rate, reason="mended")
     assert answer.status == 422
     assert 'aria-invalid="true"' in answer.text
-    assert 'value="lots"' in answer.text
+    assert f'value="{rate}"' in answer.text
     assert 'value="mended"' in answer.text
     assert list(trouble.cw.operations) == []
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from clockwork_client import http, retry
+from clockwork_client.answers import text_of
+from clockwork_client.attention import Activity, Attention, ClientRun
 from clockwork_client.console import source
-from clockwork_client.console.pages import jobs
+from clockwork_client.console.pages import attention, jobs
 from clockwork_client.testing import VirtualClockwork
 from clockwork_client.transport import Request, Response
 from tests.console.scenes import DOWN, OK, ONCE, Shop
@@ -187,6 +192,31 @@ def test_the_dead_are_grouped_and_then_listed(shop: Shop, reader: Visitor) -> No
     assert "Nothing dead matches. Clear the filter" in reader.look("/dead?prefix=nothing").words
 
 
+def test_causes_of_more_than_one_page_are_counted_together_and_say_what_was_looked_at(
+    shop: Shop, reader: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.cw.schedule(DOWN, 1, in_=1, retry=ONCE)
+    shop.v.advance(seconds=5)
+    attention_of, asked = shop.cw.clients.attention, list[object]()
+
+    def short(**which: Any) -> Attention:
+        asked.append(which)
+        return attention_of(**which | {"page_size": 2})
+
+    monkeypatch.setattr(reader.context.source.cw.clients, "attention", short)
+    monkeypatch.setattr(source, "_CAUSES_CALLS", 3)
+    page = reader.look("/dead")
+    assert len(asked) == 3
+    for told in ("Of the 6 dead runs that were looked at.", "crm/sync 5 dead runs", "Look at earlier ones"):
+        assert told in page.words
+    (link,) = re.findall(r'href="(/dead\?next=[^"]+)"', page.text)
+    earlier = reader.look(link)
+    assert "Of the next 4 dead runs that were looked at." in earlier.words
+    assert "crm/sync 4 dead runs" in earlier.words
+    assert "Back to the latest" in earlier.words
+    assert "Look at earlier ones" not in earlier.words
+
+
 def test_changes_tell_who_and_why_and_can_be_filtered(shop: Shop, reader: Visitor) -> None:
     shop.cw.jobs.pause(shop.heartbeat.job_id, "vendor migration")
     page = reader.look("/changes").words
@@ -199,6 +229,7 @@ def test_changes_tell_who_and_why_and_can_be_filtered(shop: Shop, reader: Visito
 
 def test_no_page_makes_more_calls_than_told_and_a_second_look_makes_none(shop: Shop) -> None:
     reader = Visitor(shop.cw, shop.v).enter()
+    reader.context.source._reads._clock = lambda: 0.0
     made: Counter[str] = Counter()
     send = shop.cw._caller._transport
 
@@ -262,12 +293,63 @@ def test_a_full_page_of_jobs_has_the_runs_of_all_by_a_few_calls(shop: Shop, read
     assert second.text.count('class="strip"') >= 12
 
 
-def test_the_river_has_dead_runs_of_jobs_that_fire_seldom(shop: Shop, reader: Visitor) -> None:
-    for number in range(5):
-        shop.make(f"tenant/{number:02}", OK, every=30)
+def test_the_river_has_the_runs_of_one_off_jobs_and_of_jobs_that_fire_seldom(shop: Shop, reader: Visitor) -> None:
+    assert "3 runs succeeded and 9 failed" in reader.look("/").text
+    for _ in range(40):
+        shop.cw.schedule(OK, 1, in_=1)
     shop.cw.schedule(DOWN, 1, in_=1, retry=ONCE)
-    shop.v.advance(seconds=30)
-    assert "and 11 failed" in reader.look("/").text
+    shop.v.advance(seconds=5)
+    reader.context.source.forget()
+    page = reader.look("/").text
+    assert "43 runs succeeded and 10 failed" in page
+    assert "99 % within 10 ms" in page
+
+
+class TestCounts:
+    """The past of the river: counts of all environments, and what they have not told yet."""
+
+    NOW = datetime(2026, 3, 1, 12, 0, 30, tzinfo=UTC)
+
+    def told(self, activity: Activity | None, *runs: tuple[int, str]) -> Counter[tuple[int, str]]:
+        """By minutes before now and tone: how many."""
+        found = [
+            ClientRun({"executionId": "e", "jobId": "j", "state": state, "attempts": 1,
+                       "dueAt": text_of(self.NOW - timedelta(minutes=ago))})
+            for ago, state in runs
+        ]  # fmt: skip
+        counted = Counter[tuple[int, str]]()
+        for at, tone, count in attention.counts(activity, found, self.NOW):
+            counted[round((self.NOW - at).total_seconds()) // 60, tone] += count
+        return +counted
+
+    def activity(self, **steps: int) -> Activity:
+        none = dict.fromkeys(("started", "failed", "dead", "skipped", "expired", "cancelled"), 0)
+        items = [
+            {**none, "at": text_of(self.NOW.replace(second=0) - timedelta(minutes=int(ago[1:]))), "succeeded": count}
+            for ago, count in steps.items()
+        ]
+        return Activity({"clientId": "c", "step": 60, "items": items, "completeFrom": text_of(self.NOW)})
+
+    def test_a_run_is_not_told_twice(self) -> None:
+        assert self.told(self.activity(m5=7), (5, "SUCCEEDED"), (5, "DEAD")) == {(5, "ok"): 7}
+
+    def test_the_last_minutes_are_those_of_whichever_knows_more(self) -> None:
+        assert self.told(self.activity(m5=7, m1=1), (0, "DEAD"), (1, "SUCCEEDED")) == {
+            (5, "ok"): 7,
+            (0, "bad"): 1,
+            (1, "ok"): 1,
+        }
+        assert self.told(self.activity(m0=9), (0, "DEAD")) == {(0, "ok"): 9}
+
+    def test_what_is_under_way_is_in_no_count_yet(self) -> None:
+        assert self.told(self.activity(m5=7), (5, "RUNNING"), (6, "PENDING")) == {
+            (5, "ok"): 7,
+            (5, "run"): 1,
+            (6, "wait"): 1,
+        }
+
+    def test_without_counts_there_are_the_runs_of_named_jobs(self) -> None:
+        assert self.told(None, (5, "SUCCEEDED"), (5, "RUNNING")) == {(5, "ok"): 1, (5, "run"): 1}
 
 
 def test_every_page_has_one_title_of_its_own_and_no_script_or_style_in_it(shop: Shop, reader: Visitor) -> None:
@@ -297,6 +379,22 @@ class TestRunsPage:
                      "dead, 2 attempts"):  # fmt: skip
             assert told in words
         assert "shop/heartbeat" in words
+
+    def test_it_shows_the_runs_of_all_jobs_if_the_client_has_an_index_and_says_how_it_gets_one(self) -> None:
+        v = VirtualClockwork("2026-03-01T00:00:00Z")
+        reader = Visitor(v.client("shop"), v).enter()
+        answer = reader.look("/runs?jobs=all")
+        assert "an admin sets its option runsIndex" in answer.words
+        assert '<option value="all" selected>' in answer.text
+        shop = v.client("shop", runs_index=True)
+        v.advance(minutes=1)
+        for number in range(3):
+            shop.schedule(http("https://hooks.example.com/"), {"n": number}, in_=5)
+        v.advance(minutes=1)
+        words = reader.look("/runs?jobs=all").words
+        assert "Of 3 ended runs, complete from" in words
+        assert "one-off" in words
+        assert "One-off jobs are not in it" not in words
 
     def test_a_filter_goes_to_the_api_and_a_refused_one_is_told(self, reader: Visitor) -> None:
         assert "succeeded, 1 attempt" not in reader.look("/runs?state=DEAD").words

@@ -5,10 +5,15 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
+from clockwork.targets.registry import TARGETS
+from clockwork.targets.target import StoredTarget
+from clockwork_client.answers import target_of
 from clockwork_client.console import shapes, words
-from clockwork_client.overview import AuditEntry, Counted, Usage
+from clockwork_client.overview import Counted, Usage
+from clockwork_client.reports import Completion
 from clockwork_client.results import Cancellation, Execution, Job, Schedule
 
 T = "2026-03-01T00:03:00.000Z"
@@ -39,7 +44,6 @@ def usage(*, paused: bool = False, host: str | None = None) -> Usage:
                   "reads": pace, "changes": pace})  # fmt: skip
 
 
-PAUSE = AuditEntry({"at": T, "principal": "arn:aws:iam::1:role/Ops", "action": "pauseJob", "jobId": "j"})
 DEAD = execution("DEAD", attempt(2, "FAILED"), reason="attempt 2 of 2 failed: answered 503")
 RUNNING = execution("RUNNING", attempt(2, "RUNNING", None))
 RETRIED = execution(
@@ -50,37 +54,38 @@ IN_LINE = execution("PENDING", waiting={"cause": "ordered", "says": "its message
 
 
 @pytest.mark.parametrize(
-    ("one", "runs", "limits", "pause", "tone", "says"),
+    ("one", "runs", "limits", "tone", "says"),
     [
-        (job("PAUSED"), [DEAD], usage(paused=True), None, "wait", "The client is paused"),
-        (job("PAUSED", reason="CHG-1", pausedAt=T), [DEAD], usage(host="shop.example"), PAUSE, "wait",
+        (job("PAUSED"), [DEAD], usage(paused=True), "wait", "The client is paused"),
+        (job("PAUSED", reason="CHG-1", pausedAt=T, pausedBy="arn:aws:iam::1:role/Ops"), [DEAD],
+         usage(host="shop.example"), "wait",
          "Paused since 01 Mar 2026 00:03:00 UTC by role/Ops: CHG-1"),
-        (job("PAUSED"), [], usage(), None, "wait", "Paused: nobody said why"),
-        (job(), [RUNNING], usage(host="shop.example"), None, "wait", "The circuit of shop.example is open since"),
-        (job(), [RUNNING], usage(host="shop.example:8443"), None, "wait", "The circuit of shop.example:8443 is open"),
-        (job(), [RUNNING], usage(host="hop.example"), None, "run", "Attempt 2 is at the target now, and started 8 ms"),
-        (job(), [RETRIED], usage(), None, "wait",
+        (job("PAUSED"), [], usage(), "wait", "Paused: nobody said why"),
+        (job(), [RUNNING], usage(host="shop.example"), "wait", "The circuit of shop.example is open since"),
+        (job(), [RUNNING], usage(host="shop.example:8443"), "wait", "The circuit of shop.example:8443 is open"),
+        (job(), [RUNNING], usage(host="hop.example"), "run", "Attempt 2 is at the target now, and started 8 ms"),
+        (job(), [RETRIED], usage(), "wait",
          "Attempt 1 ended: answered 503. The next attempt is at 01 Mar 2026 00:05:00 UTC."),
-        (job(), [IN_LINE], usage(), None, "wait", "It waits: its message is with the deliverers."),
-        (job(), [DEAD, DEAD, execution()], usage(), None, "bad",
+        (job(), [IN_LINE], usage(), "wait", "It waits: its message is with the deliverers."),
+        (job(), [DEAD, DEAD, execution()], usage(), "bad",
          "The last 2 runs failed and will not be retried: attempt 2 of 2 failed: answered 503"),
-        (job(), [execution("EXPIRED")], None, None, "bad", "The last run failed and will not be retried: no reason"),
-        (job("CANCELLED"), [DEAD], usage(), None, "skip", "It was cancelled"),
-        (job("COMPLETED"), [execution()], usage(), None, "skip", "It is over"),
-        (job(), [execution("SKIPPED", reason="overlap: another one is under way")], usage(), None, "skip",
+        (job(), [execution("EXPIRED")], None, "bad", "The last run failed and will not be retried: no reason"),
+        (job("CANCELLED"), [DEAD], usage(), "skip", "It was cancelled"),
+        (job("COMPLETED"), [execution()], usage(), "skip", "It is over"),
+        (job(), [execution("SKIPPED", reason="overlap: another one is under way")], usage(), "skip",
          "The last fire was skipped: overlap: another one is under way"),
-        (job(), [execution("CANCELLED")], usage(), None, "skip", "The last run was cancelled: as somebody asked"),
-        (job(), [], usage(), None, "ok", "It has not fired yet"),
-        (job(), [execution()], usage(), None, "ok",
+        (job(), [execution("CANCELLED")], usage(), "skip", "The last run was cancelled: as somebody asked"),
+        (job(), [], usage(), "ok", "It has not fired yet"),
+        (job(), [execution()], usage(), "ok",
          "On time: the last run started 8 ms after it was due and took 1.5 s."),
-        (job(), [execution("NEW_STATE", nextAttemptAt=T)], usage(), None, "wait",
+        (job(), [execution("NEW_STATE", nextAttemptAt=T)], usage(), "wait",
          "The last run is not over: new state. The next attempt is at"),
     ],
 )  # fmt: skip
 def test_why_is_the_first_true_sentence(
-    one: Job, runs: list[Execution], limits: Usage | None, pause: AuditEntry | None, tone: str, says: str
+    one: Job, runs: list[Execution], limits: Usage | None, tone: str, says: str
 ) -> None:
-    found = words.why(one, runs, limits, pause)
+    found = words.why(one, runs, limits)
     assert found.tone == tone
     assert found.says.startswith(says)
 
@@ -99,6 +104,35 @@ def test_a_cancel_has_three_answers(result: str, executions: list[Execution], sa
     raw = {"jobId": "j", "result": result, "reason": "it was delivered, or may be"}
     found = words.cancelled(Cancellation({**raw, "executions": [one.raw for one in executions]}))
     assert found.says == says
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        (None, ""),
+        (
+            {"mode": "callback", "heartbeatSeconds": 300, "timeoutSeconds": 86_400},
+            "by a report of its receiver, within 1 day",
+        ),
+        ({"mode": "end", "timeoutSeconds": 5_400}, "when AWS says so, within 90 minutes"),
+    ],
+)
+def test_an_attempt_that_goes_on_behind_its_answer_says_what_ends_it(found: dict[str, Any] | None, says: str) -> None:
+    assert words.completion(None if found is None else Completion(found)) == says
+
+
+@pytest.mark.parametrize("kind", TARGETS, ids=lambda kind: kind.__name__)
+def test_each_target_has_an_address(kind: type[StoredTarget]) -> None:
+    """Also a target that is registered later."""
+    tag = kind.__struct_config__.tag
+    fields = [one for one in msgspec.structs.fields(kind) if one.required or one.name == "role_arn"]
+    texts = {one.encode_name: f"<{one.encode_name}>" for one in fields}
+    shown = words.target(target_of({"type": tag, **texts, "timeoutSeconds": 1, "headers": {}, "nodes": {}}))
+    assert shown not in ("", tag, "<roleArn>")
+
+
+def test_a_topic_says_that_it_is_one() -> None:
+    assert words.target(target_of({"type": "kafka", "topic": "orders"})) == "topic orders"
 
 
 @pytest.mark.parametrize(
@@ -166,10 +200,12 @@ def test_a_strip_has_the_newest_run_at_its_right_end_and_fits_its_box() -> None:
 
 def test_the_river_has_a_column_for_each_minute_and_now_in_its_middle() -> None:
     now = datetime(2026, 3, 1, 12, 0, 30, tzinfo=UTC)
-    past = [(now - timedelta(minutes=at), state) for at, state in ((1, "SUCCEEDED"), (1, "DEAD"), (90, "DEAD"))]
-    found = shapes.river(past, [now + timedelta(minutes=5)] * 3, now, now + timedelta(minutes=4))
+    past = [(now - timedelta(minutes=at), tone, 1) for at, tone in ((1, "ok"), (1, "bad"), (90, "bad"))]
+    late = {now.replace(second=0) - timedelta(minutes=at): "99 % within 75 ms" for at in (1, 2)}
+    found = shapes.river(past, [(now + timedelta(minutes=5), 3)], now, now + timedelta(minutes=4), late)
     assert (len(found.columns), found.past["bad"], found.ahead) == (61, 1, 3)
-    assert found.columns[29].says == "11:59 UTC: 1 succeeded, 1 failed"
+    assert found.columns[29].says == "11:59 UTC: 1 succeeded, 1 failed, 99 % within 75 ms"
+    assert found.columns[28].says == "11:58 UTC: nothing"
     assert found.columns[35].says == "12:05 UTC: 3 to come"
     assert found.now == pytest.approx(found.width / 2)
     assert found.released == pytest.approx(4 * found.width / 61, abs=0.1)
@@ -179,6 +215,6 @@ def test_the_river_has_a_column_for_each_minute_and_now_in_its_middle() -> None:
 
 def test_a_river_of_many_stays_in_its_box() -> None:
     now = datetime(2026, 3, 1, 12, tzinfo=UTC)
-    found = shapes.river([(now, "SUCCEEDED")] * 100_000, [now] * 5, now, None)
+    found = shapes.river([(now, "ok", 100_000)], [(now, 2), (now, 3)], now, None)
     assert min(bar.y for one in found.columns for bar in one.bars) >= 0
     assert found.released == 0

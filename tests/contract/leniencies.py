@@ -15,6 +15,7 @@ DYNAMODB_LOCAL = "aws-dynamodb-local"
 #: The files of tests about stores, which run on dynalite and DynamoDB Local, too; all others are about other services.
 OF_STORES = frozenset(
     {
+        "test_activity",
         "test_capacity",
         "test_checkpoints",
         "test_clients",
@@ -28,6 +29,7 @@ OF_STORES = frozenset(
         "test_pools",
         "test_regulation",
         "test_runs",
+        "test_runs_index",
         "test_shards",
         "test_timeline",
         "test_trail",
@@ -117,7 +119,6 @@ NOT_KEPT: dict[str, dict[str, str]] = {
                 "test_of_pollers_at_once_one_gets_the_lease",
                 "test_a_record_is_replaced_at_its_revision_alone_and_a_repeat_counts",
                 "test_a_list_of_open_ones_is_replaced_as_it_was_read_alone",
-                "test_what_no_version_wrote_stands_apart_and_a_list_of_that_kind_is_replaced",
             ),
             NO_OLD_ITEM,
         ),

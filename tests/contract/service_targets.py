@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from clockwork.targets.ecs import EcsTarget
 from clockwork.targets.eventbridge import EventBridgeTarget
 from clockwork.targets.kinesis import KinesisTarget
 from clockwork.targets.lambda_function import LambdaTarget
@@ -85,7 +86,24 @@ EXAMPLES = {
             "StateMachineDoesNotExist": (False, "does not exist"),
             "ExecutionLimitExceeded": (False, "did not take the input"),
             "InvalidExecutionInput": (True, "did not take the input"),
+            "ValidationException": (True, "did not take the input"),
         },
+    ),
+    EcsTarget: Example(
+        EcsTarget(
+            _ARN.format("ecs", "task-definition/report"), _ARN.format("ecs", "cluster/jobs"), "app", role_arn="r"
+        ),
+        "run_task",
+        {
+            "AccessDeniedException": (False, "needs ecs:RunTask, by the option targetArns"),
+            "ClusterNotFoundException": (False, "did not take the task: ClusterNotFoundException"),
+            "ClientException": (False, "did not take the task"),
+            "ThrottlingException": (False, "did not take the task"),
+            "BlockedException": (False, "did not take the task"),
+            "InvalidParameterException": (True, "did not take the task"),
+            "PlatformUnknownException": (True, "did not take the task"),
+        },
+        says_nothing=False,
     ),
 }
 REFUSALS = [

@@ -8,7 +8,8 @@ from typing import Any
 
 _NAME = re.compile(r"(?<![#:\w])[A-Za-z_]\w*")
 _WORDS = frozenset(
-    {"ADD", "AND", "BETWEEN", "DELETE", "OR", "SET", "attribute_exists", "attribute_not_exists", "if_not_exists"}
+    {"ADD", "AND", "BETWEEN", "DELETE", "OR", "SET"}
+    | {"attribute_exists", "attribute_not_exists", "attribute_type", "if_not_exists"}
 )
 
 

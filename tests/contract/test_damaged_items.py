@@ -168,7 +168,7 @@ CASES: Mapping[str, Case] = {
 def damages(item: Mapping[str, Any], table: str) -> Iterator[dict[str, Any]]:
     """The item without each of its attributes but the key, with another type of each, and with other bytes of each."""
     for name, value in item.items():
-        if name in KEYS[table] or name.startswith("attention"):
+        if name in KEYS[table] or name.startswith(("attention", "runs")):
             continue
         yield {key: one for key, one in item.items() if key != name}
         yield {**item, name: {"L": []}}

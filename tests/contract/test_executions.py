@@ -195,6 +195,21 @@ def test_a_normal_record_is_one_write_unit(aws_world: AwsWorld) -> None:
     assert size_of(item) < 1_024
 
 
+@pytest.mark.parametrize("name", ["job_id", "execution_id", "client_id"])
+def test_a_record_that_names_another_execution_than_its_item_cannot_be_read(aws_world: AwsWorld, name: str) -> None:
+    record = execution()
+    save(aws_world.executions, None, record)
+    aws_world.aws.client("dynamodb").update_item(
+        TableName=aws_world.table("executions"),
+        Key={"jobId": {"S": record.job_id}, "executionId": {"S": record.execution_id}},
+        UpdateExpression="SET #record = :other",
+        ExpressionAttributeNames={"#record": "record"},
+        ExpressionAttributeValues={":other": {"B": encode(msgspec.structs.replace(record, **{name: "other"}))}},
+    )
+    (found,) = aws_world.executions.get([(record.job_id, record.execution_id)])
+    assert isinstance(found, Unreadable)
+
+
 def test_what_is_dead_is_listed_those_that_were_due_last_first(executions: Executions) -> None:
     claims = [execution(due_at=DUE + n) for n in range(5)]
     ends = [State.DEAD, State.SUCCEEDED, State.DEAD, State.CANCELLED, State.DEAD]

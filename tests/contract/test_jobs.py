@@ -12,7 +12,7 @@ from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.named.changes import with_series
 from clockwork.domain.named_jobs import Definition, JobState, NamedJob
 from clockwork.domain.recurrence import Every, Recurrence
-from clockwork.domain.storage.codec import FORMAT
+from clockwork.domain.storage.codec import FORMAT, encode
 from clockwork.ports import Jobs, KeyRow
 from clockwork.targets.http import HttpTarget
 from clockwork.targets.message import Payload
@@ -174,6 +174,15 @@ def test_a_job_that_cannot_be_read_is_answered_with_why_beside_the_others(
     assert {type(one) for page in jobs.scan(0, 1) for one in page} == {fault, NamedJob}
     assert [(key, type(one)) for key, one in jobs.list("acme", None, None, 9).jobs] == [("a", fault), ("b", NamedJob)]
     assert not jobs.save(None, job("a", revision=2))
+
+
+@pytest.mark.parametrize("other", [{"client_id": "acmd"}, {"job_key": "b"}])
+def test_a_row_that_names_another_job_than_its_key_cannot_be_read(aws_world: AwsWorld, other: dict[str, str]) -> None:
+    """One bit makes the name of one client that of another."""
+    aws_world.jobs.save(None, job("a"))
+    aws_world.damage_job("acme", "a", encode(msgspec.structs.replace(job("a"), **other)))
+    (found,) = aws_world.jobs.get([("acme", "a")])
+    assert type(found) is Undecodable
 
 
 def test_only_the_row_of_a_job_that_ends_has_an_end(aws_world: AwsWorld) -> None:

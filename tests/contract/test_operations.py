@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import msgspec
 import pytest
 
-from clockwork.domain.errors import Undecodable
-from clockwork.domain.requests.operations import Kind, Meant, Open, Operation, Passed, Stage
+from clockwork.aws.stores.table import Table
+from clockwork.domain.errors import Unavailable, Undecodable
+from clockwork.domain.requests.operations import Kind, Meant, Open, Operation, Passed, Stage, ended
 from clockwork.ports import Operations
 from tests.contract.examples import DUE
 from tests.contract.races import at_once
@@ -102,11 +104,11 @@ def test_of_two_that_change_at_once_one_wins(operations: Operations) -> None:
     assert sorted(answers) == [False, False, False, True]
 
 
-def test_what_no_version_wrote_stands_apart_and_a_list_of_that_kind_is_replaced(aws_world: AwsWorld) -> None:
+def test_what_no_version_wrote_stands_apart(aws_world: AwsWorld) -> None:
     table = aws_world.aws.client("dynamodb")
-    for key, attribute in ((("acme", "operation#" + FIRST), "operation"), (("#operations", "of#acme"), "open")):
-        item = {"clientId": {"S": key[0]}, "item": {"S": key[1]}, attribute: {"B": b"\x01\xc1"}, "revision": {"N": "1"}}
-        table.put_item(TableName=aws_world.table("clients"), Item=item)
+    key = {"clientId": {"S": "acme"}, "item": {"S": "operation#" + FIRST}}
+    damaged = {**key, "operation": {"B": b"\x01\xc1"}, "revision": {"N": "1"}}
+    table.put_item(TableName=aws_world.table("clients"), Item=damaged)
     operations = aws_world.operations
     operations.save(None, numbered(SECOND))
     assert isinstance(operations.find("acme", FIRST), Undecodable)
@@ -114,6 +116,55 @@ def test_what_no_version_wrote_stands_apart_and_a_list_of_that_kind_is_replaced(
         (SECOND, Operation),
         (FIRST, Undecodable),
     ]
-    assert list(operations.open()) == []
-    assert operations.put_open(operations.open_of("acme"), Open("acme", {SECOND: DUE}))
-    assert operations.open() == [Open("acme", {SECOND: DUE})]
+
+
+DAMAGED_LISTS: dict[str, dict[str, Any]] = {
+    "damaged": {"open": {"B": b"\x01\xc1"}},
+    "text": {"open": {"S": "acme"}},
+    "nothing": {},
+    "another client's": {"open": {"B": msgspec.msgpack.encode(Open("other", {THIRD: DUE}))}},
+}
+
+
+def damage_list(aws_world: AwsWorld, how: str) -> None:
+    item = {"clientId": {"S": "#operations"}, "item": {"S": "of#acme"}, **DAMAGED_LISTS[how]}
+    aws_world.aws.client("dynamodb").put_item(TableName=aws_world.table("clients"), Item=item)
+
+
+@pytest.mark.parametrize("how", DAMAGED_LISTS)
+@pytest.mark.parametrize("asks", ["sweep", "api"])
+def test_a_list_that_cannot_be_read_is_made_anew_from_the_records(aws_world: AwsWorld, how: str, asks: str) -> None:
+    """Otherwise the operations that run would never go on: sweeps find them by the list alone."""
+    operations = aws_world.operations
+    operations.save(None, numbered(FIRST))
+    operations.save(None, ended(numbered(SECOND), Stage.DONE, DUE))
+    damage_list(aws_world, how)
+    made = Open("acme", {FIRST: 0})
+    assert (operations.open() if asks == "sweep" else [operations.open_of("acme")]) == [made]
+    assert operations.open() == [made]
+    assert operations.put_open(made, Open("acme", {FIRST: 0, THIRD: DUE}))
+
+
+@pytest.mark.parametrize("how", DAMAGED_LISTS)
+def test_a_list_that_cannot_be_read_is_gone_if_all_operations_are_over(aws_world: AwsWorld, how: str) -> None:
+    damage_list(aws_world, how)
+    assert list(aws_world.operations.open()) == [Open("acme")]
+    assert list(aws_world.operations.open()) == []
+    assert aws_world.operations.put_open(Open("acme"), Open("acme", {FIRST: DUE}))
+
+
+def test_a_damaged_list_whose_records_give_no_answer_keeps_no_other_client_waiting(
+    aws_world: AwsWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operations, query_all = aws_world.operations, Table.query_all
+    other = Open("other", {SECOND: DUE})
+    assert operations.put_open(Open("other"), other)
+    damage_list(aws_world, "damaged")
+
+    def mute(table: Table, partition: str, *args: Any, **named: Any) -> Any:
+        if partition == "acme":
+            raise Unavailable("throttled")
+        return query_all(table, partition, *args, **named)
+
+    monkeypatch.setattr(Table, "query_all", mute)
+    assert list(operations.open()) == [other]

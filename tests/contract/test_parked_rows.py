@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from clockwork.domain.lifecycle.parking import parked_row
 from clockwork.flows.sweep.parked_rows import ParkedRows
 from clockwork.memory.world import MemoryClockwork
@@ -16,7 +14,7 @@ SHUT, OPEN = "shut.example.com", "open.example.com"
 
 
 def test_the_rows_of_hosts_that_are_shut_are_not_read(aws_world: AwsWorld) -> None:
-    world = replace(MemoryClockwork().world, timeline=aws_world.timeline)
+    world = MemoryClockwork().world.with_(timeline=aws_world.timeline)
     for host, count in ((SHUT, 350), (OPEN, 50)):
         of_host = occurrence(target=HttpTarget(f"https://{host}/"))
         releases = [release(job_id=f"job-{number}", occurrence=of_host) for number in range(count)]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
+from unittest.mock import Mock
 
 import msgspec
 import pytest
 
-from clockwork.aws.stores.pools import CachedPools
+from clockwork.aws.stores.pools import OVERFLOW_MS, AwsPools, CachedPools
+from clockwork.aws.stores.table import Table
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unavailable
+from clockwork.domain.pools.floods import Flood, Overflow
 from clockwork.domain.pools.pool import Pool
 from clockwork.memory.clients import MemoryPools
 from clockwork.memory.clock import MemoryClock
@@ -61,13 +65,36 @@ def test_of_several_that_replace_one_revision_at_once_one_does(pools: Pools) -> 
 
 
 def test_the_latest_note_of_overflow_counts_and_is_no_part_of_the_pool(pools: Pools) -> None:
-    assert pools.overflow_at("batch-etl") is None
-    for at in (1_000, 2_000):
-        pools.note_overflow("batch-etl", at)
-    assert (pools.overflow_at("batch-etl"), pools.overflow_at("gpu")) == (2_000, None)
+    assert pools.overflow("batch-etl") is None
+    notes = [Overflow(1_000), Overflow(2_000, (Flood("high", "acme", 9_000), Flood("low", "café", 8_000)))]
+    for note in notes:
+        pools.note_overflow("batch-etl", note)
+        assert pools.overflow("batch-etl", fresh=True) == note
+    assert pools.overflow("gpu") is None
     assert pools.get("batch-etl") is None
     assert pools.put(FIRST, replaces=0)
-    assert (pools.get("batch-etl"), pools.overflow_at("batch-etl")) == (FIRST, 2_000)
+    assert (pools.get("batch-etl"), pools.overflow("batch-etl")) == (FIRST, notes[-1])
+
+
+@pytest.mark.parametrize(
+    ("stored", "read"),
+    [
+        ({"at": {"N": "2000"}}, Overflow(2_000)),
+        ({"at": {"S": "2000"}}, None),
+        ({"at": {"N": "0.5"}}, None),
+        ({"floods": {"B": b"[]"}}, None),
+        ({"at": {"N": "2000"}, "floods": {"B": b"\xff"}}, None),
+        ({"at": {"N": "2000"}, "floods": {"S": "[]"}}, None),
+        ({"at": {"N": "2000"}, "floods": {"B": b'[{"priority":"high","client_id":1,"until":2}]'}}, None),
+    ],
+    ids=["of an older version", "text", "a fraction", "no instant", "damaged floods", "floods as text", "no floods"],
+)
+def test_a_note_of_overflow_that_cannot_be_read_is_none_and_is_written_over(
+    monkeypatch: pytest.MonkeyPatch, stored: dict[str, Any], read: Overflow | None
+) -> None:
+    """If it raised, each ticket of the pool would be refused permanently."""
+    monkeypatch.setattr(Table, "get", lambda *_: stored)
+    assert AwsPools(Mock(), "clients").overflow("batch-etl") == read
 
 
 def test_a_pool_is_no_client_and_no_principal_of_one(world: World) -> None:
@@ -75,7 +102,7 @@ def test_a_pool_is_no_client_and_no_principal_of_one(world: World) -> None:
     world.clients.put(Client(client_id="client"))
     world.pools.put(msgspec.structs.replace(FIRST, name="client"), replaces=0)
     world.pools.put(FIRST, replaces=0)
-    world.pools.note_overflow("client", 1_000)
+    world.pools.note_overflow("client", Overflow(1_000))
     assert [client_id for client_id, _ in world.clients.list(10, None)] == ["client"]
     assert list(world.clients.of_principal(WORKER)) == []
     assert world.clients.get("@batch-etl") is None
@@ -190,12 +217,47 @@ def test_what_is_put_is_read_anew() -> None:
     assert cached.get("batch-etl") == SECOND
 
 
-def test_a_note_of_overflow_is_read_every_five_minutes() -> None:
-    inner, clock = MemoryPools(), MemoryClock()
+class NotedPools(MemoryPools):
+    """Counts the reads of notes, and gives no answer while it is `out`."""
+
+    reads = 0
+    out = False
+
+    def overflow(self, name: str, *, fresh: bool = False) -> Overflow | None:
+        self.reads += 1
+        if self.out:
+            raise Unavailable("throttled")
+        return super().overflow(name, fresh=fresh)
+
+
+def test_a_note_of_overflow_is_read_every_five_seconds_unless_it_is_to_be_fresh() -> None:
+    inner, clock = NotedPools(), MemoryClock()
     cached = CachedPools(inner, clock, seconds=10)
-    assert cached.overflow_at("batch-etl") is None
-    cached.note_overflow("batch-etl", clock.at)
-    clock.advance(5 * 60_000 - 1)
-    assert cached.overflow_at("batch-etl") is None
-    clock.advance(1)
-    assert cached.overflow_at("batch-etl") == clock.at - 5 * 60_000
+    assert cached.overflow("batch-etl") is None
+    inner.note_overflow("batch-etl", Overflow(1))
+    clock.advance(OVERFLOW_MS - 1)
+    assert (cached.overflow("batch-etl"), inner.reads) == (None, 1)
+    assert cached.overflow("batch-etl", fresh=True) == cached.overflow("batch-etl") == Overflow(1)
+    inner.note_overflow("batch-etl", Overflow(2))
+    clock.advance(OVERFLOW_MS)
+    assert (cached.overflow("batch-etl"), inner.reads) == (Overflow(2), 3)
+    cached.note_overflow("batch-etl", Overflow(3))
+    assert cached.overflow("batch-etl") == Overflow(3)
+
+
+def test_while_the_table_gives_no_answer_the_last_note_counts_and_it_is_not_asked_at_each_send() -> None:
+    inner, clock = NotedPools(), MemoryClock()
+    cached = CachedPools(inner, clock, seconds=10)
+    inner.note_overflow("batch-etl", Overflow(1))
+    cached.overflow("batch-etl")
+    inner.out = True
+    clock.advance(OVERFLOW_MS)
+    for _ in range(10):
+        assert (cached.overflow("batch-etl"), cached.overflow("gpu")) == (Overflow(1), None)
+    assert inner.reads == 3
+    with pytest.raises(Unavailable):
+        cached.overflow("batch-etl", fresh=True)
+    inner.out = False
+    clock.advance(OVERFLOW_MS)
+    inner.note_overflow("batch-etl", Overflow(2))
+    assert cached.overflow("batch-etl") == Overflow(2)

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from clockwork.domain.errors import Undecodable
+from clockwork.domain.ids import run_of
 from clockwork.domain.workflows.definition import When
 from clockwork.domain.workflows.graph import Graph
 from clockwork.domain.workflows.progress import Marks, Sets, first_sets, opened
@@ -17,12 +18,13 @@ from tests.contract.examples import DUE
 from tests.contract.races import at_once
 from tests.contract.worlds import AwsWorld, World
 
-RUN = "r" * 22
+OF = "job.1.0"
+RUN = run_of(OF)
 WIDE = 99
 #: A root and 98 nodes behind it.
 WHEN: When = "succeeded"
 FAN = Graph(((), *[(0,)] * (WIDE - 1)), (WHEN,) * WIDE, (False,) * WIDE, (False,) * WIDE)
-FIRST = first_sets(RUN, "job.1.0", "p000", 1, FAN, DUE)
+FIRST = first_sets(RUN, OF, "p000", 1, FAN, DUE)
 
 
 @pytest.fixture
@@ -141,24 +143,50 @@ def test_sets_are_no_execution(world: World) -> None:
     assert world.executions.find(RUN, "sets") is None
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"graph": {"B": b"\xff"}},
-        {"graph": {"B": b"\x00\x00"}},
-        {"generation": {"S": "x"}},
-        {"ok": {"S": "x"}},
-        {"run": {"NULL": True}},
-        {"stop": {"M": {}}},
-    ],
-)
+DAMAGES: list[dict[str, Any]] = [
+    {"graph": {"B": b"\xff"}},
+    {"graph": {"B": b"\x00\x00"}},
+    {"generation": {"S": "x"}},
+    {"generation": {"N": "9"}},
+    {"generation": {"N": "0"}},
+    {"generations": {"B": bytes([7, *[1] * (WIDE - 1)])}},
+    {"generations": {"B": bytes(WIDE)}},
+    {"ok": {"S": "x"}},
+    {"run": {"NULL": True}},
+    {"run": {"S": "another.1.0"}},
+    {"partitionId": {"S": "x"}},
+    {"partitionId": {"S": "p00"}},
+    {"stop": {"M": {}}},
+    {"stop": {"N": "256"}},
+    {"stop": {"N": "-1"}},
+]
+
+
+def damaged(world: AwsWorld, damage: dict[str, Any]) -> None:
+    world.runs.put_new(FIRST)
+    (item,) = world.raw("executions")
+    world.aws.client("dynamodb").put_item(TableName=world.table("executions"), Item={**item, **damage})
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_sets_that_cannot_be_read_are_told(
     aws_world: AwsWorld, damage: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    aws_world.runs.put_new(FIRST)
-    (item,) = aws_world.raw("executions")
-    aws_world.aws.client("dynamodb").put_item(TableName=aws_world.table("executions"), Item={**item, **damage})
+    damaged(aws_world, damage)
     assert isinstance(aws_world.runs.get([RUN])[0], Undecodable)
     assert "cannot be read" in caplog.text
     with pytest.raises(Undecodable):
         aws_world.runs.add(RUN, Marks(bad=frozenset({1_000})))
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_sets_that_cannot_be_read_are_replaced_by_one_of_those_that_put_some(
+    aws_world: AwsWorld, damage: dict[str, Any]
+) -> None:
+    damaged(aws_world, damage)
+    stopped = msgspec.structs.replace(FIRST, stop=1)
+    answers = at_once(*(partial(aws_world.runs.put_new, one) for one in (FIRST, stopped, FIRST, stopped)))
+    assert sum(answers) == 1
+    assert stored(aws_world.runs) in (FIRST, stopped)
+    assert not aws_world.runs.put_new(msgspec.structs.replace(FIRST, stop=7))
+    assert stored(aws_world.runs).stop < 2

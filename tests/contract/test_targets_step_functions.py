@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import botocore.session
@@ -12,12 +13,12 @@ import msgspec
 import pytest
 from moto import mock_aws
 
-from clockwork.aws.targets.service_attempts import ServiceTransport
+from clockwork.aws.targets.service_attempts import KNOWN_FOR_MS, MOST_KNOWN, ServiceTransport
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.policies import Completion
 from clockwork.domain.releases import Delivery
 from clockwork.targets.message import Errand, Payload
-from clockwork.targets.step_functions import StepFunctionsTarget
+from clockwork.targets.step_functions import LARGEST_INPUT, StepFunctionsTarget
 from tests.contract.one_client import OneClient
 from tests.contract.receiver import WallClock, delivery_to
 
@@ -150,6 +151,67 @@ def test_an_express_state_machine_is_refused_before_anything_begins(client: Any)
     assert "leave out the completion, or make the state machine anew as STANDARD" in str(outcome.error)
 
 
+@pytest.mark.parametrize(("envelope", "most"), [(False, LARGEST_INPUT), (None, LARGEST_INPUT - 300)])
+def test_an_input_that_no_state_machine_takes_is_never_sent(envelope: bool | None, most: int) -> None:
+    """A create refuses it. The payload of a node is filled later, up to 256 KiB without its envelope."""
+    transport = ServiceTransport(StepFunctionsTarget, OneClient(Known()), WallClock())
+    target = StepFunctionsTarget("arn:aws:states:us-east-1:123456789012:stateMachine:a", envelope=envelope)
+    taken = transport.deliver(delivery_to(target, Payload(b"1" * most)))
+    assert taken.state is State.SUCCEEDED
+    outcome = transport.deliver(delivery_to(target, Payload(b"1" * (LARGEST_INPUT + 1))))
+    assert (outcome.state, outcome.permanent) == (State.FAILED, True)
+    assert "Step Functions takes 262,144" in str(outcome.error)
+
+
+class LaterClock(WallClock):
+    """The wall's, once `ahead` ms further on."""
+
+    ahead = 0
+
+    def now(self) -> int:
+        return super().now() + self.ahead
+
+
+def test_a_state_machine_that_is_made_anew_as_express_is_refused_once_the_earlier_one_is_forgotten(client: Any) -> None:
+    clock = LaterClock()
+    ending = Ending(client, PASS)
+    ending.transport = ServiceTransport(StepFunctionsTarget, OneClient(client), clock)
+    ending.begin()
+    client.delete_state_machine(stateMachineArn=ending.machine)
+    role = "arn:aws:iam::123456789012:role/machine"
+    client.create_state_machine(name="ending", definition=PASS, roleArn=role, type="EXPRESS")
+    clock.ahead = KNOWN_FOR_MS + 1
+    later = msgspec.structs.replace(ending.delivery(), deadline_at=clock.now() + 5_000)
+    assert "is EXPRESS" in str(ending.transport.deliver(later).error)
+
+
+class Known:
+    """A client of Step Functions that knows every state machine, and counts how often it is asked for its type."""
+
+    def __init__(self) -> None:
+        self.meta = SimpleNamespace(region_name="us-east-1")
+        self.exceptions = SimpleNamespace(ExecutionAlreadyExists=KeyError)
+        self.described = 0
+
+    def describe_state_machine(self, **_: str) -> dict[str, str]:
+        self.described += 1
+        return {"type": "STANDARD"}
+
+    def start_execution(self, **_: str) -> dict[str, str]:
+        return {}
+
+
+def test_however_many_names_a_wildcard_lists_only_some_are_remembered() -> None:
+    known = Known()
+    transport = ServiceTransport(StepFunctionsTarget, OneClient(known), WallClock())
+    for number in [*range(2_500), *range(2_400, 2_500)]:
+        first = delivery_to(StepFunctionsTarget(f"arn:aws:states:us-east-1:123456789012:stateMachine:of-{number}"))
+        occurrence = msgspec.structs.replace(first.occurrence, completion=Completion("end"))
+        assert transport.deliver(msgspec.structs.replace(first, occurrence=occurrence)).state is State.SUCCEEDED
+    assert known.described == 2_500, "what was met lately is known"
+    assert len(transport._known_to_end) <= MOST_KNOWN
+
+
 @pytest.mark.parametrize(
     ("output", "kept"),
     [
@@ -176,3 +238,13 @@ def test_an_error_is_cut_to_what_a_record_keeps() -> None:
     told = StepFunctionsTarget.told_by(detail)
     assert told is not None
     assert len(str(told.error).encode()) <= 4_096
+
+
+def test_an_attempt_whose_receiver_reports_begins_an_execution_with_its_own_token(client: Any, machine: str) -> None:
+    transport = ServiceTransport(StepFunctionsTarget, OneClient(client), WallClock())
+    first = delivery_to(StepFunctionsTarget(machine))
+    attempts = [msgspec.structs.replace(first, attempt=number, token=f"t{number}") for number in (1, 2)]
+    assert [transport.deliver(one).state for one in attempts] == [State.SUCCEEDED] * 2
+    begun = client.list_executions(stateMachineArn=machine)["executions"]
+    told = [client.describe_execution(executionArn=one["executionArn"])["input"] for one in begun]
+    assert sorted(json.loads(one)["token"] for one in told) == ["t1", "t2"]

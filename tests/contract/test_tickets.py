@@ -11,6 +11,7 @@ from clockwork.aws.stores.ticket_keys import CachedTicketKeys
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.keys import BEGINNING, END
 from clockwork.domain.messages.tickets import opened
+from clockwork.domain.pools.floods import Overflow
 from clockwork.domain.pools.shares import MOST_FIRST, Shares
 from clockwork.domain.releases import Check, Deliver, Release
 from clockwork.domain.storage.checks import check_of
@@ -139,7 +140,7 @@ def routed(world: World) -> Routed:
 
 def test_of_many_tickets_at_once_the_most_lie_in_the_overflow_queue(world: World) -> None:
     world.ticket_keys.make(KEY)
-    world.pools.note_overflow("etl", NOW - 1_000)
+    world.pools.note_overflow("etl", Overflow(NOW - 1_000))
     sent = [for_pool().of_its(revision=number) for number in range(MOST_FIRST + 3)]
     assert list(routed(world).send(sent, NOW)) == []
     counts = {queue: count.ready for queue, count in world.pool_queues.waiting("etl").items() if count.ready}

@@ -16,7 +16,7 @@ from clockwork.aws.stores.jobs import AwsJobs
 from clockwork.aws.stores.operations import AwsOperations
 from clockwork.aws.stores.pools import AwsPools, CachedPools
 from clockwork.aws.stores.regulation import AwsRegulation
-from clockwork.aws.stores.requests import PREFIX, AwsKeyRows, AwsTrail
+from clockwork.aws.stores.requests import PREFIX, AwsActivity, AwsKeyRows, AwsTrail
 from clockwork.aws.stores.runs import RUNS, AwsRuns, _sets
 from clockwork.aws.stores.shards import AwsShards, _from_item
 from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
@@ -91,6 +91,7 @@ class AwsStores(Stores):
             "key_rows": lambda: AwsKeyRows(aws, "jobs"),
             "regulation": lambda: AwsRegulation(aws, "clients", clock),
             "trail": lambda: AwsTrail(aws, "executions"),
+            "activity": lambda: AwsActivity(aws, "executions"),
             "operations": lambda: AwsOperations(aws, "clients"),
             "signing_secrets": lambda: AwsSigningSecrets(aws),
             "pool_queues": lambda: AwsPoolQueues(aws, urls, elapsed_seconds=elapsed),

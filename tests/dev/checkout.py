@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import random
 import re
 import select
 import shlex
@@ -18,6 +19,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from infra import ROOT
+from local.dev.address import INBOX_OFFSET
+from local.dev.console import CONSOLE_OFFSET
+from local.dev.server import BROKER_OFFSET
 from tests.e2e.waiting import await_value
 
 #: A server is made of these, besides the files at the root. The others are shared with this checkout since nothing
@@ -190,7 +194,19 @@ def _ours(name: str) -> bool:
 
 
 def free_port() -> int:
-    """A port at which nobody listens, so low that the inbox's port after it is one, too."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-    return port if port < 65_000 else free_port()
+    """A port for a server: free with those of console, inbox and broker behind it.
+
+    The system gives ports from 32,768 on to whoever asks for any. Other tests might get one of these four meanwhile.
+    """
+    while True:
+        port = random.randrange(10_000, 32_000)
+        if all(_is_free(port + offset) for offset in (0, CONSOLE_OFFSET, INBOX_OFFSET, BROKER_OFFSET)):
+            return port
+
+
+def _is_free(port: int) -> bool:
+    try:
+        with socket.create_server(("127.0.0.1", port)):
+            return True
+    except OSError:
+        return False

@@ -26,7 +26,7 @@ from tests.dev.checkout import Dev
 from tests.e2e.waiting import PATIENCE_SECONDS, await_value
 
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_FILE = re.compile(r"(?:#|//) ([\w./-]+\.(?:py|mjs|js))\n")
+FILE = re.compile(r"(?:#|//) ([\w./-]+\.(?:py|mjs|js))\n")
 #: Commands that change nothing, so that they may be run again.
 _READS = re.compile(r"cat |clockwork (?:job get|job list|exec get|exec list|dead list|upcoming|doctor|cron)\b")
 #: The mark of a page whose reader's shell has the server's environment from the start.
@@ -109,7 +109,7 @@ def run_page(page: str, dev: Dev) -> int:
                 _await_printed(shell, commands, printed, block.text)
             elif block.language == "console":
                 await_shown(dev, seen, block.text)
-            elif (name := _FILE.match(block.text)) is not None:
+            elif (name := FILE.match(block.text)) is not None:
                 path = dev.checkout.folder / name[1]
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(block.text)

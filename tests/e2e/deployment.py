@@ -91,6 +91,15 @@ class Deployment:
         sqs.delete_message(QueueUrl=url, ReceiptHandle=messages[0]["ReceiptHandle"])
         return dict(messages[0])
 
+    def logged(self) -> Iterator[str]:
+        """Every line of every log."""
+        logs = self._client("logs")
+        for group in logs.describe_log_groups()["logGroups"]:
+            for stream in logs.describe_log_streams(logGroupName=group["logGroupName"])["logStreams"]:
+                place = {"logGroupName": group["logGroupName"], "logStreamName": stream["logStreamName"]}
+                for event in logs.get_log_events(**place, startFromHead=True)["events"]:
+                    yield event["message"]
+
     @contextmanager
     def without_ticks(self) -> Iterator[None]:
         """Disables the rule of ticks for the block, once the pollers of earlier ticks have ended."""

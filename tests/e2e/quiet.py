@@ -52,13 +52,14 @@ class Inbox(Receiver):
 class Quiet:
     """A client whose jobs no damage may touch: one recurring, and anonymous ones through the API and in timeline rows.
 
-    `due` holds, for each anonymous job, its due instant (ms).
+    `due` holds, for each anonymous job, its due instant (ms). `latest` is the request that came latest of all phases.
     """
 
     def __init__(self, tenant: Tenant, inbox: Inbox) -> None:
         self.tenant = tenant
         self.due: dict[str, int] = {}
         self.refused: list[str] = []
+        self.latest: Post | None = None
         self._inbox = inbox
         self._recurring = ""
         self._began_at = 0
@@ -123,8 +124,9 @@ class Quiet:
         assert not twice, f"{self.tenant.client_id}: these came more than once: {sorted(twice)}"
         wrong = [one for one in arrived if self.due.get(one[0], from_text(one[1])) != from_text(one[1])]
         assert not wrong, f"{self.tenant.client_id}: these came for another instant: {wrong}"
-        late = [post.at - from_text(post.headers["clockwork-due-at"]) for post in posts]
+        late = [lateness(post) for post in posts]
         assert min(late) >= 0, f"{self.tenant.client_id}: {min(late)} ms: a job came early"
+        self.latest = max((*posts, self.latest or posts[0]), key=lateness)
         return late
 
     def _fires_until(self, ended_at: int) -> list[int]:
@@ -133,6 +135,11 @@ class Quiet:
         first = min(dues, default=self._began_at + EVERY_MS)
         assert self._began_at <= first <= self._began_at + 10_000 + EVERY_MS, "its first fire did not come"
         return list(range(first, ended_at, EVERY_MS))
+
+
+def lateness(post: Post) -> float:
+    """How late (ms) a request came."""
+    return post.at - from_text(post.headers["clockwork-due-at"])
 
 
 def now_ms() -> int:

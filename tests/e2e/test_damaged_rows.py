@@ -24,7 +24,7 @@ from clockwork.targets.http import HttpTarget
 from clockwork.targets.message import Payload
 from tests.e2e.damage import Vandal
 from tests.e2e.deployment import Deployment
-from tests.e2e.quiet import HOUR_MS, Inbox, Quiet, now_ms
+from tests.e2e.quiet import HOUR_MS, Inbox, Quiet, lateness, now_ms
 from tests.e2e.tenant import Tenant
 from tests.e2e.waiting import await_value
 
@@ -39,6 +39,8 @@ AHEAD_MS = 6_000
 ROWS_OF_QUIET, ROWS_OF_ODD = 4, 36
 #: How many mutations are made in a second, those of the waves included.
 PER_SECOND = 40
+#: A failure shows so many lines of the Lambdas' logs, and of the emulator's.
+MOST_LINES = 60
 #: Tables in the order in which they are damaged.
 TURNS = ("jobs", "executions", "timeline", "clients", "executions", "shards", "jobs", "timeline")
 RETRY_SOON = {"maxAttempts": 3, "backoff": "fixed", "initialSeconds": 1, "jitter": "none"}
@@ -243,8 +245,20 @@ def test_nobody_else_is_late_whatever_is_wrong_with_the_rows_of_one_client(
     print(told)
     assert vandal.total >= mutations, told
     assert all(vandal.made.values()), told
-    assert max(late) <= bound_by(control), told
+    assert max(late) <= bound_by(control), f"{told}\n{told_of_latest(scene)}"
     assert repaired.status == 200, repaired
+
+
+def told_of_latest(scene: Scene) -> str:
+    """The request that came latest, and the lines about its job, or about any failure at that time, of all logs."""
+    latest = max((one.latest for one in scene.quiet if one.latest), key=lateness)
+    job_id, due_at = latest.headers["clockwork-job-id"], latest.headers["clockwork-due-at"]
+    minute = due_at[: len("2026-11-27T08:22")]
+    lines = [line for line in scene.deployment.logged() if job_id in line or ("WARN" in line and minute in line)]
+    log = scene.deployment.stack.emulator.log.read_text(errors="replace").splitlines()
+    failures = [line for line in log if "[lambda]" in line and ("WARN" in line or "ERROR" in line)]
+    about = f"latest, {lateness(latest):.0f} ms: {dict(latest.headers)}"
+    return "\n".join([about, *failures[-MOST_LINES:], *lines[:MOST_LINES]])
 
 
 def bound_by(control: list[float]) -> float:

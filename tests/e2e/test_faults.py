@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -133,11 +132,11 @@ def kill_a_poller(world: World, partition_id: str, hook: Hook, jobs: int) -> int
         NewJob(index=n, target=HttpTarget(hook.url, private=True), payload=Payload(b"1"), delay_ms=2_000)
         for n in range(jobs)
     )
-    create_jobs(replace(world, invoker=MemoryInvoker()), CreateRequest(client=client, jobs=new_jobs), [partition_id])
+    create_jobs(world.with_(invoker=MemoryInvoker()), CreateRequest(client=client, jobs=new_jobs), [partition_id])
     dying = DiesSending(world.releases)
     short_lease = world.settings.with_(lease_seconds=1)
     with pytest.raises(Killed):
-        poll_shard(replace(world, releases=dying, settings=short_lease), partition_id, world.clock.now() + HOUR_MS)
+        poll_shard(world.with_(releases=dying, settings=short_lease), partition_id, world.clock.now() + HOUR_MS)
     assert world.shards.get([partition_id])[partition_id].cursor == keys.BEGINNING
     return dying.sent
 

@@ -21,16 +21,6 @@ def tells(text: bytes) -> bool:
     return any(form in text for form in (_ENCODED.encode(), _RAW, _RAW.hex().encode(), base64.b64encode(_RAW)))
 
 
-def logged(deployment: Deployment) -> Iterator[str]:
-    """Every line of every log."""
-    logs = deployment.stack.client("logs")
-    for group in logs.describe_log_groups()["logGroups"]:
-        for stream in logs.describe_log_streams(logGroupName=group["logGroupName"])["logStreams"]:
-            place = {"logGroupName": group["logGroupName"], "logStreamName": stream["logStreamName"]}
-            for event in logs.get_log_events(**place, startFromHead=True)["events"]:
-                yield event["message"]
-
-
 def stored(deployment: Deployment) -> Iterator[bytes]:
     """Every attribute of every row of every table, as bytes."""
     dynamodb = deployment.stack.client("dynamodb")
@@ -51,7 +41,7 @@ def test_a_signing_secret_is_used_and_told_to_nobody(deployment: Deployment, acm
     job_id = acme.create(hook, retryPolicy={"maxAttempts": 1})["jobId"]
     dead = acme.await_job(job_id, "DEAD")
     assert "v1," in hook.arrivals[0].headers["webhook-signature"]
-    lines, attributes = list(logged(deployment)), list(stored(deployment))
+    lines, attributes = list(deployment.logged()), list(stored(deployment))
     assert any("Delivered" in line for line in lines)
     assert any(b"clockwork/acme" in attribute for attribute in attributes)
     answers = [dead, acme.get("/v1/clients/acme"), acme.get(f"/v1/jobs/{job_id}/executions")]

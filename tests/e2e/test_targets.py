@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 import zipfile
 from typing import Any
 
@@ -36,7 +37,7 @@ def handler(event, context):
 @pytest.fixture(scope="module")
 def services(deployment: Deployment, webhooks: Hooks) -> Tenant:
     """A client that may use one target of each kind."""
-    arns = [_FUNCTION, _BUS, _TOPIC, _STREAM, f"{_MACHINE}*"]
+    arns = [_FUNCTION, _BUS, _TOPIC, _STREAM, f"{_MACHINE}*", f"arn:aws:ecs:{REGION}:*"]
     queues = [_arn("target-heard-bus"), _arn("target-heard-topic")]
     for queue in queues:
         told = {"Effect": "Allow", "Principal": "*", "Action": "sqs:SendMessage", "Resource": queue}
@@ -206,3 +207,32 @@ def test_a_state_machine_begins_an_execution_with_the_envelope_as_its_input(
     (begun,) = states.list_executions(stateMachineArn=machine)["executions"]
     told = json.loads(states.describe_execution(executionArn=begun["executionArn"])["input"])
     assert told == _envelope(created, execution_id, {"order": 20})
+
+
+def test_a_task_starts_with_the_payload_as_a_variable_and_a_cancel_stops_it(
+    deployment: Deployment, services: Tenant
+) -> None:
+    """The emulator has no Docker, and its tasks run until they are stopped."""
+    ecs = deployment.stack.client("ecs")
+    cluster = ecs.create_cluster(clusterName="target-orders")["cluster"]["clusterArn"]
+    containers = [{"name": "app", "image": "app", "memory": 64}]
+    made = ecs.register_task_definition(family="target-orders", containerDefinitions=containers)
+    target = {
+        "type": "ecs",
+        "taskDefinitionArn": made["taskDefinition"]["taskDefinitionArn"],
+        "clusterArn": cluster,
+        "container": "app",
+    }
+    created = services.create(target=target, payload={"order": 21}, completion={"mode": "end", "timeoutSeconds": 600})
+    execution = services.await_job(created["jobId"], "RUNNING")["lastExecution"]["executionId"]
+    until = time.monotonic() + 30
+    while not (arns := ecs.list_tasks(cluster=cluster)["taskArns"]) and time.monotonic() < until:
+        time.sleep(0.1)
+    (task,) = ecs.describe_tasks(cluster=cluster, tasks=arns)["tasks"]
+    (override,) = task["overrides"]["containerOverrides"]
+    said = {one["name"]: one["value"] for one in override["environment"]}
+    assert (said["CLOCKWORK_PAYLOAD"], said["CLOCKWORK_EXECUTION_ID"]) == ('{"order":21}', execution)
+    assert services.api.request("POST", f"/v1/executions/{execution}/cancel").status == 200
+    services.await_job(created["jobId"], "CANCELLED")
+    (task,) = ecs.describe_tasks(cluster=cluster, tasks=arns)["tasks"]
+    assert task["stopCode"] == "UserInitiated"

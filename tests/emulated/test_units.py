@@ -21,14 +21,22 @@ from clockwork.settings import Settings
 from local.emulator import Credentials, Emulator
 
 JOBS = 200
-#: Writes of one poller visit (lease and commit), shared by 200 jobs: a fifth of the margin that the targets leave.
-PER_VISIT = 2 / JOBS
+#: Enough jobs where each has a request of its own, since each then uses the same units.
+SINGLE = 60
+#: Writes of one poller visit (lease and commit), shared by the jobs.
+VISIT = 2
 
 
 @pytest.fixture(scope="module")
 def plain(emulator: Emulator) -> Usage:
     """The cost of jobs created in a batch by a client without caps."""
     return PATHS["none_batch"].run(emulator, Credentials.root("222222222222"), JOBS)
+
+
+@pytest.fixture(scope="module")
+def single(emulator: Emulator) -> Usage:
+    """The cost of jobs each created by a request of its own."""
+    return PATHS["none_single"].run(emulator, Credentials.root("555555555555"), SINGLE)
 
 
 def test_a_job_of_a_batch_is_a_third_of_a_write_at_most_a_small_part_of_a_read_and_a_third_of_an_sqs_request(
@@ -41,23 +49,22 @@ def test_a_job_of_a_batch_is_a_third_of_a_write_at_most_a_small_part_of_a_read_a
     assert 0.1 <= usage.lambda_invocations <= 0.12
 
 
-def test_a_single_job_is_one_write_and_one_look_at_its_shard(emulator: Emulator, account: Credentials) -> None:
-    usage = PATHS["none_single"].run(emulator, account, JOBS)
-    assert 1 <= usage.write_units <= 1 + PER_VISIT
-    assert usage.read_units <= 1.5
+def test_a_single_job_is_one_write_and_one_look_at_its_shard(single: Usage) -> None:
+    assert 1 <= single.write_units <= 1 + VISIT / SINGLE
+    assert single.read_units <= 1.5
 
 
 def test_a_recorded_job_is_three_writes_its_row_its_claim_and_its_outcome(
     emulator: Emulator, account: Credentials
 ) -> None:
-    usage = PATHS["full_single"].run(emulator, account, JOBS)
-    assert 3 <= usage.write_units <= 3 + PER_VISIT
+    usage = PATHS["full_single"].run(emulator, account, SINGLE)
+    assert 3 <= usage.write_units <= 3 + VISIT / SINGLE
 
 
 def test_a_job_of_a_pool_is_its_row_its_claim_its_outcome_and_a_share_of_a_check(
     emulator: Emulator, account: Credentials
 ) -> None:
-    usage = PATHS["pool_full"].run(emulator, account, JOBS)
+    usage = PATHS["pool_full"].run(emulator, account, SINGLE)
     assert 3.1 <= usage.write_units <= 3.4
 
 
@@ -106,14 +113,14 @@ def test_jobs_of_a_minute_at_one_queue_share_rows_and_messages(emulator: Emulato
 def test_plain_batches_cost_a_dollar_per_million_at_most_with_the_time_for_which_they_are_held(plain: Usage) -> None:
     assert plain.held_batches == 0.1
     # With 200 jobs each has a larger share of the visit than with the 1,000 for which the bound is meant.
-    assert plain.dollars_per_million - ON_DEMAND.dollars_per_million({"writeUnits": PER_VISIT}) <= 1.00
+    assert plain.dollars_per_million - ON_DEMAND.dollars_per_million({"writeUnits": VISIT / JOBS}) <= 1.00
 
 
 def test_a_payload_of_a_kilobyte_is_a_second_write_and_none_of_the_record(
     emulator: Emulator, account: Credentials
 ) -> None:
-    usage = PATHS["full_single_1k"].run(emulator, account, JOBS)
-    assert 4 <= usage.write_units <= 4 + PER_VISIT
+    usage = PATHS["full_single_1k"].run(emulator, account, SINGLE)
+    assert 4 <= usage.write_units <= 4 + VISIT / SINGLE
     assert usage.sqs_requests <= 0.35
 
 
@@ -151,22 +158,22 @@ def test_the_stations_of_the_curve_add_up_to_what_a_whole_run_uses(emulator: Emu
 def test_a_retry_adds_its_failure_the_next_claim_and_the_two_writes_of_an_index(
     emulator: Emulator, account: Credentials
 ) -> None:
-    usage = PATHS["retry_full"].run(emulator, account, JOBS)
-    assert 7 <= usage.write_units <= 7 + PER_VISIT
+    usage = PATHS["retry_full"].run(emulator, account, SINGLE)
+    assert 7 <= usage.write_units <= 7 + VISIT / SINGLE
     assert usage.sqs_requests <= 0.65
 
 
 def test_a_cancel_adds_one_write_and_nothing_is_released(emulator: Emulator, account: Credentials) -> None:
-    usage = PATHS["cancel_none"].run(emulator, account, JOBS)
-    assert 2 <= usage.write_units <= 2 + PER_VISIT
+    usage = PATHS["cancel_none"].run(emulator, account, SINGLE)
+    assert 2 <= usage.write_units <= 2 + VISIT / SINGLE
     assert usage.sqs_requests == 0
 
 
 def test_a_named_job_is_its_row_and_its_pointer_and_two_writes_for_its_record(
     emulator: Emulator, account: Credentials
 ) -> None:
-    usage = PATHS["named_oneshot"].run(emulator, account, JOBS)
-    assert 4 <= usage.write_units <= 4 + PER_VISIT
+    usage = PATHS["named_oneshot"].run(emulator, account, SINGLE)
+    assert 4 <= usage.write_units <= 4 + VISIT / SINGLE
 
 
 @pytest.mark.parametrize(("path", "writes", "reads"), [("recurring_fire", 3, 2.5), ("overlap_skip", 4, 4.5)])
@@ -174,8 +181,8 @@ def test_a_fire_of_a_recurring_job_is_the_next_pointer_and_two_writes_for_its_re
     emulator: Emulator, account: Credentials, path: str, writes: int, reads: float
 ) -> None:
     """With `overlap: skip` one write more: the name of the execution that was let through last."""
-    usage = PATHS[path].run(emulator, account, JOBS)
-    assert writes <= usage.write_units <= writes + PER_VISIT
+    usage = PATHS[path].run(emulator, account, SINGLE)
+    assert writes <= usage.write_units <= writes + VISIT / SINGLE
     assert usage.read_units <= reads
 
 
@@ -213,10 +220,9 @@ def test_an_idle_minute_keeps_the_bounds_on_which_the_price_of_a_month_rests(
 
 
 def test_a_single_job_is_logged_once_by_the_api_and_with_nine_others_by_the_deliverer(
-    emulator: Emulator, account: Credentials, plain: Usage
+    single: Usage, plain: Usage
 ) -> None:
-    usage = PATHS["none_single"].run(emulator, account, JOBS)
-    assert 0.15 < usage.as_json()["logKilobytes"] <= 0.3
+    assert 0.15 < single.as_json()["logKilobytes"] <= 0.3
     assert 0 < plain.as_json()["logKilobytes"] <= 0.05
 
 

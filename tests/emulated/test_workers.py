@@ -25,7 +25,9 @@ def test_nothing_is_lost_or_done_again_though_workers_are_killed_and_stopped_and
 ) -> None:
     outcome = play(ready, tmp_path, Screen().say)
     assert outcome.wrong == []
-    assert outcome.taken_over == LONG, "each of those jobs was in the hands of a worker that was struck"
+    # On a busy machine a quick job may be in such hands, too.
+    struck = [one for one, end in outcome.ended.items() if one.startswith("long-") and "WORKER_LOST" in end.attempts]
+    assert len(struck) == LONG, "each of those jobs was in the hands of a worker that was struck"
 
 
 def node(name: str, steps: int, *after: str) -> dict[str, Any]:

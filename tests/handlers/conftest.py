@@ -1,4 +1,8 @@
-"""Requests are answered alike by the api Lambda and by the testing kit: tests that make an `Api` run over both."""
+"""Requests are answered alike by the api Lambda and by the testing kit: tests that make an `Api` run over both.
+
+Of a test with many cases `make test` runs the first over the kit, and `make nightly` the others: what tells the cases
+apart is code of the edge, which both share.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Have the tests of every module with an `Api` run twice."""
     if hasattr(metafunc.module, "Api") and metafunc.module.__name__.rpartition(".test_")[2] not in ONCE:
         metafunc.parametrize("answered_by", ["api", "kit"], indirect=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the further cases of each test to the night, where the testing kit answers."""
+    for item in items:
+        if isinstance(item, pytest.Function) and (of := getattr(item, "callspec", None)) is not None:
+            further = any(number for name, number in of.indices.items() if name != "answered_by")
+            if of.params.get("answered_by") == "kit" and further:
+                item.add_marker(pytest.mark.nightly)
 
 
 @pytest.fixture(autouse=True)

@@ -145,7 +145,12 @@ FIELDS = [
         for name in ("Host", "content-length", "Transfer-Encoding", "connection", "TE", "webhook-id", "Clockwork-Any")
     ),
     Fault("a timeout below 1 s", target(timeoutSeconds=0.9), "/target/timeoutSeconds", "must be at least 1"),
-    Fault("a timeout over the stage's", target(timeoutSeconds=15.1), "/target/timeoutSeconds", "must be at most 15"),
+    Fault(
+        "a timeout over the stage's",
+        target(timeoutSeconds=15.1),
+        "/target/timeoutSeconds",
+        "must be at most 15 in this deployment, and 30 in others",
+    ),
     Fault(
         "a queue that is not listed",
         {"target": {"type": "sqs", "queueArn": f"{QUEUE}2"}},

@@ -7,14 +7,15 @@ from typing import Any
 from unittest import mock
 from urllib.parse import quote, urlencode
 
+from clockwork.bootstrap import App, noting
 from clockwork.edge.app import make_api
 from clockwork.settings import Settings
-from clockwork_client.testing import VirtualClockwork, virtual
+from clockwork_client.testing import VirtualClockwork, further, virtual
 from clockwork_client.testing.deliveries import moment
 from clockwork_client.testing.gateway import URL, Gateway
 from clockwork_client.transport import Request
 from tests.handlers.description import check_answer
-from tests.handlers.handlers import GLOBEX, Answer, Api, recorded
+from tests.handlers.handlers import CONTEXT, GLOBEX, Answer, Api, recorded
 from tests.support.events import NO_ROUTE, encoded
 from tests.support.examples import ACME, ADMIN, ALICE, NOW
 
@@ -28,12 +29,13 @@ class KitApi(Api):
             # The bounds of these tests are those of the stage `local`.
             mock.patch.object(Settings, "for_account", return_value=Settings.for_local().with_(**settings)),
             mock.patch.object(virtual, "_ADMIN", ADMIN),
-            mock.patch.object(virtual, "make_api", lambda world, count: make_api(recorded(world, self.calls), count)),
+            mock.patch.object(further, "make_api", lambda world, count: make_api(recorded(world, self.calls), count)),
         ):
             self.kit = VirtualClockwork(at=moment(NOW))
+            served = self.kit._api
         self.clockwork = self.kit._core
         self.clockwork.targets._answer = self.clockwork.targets._succeed  # these tests let time pass by themselves
-        self.handle = self.kit._api
+        self.handle = noting(App(self.clockwork.world), served)
         for client in (ACME, GLOBEX):
             self.clockwork.clients.put(client)
 
@@ -57,8 +59,8 @@ class KitApi(Api):
         told = {name.title(): value for name, value in response.headers.items()}
         return Answer(response.status, told["Content-Type"], response.body.decode(), told)
 
-    def _served(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
-        raw: dict[str, Any] = self.handle(event, context)
+    def _served(self, event: dict[str, Any], _: Any) -> dict[str, Any]:
+        raw: dict[str, Any] = self.handle(event, CONTEXT)
         if event["routeKey"] != NO_ROUTE:
             check_answer(event["routeKey"], raw["statusCode"], raw["headers"]["Content-Type"], raw["body"])
         return raw

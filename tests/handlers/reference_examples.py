@@ -186,6 +186,7 @@ STEPS = (
     Step("DELETE /v1/jobs/{jobId}", ids=_job("run"), shown=False),
     Step("GET /v1/clients/{clientId}/dead", query={"limit": "1"}, ids=_acme, kept="dead", minutes=4),
     Step("GET /v1/clients/{clientId}/runs", query={"state": "DEAD", "limit": "1"}, ids=_acme),
+    Step("GET /v1/clients/{clientId}/activity", query={"step": "3600"}, ids=_acme),
     Step("GET /v1/clients/{clientId}/attention", query={"kind": "dead"}, ids=_acme),
     Step("GET /v1/clients/{clientId}/usage", ids=_acme),
     Step("POST /v1/executions/{executionId}/redrive", {}, ids=_run("dead")),

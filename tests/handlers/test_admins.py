@@ -13,7 +13,7 @@ import pytest
 
 from clockwork import bootstrap
 from clockwork.domain.errors import Unavailable
-from clockwork.handlers.admins import lambda_handler
+from clockwork.handlers.admins import write_admins
 from clockwork.memory.clients import MemoryClients
 
 ADMIN = "arn:aws:iam::123456789012:role/Admin"
@@ -75,7 +75,7 @@ def test_the_admins_are_written_and_that_is_told(
     kind: str, cloudformation: CloudFormation, clients: MemoryClients
 ) -> None:
     clients.name_admins(["arn:aws:iam::123456789012:role/Former"])
-    lambda_handler(cloudformation.event(kind), None)
+    write_admins(cloudformation.event(kind), None)
     assert clients.admins() == {ADMIN}
     (answer,) = cloudformation.answers
     assert answer["Status"] == "SUCCESS"
@@ -89,14 +89,14 @@ def test_the_id_stays_so_that_nothing_is_deleted_in_an_update(
     cloudformation: CloudFormation, clients: MemoryClients
 ) -> None:
     for kind in ("Create", "Update"):
-        lambda_handler(cloudformation.event(kind, AdminPrincipals=[]), None)
+        write_admins(cloudformation.event(kind, AdminPrincipals=[]), None)
     assert len({answer["PhysicalResourceId"] for answer in cloudformation.answers}) == 1
     assert clients.admins() == frozenset()
 
 
 def test_a_deletion_leaves_the_row_to_the_table(cloudformation: CloudFormation, clients: MemoryClients) -> None:
     clients.name_admins([ADMIN])
-    lambda_handler(cloudformation.event("Delete"), None)
+    write_admins(cloudformation.event("Delete"), None)
     assert (clients.admins(), cloudformation.answers[0]["Status"]) == (frozenset({ADMIN}), "SUCCESS")
 
 
@@ -107,7 +107,7 @@ def test_a_row_that_cannot_be_written_fails_the_deployment_at_once(
         raise Unavailable("AccessDenied " * 1_000)
 
     monkeypatch.setattr(clients, "name_admins", refuses)
-    lambda_handler(cloudformation.event(), None)
+    write_admins(cloudformation.event(), None)
     (answer,) = cloudformation.answers
     assert answer["Status"] == "FAILED"
     assert "Unavailable: AccessDenied" in answer["Reason"]
@@ -117,7 +117,7 @@ def test_a_row_that_cannot_be_written_fails_the_deployment_at_once(
 def test_an_event_without_admins_fails_the_deployment(cloudformation: CloudFormation, clients: MemoryClients) -> None:
     event = cloudformation.event()
     del event["ResourceProperties"]["AdminPrincipals"]
-    lambda_handler(event, None)
+    write_admins(event, None)
     assert cloudformation.answers[0]["Status"] == "FAILED"
     assert clients.admins() == frozenset()
 
@@ -128,7 +128,7 @@ def test_an_answer_that_nobody_takes_is_given_again(
 ) -> None:
     monkeypatch.setattr(time, "sleep", lambda _: None)
     cloudformation.refuses = refused
-    lambda_handler(cloudformation.event(), None)
+    write_admins(cloudformation.event(), None)
     assert [answer["Status"] for answer in cloudformation.answers] == ["SUCCESS"] * (refused + 1)
     assert clients.admins() == {ADMIN}
 
@@ -139,5 +139,5 @@ def test_an_answer_that_nobody_ever_takes_raises(
     monkeypatch.setattr(time, "sleep", lambda _: None)
     cloudformation.refuses = 99
     with pytest.raises(OSError, match="403"):
-        lambda_handler(cloudformation.event(), None)
+        write_admins(cloudformation.event(), None)
     assert clients.admins() == {ADMIN}

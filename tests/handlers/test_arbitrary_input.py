@@ -14,6 +14,7 @@ from clockwork.routes import ROUTES
 from tests.handlers.handlers import Api, job_body
 from tests.support.events import http_event
 from tests.support.examples import ADMIN, ALICE
+from tests.support.searches import drawn
 
 pytestmark = pytest.mark.long
 
@@ -52,7 +53,7 @@ values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names, inner, max_size=6), max_leaves=25
 )
 long_ids = st.builds(lambda text, times: (text * times)[:9_000], st.text("aA0-_.=~", min_size=1), st.just(9_000))
-quick = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=drawn(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def never_our_fault(event: dict[str, Any]) -> None:

@@ -22,10 +22,11 @@ from tests.handlers.test_arbitrary_input import never_our_fault, values
 from tests.handlers.test_ingester import Ingester
 from tests.support.events import http_event
 from tests.support.examples import ACME, ALICE, release
+from tests.support.searches import drawn
 
 pytestmark = pytest.mark.long
 
-quick = settings(max_examples=120, deadline=None)
+quick = settings(max_examples=drawn(120), deadline=None)
 INGESTER = Ingester()
 GOOD = base64.b64decode(encode_release(release()))
 BODIES = st.text(max_size=60) | st.binary(max_size=60).map(lambda raw: base64.b64encode(raw).decode())

@@ -12,6 +12,7 @@ from tests.handlers.test_named_api import create, run
 from tests.support.examples import ADMIN, BOB
 
 PATH = "/v1/clients/acme/attention"
+NOTHING = {"items": [], "groups": [], "executionsRead": 0}
 
 
 @pytest.fixture
@@ -55,6 +56,14 @@ def test_one_cause_is_one_group(api: Api) -> None:
     newest = found["groups"][0]
     assert newest["executionId"] == found["items"][2]["executionId"]
     assert newest["firstDueAt"] < newest["lastDueAt"] == found["items"][2]["dueAt"]
+
+
+def test_a_time_chooses_by_due_instants_of_either_kind(api: Api) -> None:
+    whole = sorted(look(api)["items"], key=lambda one: one["dueAt"])
+    for first, last in ((0, 1), (1, 2), (2, 3), (0, 3)):
+        some = look(api, **{"from": whole[first]["dueAt"], "to": whole[last]["dueAt"]})["items"]
+        assert sorted(one["dueAt"] for one in some) == [one["dueAt"] for one in whole[first : last + 1]]
+    assert api.call("GET", PATH, query={"from": "noon"}).pointers == ["?from"]
 
 
 def test_pages_of_any_size_have_each_execution_once(api: Api) -> None:
@@ -124,7 +133,7 @@ def test_what_is_at_its_first_attempt_is_not_listed_as_tried_again() -> None:
 
 def test_another_client_sees_none_of_it(api: Api) -> None:
     assert api.call("GET", PATH, caller=BOB).status == 403
-    assert api.call("GET", "/v1/clients/globex/attention", caller=ADMIN).body == {"items": [], "groups": []}
+    assert api.call("GET", "/v1/clients/globex/attention", caller=ADMIN).body == NOTHING
 
 
 def test_a_job_that_never_fails_is_never_listed() -> None:
@@ -132,4 +141,4 @@ def test_a_job_that_never_fails_is_never_listed() -> None:
     api.create(**{**job_body(), "schedule": {"delaySeconds": 1}})
     create(api)
     run(api, 30)
-    assert look(api) == {"items": [], "groups": []}
+    assert look(api) == NOTHING

@@ -6,10 +6,15 @@ from typing import Any
 
 import pytest
 
+from clockwork.edge.description.contract import OPERATIONS
+from clockwork.edge.http.forms import Form
+from clockwork.edge.http.models import model_of
+from clockwork.edge.http.shown import VALUES
 from clockwork.targets.http import HttpTarget
 from tests.handlers.faults import HTTP, refused, retry, schedule
 from tests.handlers.handlers import Api, job_body
 from tests.support.events import encoded
+from tests.support.examples import ADMIN, ALICE
 
 
 @pytest.mark.parametrize("key", ["", "a" * 256, "a b", "a\tb", "é", "a\r\nb", "\x7f"])
@@ -40,7 +45,7 @@ def test_a_limit_of_another_form_is_422(limit: str) -> None:
     job_id = api.create().body["jobId"]
     answer = api.call("GET", f"/v1/jobs/{job_id}/executions", query={"limit": limit})
     refused(answer, 422)
-    assert answer.details == ["the query parameter limit must be 1-1000"]
+    assert answer.details == ["must be 1-1000, for example 100"]
 
 
 @pytest.mark.parametrize("token", ["", "x", "~" * 3_000, "aaaa.1700000000000.0"])
@@ -118,6 +123,63 @@ def test_all_faults_of_a_request_come_in_one_answer() -> None:
     assert api.writes == []
 
 
+@pytest.mark.parametrize("kind", [{"cron": "0 9 * * *"}, {"every": {"seconds": 60}}])
+def test_a_key_that_is_missing_is_listed_with_the_other_faults(kind: dict[str, Any]) -> None:
+    answer = Api().create(schedule={**kind, "timezone": "Mars/Olympus"}, color="red", payload="a" * 300_000)
+    refused(answer, 422)
+    assert answer.pointers == ["/color", "/jobKey", "/payload", "/schedule/timezone"]
+    assert Api().create(jobKey="k", schedule=kind, color="red").pointers == ["/color"]
+
+
+def test_all_faults_of_a_query_come_in_one_answer() -> None:
+    query = {"limit": "0", "color": "red", "from": "tomorrow", "to": "", "prefix": "\x00", "kind": "lost"}
+    answer = Api().call("GET", "/v1/clients/acme/attention", query=query)
+    refused(answer, 422)
+    assert dict(zip(answer.pointers, answer.details, strict=True)) == {
+        "?color": "is not a known query parameter: this operation takes kind, prefix, from, to, limit, nextToken",
+        "?from": "must be RFC 3339, for example 2026-05-05T10:00:00.250Z",
+        "?kind": "must be one or more of dead, retrying, for example dead,retrying",
+        "?limit": "must be 1-1000, for example 100",
+        "?prefix": "must be a jobKey or its beginning, for example daily-",
+        "?to": "must be RFC 3339, for example 2026-05-05T10:00:00.250Z",
+    }
+    both = Api().call("GET", "/v1/upcoming", query={"from": "0001-01-01T00:00:00Z", "to": "9999-12-31T00:00:00Z"})
+    assert both.details == ["is out of 1970-2286"] * 2
+
+
+def test_a_field_that_is_missing_or_of_another_kind_is_shown() -> None:
+    body = {"schedule": {"delaySeconds": "5"}, "target": "https://example.com/hook", "tags": ["a"]}
+    shown = Api().call("POST", "/v1/jobs", body)
+    assert dict(zip(shown.pointers, shown.details, strict=True)) == {
+        "/schedule/delaySeconds": "must be a number, for example 30",
+        "/tags": 'must be a JSON object, for example {"team": "billing"}',
+        "/target": 'must be a JSON object, for example {"type": "http", "url": "https://example.com/hook"}',
+    }
+    missing = Api().call("POST", "/v1/jobs", {"schedule": {}, "target": {}})
+    assert missing.details == [
+        'must have just one of at, delaySeconds, every, cron, for example {"delaySeconds": 30}',
+        'is required, for example "http"',
+    ]
+
+
+def _required(schema: Any) -> set[str]:
+    """The names of all fields that must be there, in a JSON schema and in all of its parts."""
+    if isinstance(schema, list):
+        return set().union(*map(_required, schema))
+    if not isinstance(schema, dict):
+        return set()
+    own = {name for name in schema.get("required", ()) if name in schema.get("properties", ())}
+    return own.union(*map(_required, schema.values()))
+
+
+def test_every_field_that_must_be_there_has_a_value_to_show() -> None:
+    bodies = [one.body for one in OPERATIONS.values() if one.body is not None]
+    models = [model_of(body) if issubclass(body, Form) else body for body in bodies]
+    names = set().union(*(_required(model.model_json_schema()) for model in models))
+    assert len(names) > 40
+    assert names - VALUES.keys() == set()
+
+
 def test_a_request_with_countless_faults_gets_an_answer_of_a_bounded_size() -> None:
     api = Api()
     nonsense = {f"unknown{number}": 0 for number in range(20_000)}
@@ -162,7 +224,7 @@ def test_a_batch_under_a_key_of_another_request_creates_nothing_named_either() -
     assert api.call("POST", "/v1/jobs/batch", {"jobs": [job_body()]}, headers=key).status == 200
     other = {"jobs": [job_body(jobKey="named"), job_body()]}
     refused(api.call("POST", "/v1/jobs/batch", other, headers=key), 409)
-    assert api.call("GET", "/v1/jobs").body == {"items": []}
+    assert api.call("GET", "/v1/jobs").body == {"items": [], "jobsRead": 0}
 
 
 @pytest.mark.parametrize("path", ["/v1/jobs", "/v1/jobs/batch"])
@@ -173,3 +235,23 @@ def test_an_idempotency_key_covers_named_jobs_too(path: str) -> None:
     answers = [api.call("POST", path, body, headers={"Idempotency-Key": "k"}) for body in sent]
     assert [answer.status for answer in answers] == ([201, 200, 409] if path == "/v1/jobs" else [200, 200, 409])
     assert [item["jobKey"] for item in api.call("GET", "/v1/jobs").body["items"]] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "jitter"),
+    [
+        ({"backoff": "fixed"}, "none"),
+        ({"backoff": "fixed", "jitter": None}, "none"),
+        ({"backoff": "fixed", "jitter": "full"}, "full"),
+        ({"backoff": "exponential"}, "full"),
+        ({"backoff": "linear"}, "full"),
+        ({}, "full"),
+    ],
+)
+def test_a_fixed_pause_is_what_it_says_unless_a_jitter_is_asked_for(policy: dict[str, Any], jitter: str) -> None:
+    api = Api()
+    own = api.create(**retry(**policy)).body["jobId"]
+    assert api.call("GET", f"/v1/jobs/{own}").body["retryPolicy"]["jitter"] == jitter
+    principals = {"principals": [ALICE]}
+    shown = api.call("PUT", "/v1/clients/acme", {**principals, "retryPolicy": policy}, caller=ADMIN).body
+    assert shown["retryPolicy"]["jitter"] == jitter

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from clockwork.domain.instants import to_text
+from clockwork.flows.activity import budget
 from clockwork.flows.requests import read
 from tests.handlers.handlers import Api
 from tests.handlers.test_changes_of_named_jobs import ONCE, failing
@@ -75,7 +76,7 @@ def test_jobs_that_cost_too_much_follow_on_another_page_about_the_same_time(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = look(api)["items"]
-    monkeypatch.setattr(read, "PAGE_UNITS", 0)
+    monkeypatch.setattr(budget, "PAGE_UNITS", 0)
     seen, query, pages = [], dict[str, str](), 0
     while True:
         page = look(api, **query)

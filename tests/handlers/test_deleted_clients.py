@@ -212,7 +212,7 @@ def test_who_has_the_id_now_sees_nothing_of_the_client_before_by_any_way() -> No
         for more in ({}, {"jobKey": "salary"}, {"prefix": "s"}, {"tag": "team"}):
             query = {"clientId": "acme", **more, **({"state": state} if state else {})}
             for caller in (BOB, ADMIN):
-                assert api.call("GET", "/v1/jobs", query=query, caller=caller).body == {"items": []}
+                assert api.call("GET", "/v1/jobs", query=query, caller=caller).body == {"items": [], "jobsRead": 0}
     paths = [f"/v1/executions/{one}" for one in runs]
     for job_id in (named, once, soon, late):
         paths += [f"/v1/jobs/{job_id}", f"/v1/jobs/{job_id}/executions"]
@@ -336,6 +336,8 @@ def test_what_died_before_the_delete_is_not_redriven_by_who_has_the_id_now() -> 
     run(api, 3)
     admin(api, "PUT", PATH, {"principals": [ALICE]})
     assert api.call("GET", f"{PATH}/usage").body["dead"]["count"] == 0
+    assert api.call("GET", f"{PATH}/dead").body == {"items": [], "executionsRead": 0}
+    assert api.call("GET", f"{PATH}/attention").body["executionsRead"] == 0
     assert api.call("POST", f"{PATH}/dead/redrive").body["matched"] == 0
     refused(api.call("POST", f"/v1/executions/{one['executionId']}/redrive", {}), 404)
     answer = admin(api, "POST", f"/v1/executions/{one['executionId']}/redrive", {})

@@ -12,6 +12,7 @@ import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis import Case
 from schemathesis.checks import CHECKS
+from schemathesis.config import SchemathesisConfig
 
 from clockwork.domain.executions import Awaited, Execution, State
 from clockwork.domain.ids import only_execution
@@ -35,7 +36,13 @@ IDS = {"jobId": JOB, "executionId": API.clockwork.executions.all()[0].execution_
 OPERATION: Any = {"kind": "pauseJobs", "filter": {"prefix": "a"}}
 IDS |= {"operationId": API.call("POST", "/v1/clients/acme/operations", OPERATION).body["operationId"]}
 IDS |= {"pool": "batch-etl", "token": f"{'x' * 40}.1.{'x' * 22}.{'x' * 11}"}
-SCHEMA = schemathesis.openapi.from_wsgi("/v1/openapi.json", Gateway(API, ADMIN))
+SERVED = ("/v1/openapi.json", Gateway(API, ADMIN))
+#: Requests from the examples, and drawn ones.
+DRAWN = schemathesis.openapi.from_wsgi(
+    *SERVED, config=SchemathesisConfig.from_dict({"phases": {"coverage": {"enabled": False}}})
+)
+#: The same, and hundreds with a value at each bound of each field.
+SCHEMA = schemathesis.openapi.from_wsgi(*SERVED)
 CHECKED: list[Any] = CHECKS.get_by_names(  # the library's types say that not all of them are functions
     [
         "not_a_server_error",
@@ -49,7 +56,7 @@ bounded = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.long
-@SCHEMA.parametrize()
+@DRAWN.parametrize()
 @settings(bounded, max_examples=8)
 def test_every_operation_keeps_the_description(case: Case[Any]) -> None:
     assert_kept(case)

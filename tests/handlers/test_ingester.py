@@ -189,7 +189,7 @@ def test_a_client_that_is_named_cancels_its_own_jobs_only() -> None:
         ([], "/op must be one of 'create', 'cancel'"),
         ({}, "/op must be one of 'create', 'cancel'"),
         ({"op": "delete"}, "/op must be one of"),
-        ({"op": "create"}, "/clientId is required; /job is required"),
+        ({"op": "create"}, '/clientId is required, for example "acme"; /job is required'),
         (create(client="nobody"), "/clientId is no client's"),
         (create(client="No"), "/clientId must match"),
         (create(key="a b"), "/idempotencyKey must match"),

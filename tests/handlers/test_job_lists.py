@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from clockwork.domain.errors import NewerFormat
+from clockwork.domain.executions import Outcome, State
 from clockwork.edge.operations import job_lists
+from clockwork.flows.activity import budget
 from tests.handlers.handlers import Api, job_body
 from tests.support.examples import ADMIN, ALICE, BOB
 
@@ -99,12 +101,16 @@ class TestRuns:
     def test_other_values_are_refused(self, query: dict[str, str]) -> None:
         assert Api().call("GET", "/v1/jobs", query=query).status == 422
 
-    def test_a_page_that_reads_too_much_leaves_runs_out_and_says_so_by_that(
+    def test_a_page_whose_runs_cost_too_much_ends_with_the_job_that_it_came_to(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         api = self.ran()
-        monkeypatch.setattr(job_lists, "PAGE_UNITS", 0)
-        assert [("runs" in one) for one in listed(api, include="runs")["items"]] == [False, False]
+        whole = listed(api, include="runs")["items"]
+        monkeypatch.setattr(budget, "PAGE_UNITS", 0)
+        first = listed(api, include="runs")
+        second = listed(api, include="runs", nextToken=first["nextToken"])
+        assert [*first["items"], *second["items"]] == whole
+        assert (len(first["items"]), "nextToken" in second) == (1, False)
 
     def test_a_record_of_a_newer_version_hides_the_runs_of_its_job_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
         api = self.ran()
@@ -119,6 +125,59 @@ class TestRuns:
 
         monkeypatch.setattr(type(executions), "list", lambda _, *args: reading(*args))
         assert [("runs" in one) for one in listed(api, include="runs")["items"]] == [False, True]
+
+
+class TestLastState:
+    """`lastState`: how the execution of a job that fires once has ended."""
+
+    def ended(self) -> Api:
+        api = Api()
+        api.clockwork.targets._answer = lambda one: Outcome(
+            State.FAILED if b"dies" in one.occurrence.payload.body else State.SUCCEEDED, 0, 0, permanent=True
+        )
+        for key in ("dies", "lives"):
+            assert api.create(jobKey=key, schedule={"delaySeconds": 1}, payload=key).status == 201
+        assert api.create(jobKey="later", schedule={"delaySeconds": 3_600}).status == 201
+        named(api, "recurs")
+        api.clockwork.run_until(api.clockwork.clock.at + 90_000)
+        return api
+
+    def states(self, api: Api, **query: str) -> dict[str, tuple[str, str | None]]:
+        return {one["jobKey"]: (one["state"], one.get("lastState")) for one in listed(api, **query)["items"]}
+
+    @pytest.mark.parametrize("query", [{}, {"include": "runs"}])
+    def test_a_list_shows_that_a_job_died_whose_only_fire_is_past(self, query: dict[str, str]) -> None:
+        assert self.states(self.ended(), **query) == {
+            "dies": ("COMPLETED", "DEAD"),
+            "later": ("ACTIVE", None),
+            "lives": ("COMPLETED", "SUCCEEDED"),
+            "recurs": ("ACTIVE", None),
+        }
+
+    def test_the_job_itself_shows_it_too(self) -> None:
+        api = self.ended()
+        shown = [api.call("GET", f"/v1/jobs/{one['jobId']}").body for one in listed(api)["items"]]
+        assert [one.get("lastState") for one in shown] == ["DEAD", None, "SUCCEEDED", None]
+
+    def test_what_has_not_ended_shows_where_it_stands(self) -> None:
+        api = Api()
+        api.clockwork.targets._answer = lambda _: Outcome(State.FAILED, 0, 0, error="answered 503")
+        api.create(jobKey="fails", schedule={"delaySeconds": 1})
+        api.clockwork.run_until(api.clockwork.clock.at + 1_500)
+        assert self.states(api) == {"fails": ("COMPLETED", "FAILED")}
+
+    def test_a_page_ends_before_a_read_that_its_budget_has_no_room_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        api = self.ended()
+        monkeypatch.setattr(budget.Budget, "allows_more", lambda _: False)
+        assert self.states(api) == {"dies": ("COMPLETED", "DEAD"), "later": ("ACTIVE", None)}
+        rest = listed(api, nextToken=listed(api)["nextToken"])
+        assert [one["jobKey"] for one in rest["items"]] == ["lives", "recurs"]
+        assert rest["jobsRead"] == 2
+
+    def test_only_jobs_whose_one_fire_is_past_are_looked_at(self) -> None:
+        api = self.ended()
+        listed(api)
+        assert api.calls.count("executions.list") == 2
 
 
 class TestCounts:

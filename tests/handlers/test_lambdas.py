@@ -11,6 +11,7 @@ from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.lifecycle.parking import parked_row, parking_of
 from clockwork.domain.releases import Delivery
+from clockwork.flows.containment import InvocationFailed
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
 from tests.handlers.handlers import CONTEXT, Api, job_body, make_handler
@@ -123,7 +124,7 @@ def test_a_poller_that_finds_its_shard_leased_leaves_it() -> None:
 
 
 def test_a_pollers_event_without_its_shard_is_an_error() -> None:
-    with pytest.raises(KeyError, match="partitionId"):
+    with pytest.raises(InvocationFailed, match="KeyError"):
         make_handler("poller", MemoryClockwork().world)(scheduled_event(), CONTEXT)
 
 
@@ -167,7 +168,7 @@ def test_an_attempt_under_way_is_shown() -> None:
     make_handler("deliverer", api.clockwork.world)(receive(api.clockwork), CONTEXT)
     assert seen[0]["state"] == "RUNNING"
     assert seen[0]["lastExecution"]["attempts"] == [
-        {"number": 1, "state": "RUNNING", "startedAt": "2023-11-14T22:13:20.000Z"}
+        {"number": 1, "state": "RUNNING", "startedAt": "2023-11-14T22:13:20.000Z", "latenessMs": 0}
     ]
     assert (seen[1]["result"], len(seen[1]["executions"])) == ("running", 1)
     assert api.call("DELETE", f"/v1/jobs/{job_id}").body["result"] == "too_late"
@@ -179,6 +180,22 @@ def test_an_attempt_under_way_is_shown() -> None:
 def test_a_path_of_no_route_is_404(path: str) -> None:
     answer = Api().call("GET", path)
     assert (answer.status, answer.content_type) == (404, "application/problem+json")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed", "detail"),
+    [
+        ("PUT", "/v1/jobs", "GET, POST", "this path takes GET, POST alone; there is PUT /v1/jobs/{jobId}"),
+        ("PATCH", "/v1/clients/acme", "DELETE, GET, PUT", "this path takes DELETE, GET, PUT alone"),
+        ("GET", "/schedule", "DELETE, POST", "this path takes DELETE, POST alone"),
+    ],
+)
+def test_a_path_with_another_method_is_405_and_names_the_methods(
+    method: str, path: str, allowed: str, detail: str
+) -> None:
+    answer = Api().call(method, path, {})
+    assert (answer.status, answer.content_type) == (405, "application/problem+json")
+    assert (answer.headers["Allow"], answer.body["detail"]) == (allowed, detail)
 
 
 def test_a_body_may_come_as_base64() -> None:
@@ -227,7 +244,7 @@ def test_whatever_ends_one_repair_of_a_sweep_the_others_go_on(
     parts = {"dead_letters": "receive", "jobs": "scan", "regulation": "parked", "shards": "list"}
     for port, method in parts.items():
         monkeypatch.setattr(getattr(clockwork.world, port), method, _begun(begun, port, fails=port == part))
-    with pytest.raises(OSError, match=part):
+    with pytest.raises(InvocationFailed, match="OSError"):
         make_handler("sweeper", clockwork.world)(scheduled_event(), CONTEXT)
     assert set(begun) == set(parts)
     assert '"Sweeps":1' in capsys.readouterr().out.replace(" ", "")

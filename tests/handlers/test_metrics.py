@@ -188,7 +188,7 @@ def test_a_poller_without_its_lease_does_not_count_as_a_poll(capsys: pytest.Capt
 @pytest.mark.parametrize("count", [1, 99, 100, 101, 1_600])
 def test_many_values_are_thinned_to_what_a_line_may_hold_with_both_ends_kept(count: int) -> None:
     values = [float(n * 7 % count) for n in range(count)]
-    line = json.loads(metrics_line("Clockwork", "Staging", 1, {"LatenessMs": values}, {"shard": "p000"}))
+    line = json.loads(metrics_line("Clockwork", "Staging", {"LatenessMs": values}, {"shard": "p000"}))
     kept = check_line(line)["LatenessMs"]
     assert (min(kept), max(kept), len(kept)) == (min(values), max(values), min(count, MOST_VALUES))
     assert abs(sorted(kept)[len(kept) // 2] - count / 2) <= count / 50 + 1
@@ -203,6 +203,21 @@ def test_the_stack_is_the_only_dimension(capsys: pytest.CaptureFixture[str]) -> 
         "Staging",
         Settings.for_local().metrics_namespace,
     )
+
+
+def test_a_line_has_nothing_of_the_one_before_and_no_dimension_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "another")
+    monkeypatch.setenv("POWERTOOLS_METRICS_NAMESPACE", "Another")
+    first = json.loads(metrics_line("Clockwork", "Staging", {"Polls": 2}, {"shards": {"dry": ["p000"]}}))
+    second = json.loads(metrics_line("Clockwork", "Billing", {"LatenessMs": [1, 2]}, {}))
+    assert (check_line(first), first["shards"]) == ({"Polls": 2}, {"dry": ["p000"]})
+    assert check_line(second) == {"LatenessMs": [1, 2]}
+    assert second.keys() == {"_aws", "stack", "LatenessMs"}
+    for line in (first, second):
+        (directive,) = line["_aws"]["CloudWatchMetrics"]
+        assert (directive["Namespace"], directive["Dimensions"]) == ("Clockwork", [["stack"]])
 
 
 def test_a_throttled_call_is_told_once_and_by_no_line_without_one(capsys: pytest.CaptureFixture[str]) -> None:

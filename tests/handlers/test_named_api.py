@@ -17,7 +17,7 @@ from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.recurrence import Work
 from clockwork.domain.releases import Delivery
 from clockwork.edge.operations.named_jobs import CHECK_WORK
-from clockwork.edge.responses.named_jobs import LISTED_WORK, SHOWN_WORK
+from clockwork.edge.responses.fires import LISTED_WORK, SHOWN_WORK
 from clockwork.flows.named.repair import check_chain
 from tests.handlers.handlers import Answer, Api, job_body
 from tests.support.examples import BOB, success

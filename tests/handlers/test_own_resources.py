@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
@@ -49,6 +48,11 @@ OWN_ARNS = [
     f"arn:aws:iam::{ACCOUNT}:role/Clockwork-FunctionsDelivererRole1A2B-3C4D",
     f"arn:aws:iam::{ACCOUNT}:role/with/a/path/Clockwork-Role",
     f"arn:aws:lambda:us-east-1:{ACCOUNT}:function:cut-short-Sweeper",
+    f"arn:aws:states:us-east-1:{ACCOUNT}:stateMachine:Clockwork-Machine1A2B",
+    f"arn:aws:states:us-east-1:{ACCOUNT}:stateMachine:Clockwork-Machine1A2B:live",
+    f"arn:aws:kinesis:us-east-1:{ACCOUNT}:stream/Clockwork-Stream1A2B",
+    f"arn:aws:ecs:us-east-1:{ACCOUNT}:task-definition/Clockwork-Task1A2B:7",
+    f"arn:aws:ecs:us-east-1:{ACCOUNT}:cluster/Clockwork-Cluster1A2B",
 ]
 #: Another account's, another stack's, and patterns that hold more than our own.
 OTHERS = [
@@ -83,12 +87,12 @@ def test_no_client_lists_a_queue_of_clockwork(name: str) -> None:
 
 
 def test_the_settings_of_every_queue_are_known_here() -> None:
-    names = {field.name for field in dataclasses.fields(Settings) if field.name.endswith("_queue_url")}
+    names = {name for name in Settings.__struct_fields__ if name.endswith("_queue_url")}
     assert names <= set(SETTINGS)
 
 
 @pytest.mark.parametrize("arn", OWN_ARNS)
-def test_no_client_lists_a_function_a_bus_a_topic_or_a_role_of_clockwork(arn: str) -> None:
+def test_no_client_lists_a_resource_or_a_role_of_clockwork(arn: str) -> None:
     api = Api(**SETTINGS)
     for listed in (arn, f"{arn}*"):
         answer = put(api, allowedTargetArns=[*OTHERS, listed])
@@ -101,6 +105,12 @@ def test_what_is_not_clockworks_own_may_be_listed() -> None:
     assert put(Api(), allowedTargetArns=OWN_ARNS, allowedQueueArns=[sqs(name) for name in OWN_QUEUES]).status == 200
 
 
+TASK = {
+    "type": "ecs",
+    "taskDefinitionArn": f"arn:aws:ecs:us-east-1:{ACCOUNT}:task-definition/jobs",
+    "clusterArn": f"arn:aws:ecs:us-east-1:{ACCOUNT}:cluster/jobs",
+    "container": "app",
+}
 TARGETS = [
     ({"type": "lambda", "functionArn": OWN_ARNS[0]}, "/functionArn"),
     ({"type": "lambda", "functionArn": OWN_ARNS[1]}, "/functionArn"),
@@ -109,13 +119,19 @@ TARGETS = [
     ({"type": "sns", "topicArn": OWN_ARNS[4]}, "/topicArn"),
     ({"type": "sqs", "queueArn": sqs("jobs"), "roleArn": OWN_ARNS[5]}, "/roleArn"),
     ({"type": "kafka", "topic": "requests"}, "/topic"),
+    ({"type": "stepFunctions", "stateMachineArn": OWN_ARNS[8]}, "/stateMachineArn"),
+    ({"type": "stepFunctions", "stateMachineArn": OWN_ARNS[9]}, "/stateMachineArn"),
+    ({"type": "kinesis", "streamArn": OWN_ARNS[10]}, "/streamArn"),
+    ({**TASK, "taskDefinitionArn": OWN_ARNS[11]}, "/taskDefinitionArn"),
+    ({**TASK, "clusterArn": OWN_ARNS[12]}, "/clusterArn"),
 ]
 
 
 @pytest.mark.parametrize(("target", "field"), TARGETS)
 def test_no_job_reaches_what_is_clockworks_own_through_a_wildcard(target: dict[str, Any], field: str) -> None:
     api = Api(**SETTINGS)
-    wide = ["arn:aws:lambda:us-*", "arn:aws:events:us-*", "arn:aws:sns:us-*", f"arn:aws:iam::{ACCOUNT}:role/*"]
+    services = ("lambda", "events", "sns", "states", "kinesis", "ecs")
+    wide = [*(f"arn:aws:{service}:us-*" for service in services), f"arn:aws:iam::{ACCOUNT}:role/*"]
     assert put(api, allowedTargetArns=wide, allowedQueueArns=[sqs("jobs")], allowedTopics=["*"]).status == 200
     for name in ("target", "onFailure"):
         answer = api.call("POST", "/v1/jobs", job_body(**{name: target}))

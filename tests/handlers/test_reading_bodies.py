@@ -14,6 +14,7 @@ from clockwork.edge.http.answer import to_json
 from clockwork.edge.http.body import BATCH_BYTES, MOST_DEPTH, BodyTooLarge, NotJson, read_body
 from clockwork.edge.http.pages import page
 from tests.support.events import http_event
+from tests.support.searches import drawn
 
 numbers = st.integers(-(10**30), 10**30) | st.floats(allow_nan=False, allow_infinity=False)
 values = st.recursive(
@@ -30,14 +31,14 @@ def depth(value: Any) -> int:
     return 1 + max(map(depth, value), default=0) if isinstance(value, list) else 0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=drawn(200), deadline=None)
 @given(value=values, escaped=st.booleans(), indent=st.sampled_from([None, 1]))
 def test_any_json_is_read_as_it_was_written(value: Any, escaped: bool, indent: int | None) -> None:
     text = json.dumps(value, ensure_ascii=escaped, indent=indent)
     assert read_body({"body": text}, BATCH_BYTES) == value
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=drawn(100), deadline=None)
 @given(value=values, wraps=st.lists(st.sampled_from(["list", "object"]), min_size=60, max_size=66))
 def test_depth_is_counted_whatever_brackets_stand_in_strings(value: Any, wraps: list[str]) -> None:
     for wrap in wraps:

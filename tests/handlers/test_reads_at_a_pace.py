@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from clockwork.aws.errors import HotPartition
 from clockwork.domain.ids import NamedJobId
-from clockwork.domain.requests.reading import Meter
+from clockwork.domain.requests.reading import PAGE_UNITS, Meter
+from clockwork.flows.requests import read as requests_read
+from clockwork.flows.requests import upcoming
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
+from clockwork.memory.requests import MemoryActivity
 from clockwork.memory.timeline import MemoryTimeline
+from clockwork.ports import Listed
 from tests.handlers.handlers import Answer, Api
 from tests.support.examples import ADMIN, ALICE, BOB
 
@@ -23,6 +27,7 @@ CALLS = {
     MemoryJobs: ("get", "list"),
     MemoryExecutions: ("find", "list", "dead", "retrying"),
     MemoryTimeline: ("find", "read"),
+    MemoryActivity: ("list",),
 }
 
 
@@ -73,8 +78,11 @@ LOOKS: Mapping[str, Callable[[str], str]] = {
     "upcoming": lambda _: "/v1/upcoming",
     "dead": lambda _: "/v1/clients/acme/dead",
     "runs": lambda _: "/v1/clients/acme/runs",
+    "activity": lambda _: "/v1/clients/acme/activity",
     "attention": lambda _: "/v1/clients/acme/attention",
     "usage": lambda _: "/v1/clients/acme/usage",
+    "counts": lambda _: "/v1/clients/acme/jobs/counts",
+    "fires": lambda job_id: f"/v1/jobs/{job_id}/fires",
 }
 
 
@@ -89,6 +97,52 @@ def test_each_kind_of_read_is_charged_and_then_refused_and_let_in_again(api: Api
     assert refused(api.call("GET", "/v1/audit"))
     api.clockwork.clock.at += 1000 * int(answer.headers["Retry-After"])
     assert not refused(api.call("GET", path))
+
+
+def test_a_count_reads_no_more_than_a_page_and_says_that_there_is_more(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(5):
+        api.create(jobKey=f"job-{number}", schedule=EVERY)
+    meter, lists, read = api.clockwork.world.environment.meter, MemoryJobs.list, []
+
+    def one_dear_job(self: MemoryJobs, client_id: str, prefix: str | None, after: str | None, _: int) -> Listed:
+        meter.read("jobs", client_id, PAGE_UNITS / 2)
+        read.append(after)
+        return lists(self, client_id, prefix, after, 1)
+
+    monkeypatch.setattr(MemoryJobs, "list", one_dear_job)
+    monkeypatch.setattr(requests_read, "MOST_BYTES", 1)
+    body = api.call("GET", "/v1/clients/acme/jobs/counts").body
+    assert (body["count"], body["more"], len(read)) == (2, True, 2)
+    assert api.call("GET", "/v1/jobs").status == 200
+
+
+def test_a_page_of_what_is_to_come_ends_early_where_its_jobs_are_dear(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = [f"job-{number:02d}" for number in range(40)]
+    for number, key in enumerate(keys):
+        answer = api.create(jobKey=key, schedule={"cron": f"{number} 10 * * *", "timezone": "UTC"})
+        if number % 2:
+            api.call("POST", f"/v1/jobs/{answer.body['jobId']}/pause")
+    meter, get = api.clockwork.world.environment.meter, MemoryJobs.get
+
+    def dear(self: MemoryJobs, job_refs: Sequence[tuple[str, str]]) -> Any:
+        meter.read("jobs", "acme", len(job_refs) * PAGE_UNITS / 10)
+        return get(self, job_refs)
+
+    monkeypatch.setattr(MemoryJobs, "get", dear)
+    monkeypatch.setattr(upcoming, "ASKED_AT_ONCE", 5)
+    query, shown, pages = {"to": "2023-11-15T12:00:00Z"}, list[str](), 0
+    while True:
+        body = api.call("GET", "/v1/upcoming", query=query).body
+        assert meter.price <= PAGE_UNITS * 1.5 + 100
+        shown, pages = [*shown, *(one["jobKey"] for one in body["items"])], pages + 1
+        if "nextToken" not in body:
+            break
+        query["nextToken"] = body["nextToken"]
+    assert (shown, pages) == (keys[::2], 5)
 
 
 @pytest.mark.usefixtures("dear")

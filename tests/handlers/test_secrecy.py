@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+import traceback
 from typing import Any
 
 import pytest
 
-from clockwork import telemetry
 from clockwork.domain.errors import Unavailable
+from clockwork.flows.containment import InvocationFailed
 from tests.handlers.handlers import CONTEXT, Api, job_body, make_handler
 from tests.support.events import poller_event, scheduled_event, sqs_event
 from tests.support.examples import ADMIN, ALICE, failure
+from tests.support.logs import logging_as_in_lambda
 
 MARK = "s3cr3t-0f-th3-cl13nt"
 MARKED = {
@@ -27,19 +26,6 @@ MARKED = {
 }
 
 
-@contextmanager
-def logging_as_in_lambda() -> Iterator[None]:
-    """Logs of every level go to standard output, as lines of JSON."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    telemetry.configure_logging("Clockwork", logging.DEBUG)
-    try:
-        yield
-    finally:
-        root.handlers[:] = handlers
-        root.setLevel(level)
-
-
 def written(capsys: pytest.CaptureFixture[str]) -> str:
     """Everything written to both streams since the last call."""
     captured = capsys.readouterr()
@@ -47,11 +33,11 @@ def written(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_nothing_of_a_job_is_logged_on_any_way_that_it_may_go(capsys: pytest.CaptureFixture[str]) -> None:
-    with logging_as_in_lambda():
+    with logging_as_in_lambda("DEBUG"):
         run_a_marked_job_in_every_way()
     output = written(capsys)
     for action in ("undecodable_message", "undecodable_dead_letter"):
-        assert f'"action": "{action}"' in output
+        assert f'"action":"{action}"' in output
     assert MARK not in output
 
 
@@ -95,17 +81,32 @@ def test_a_defect_is_logged_with_its_place_and_told_to_nobody(
 ) -> None:
     api = Api()
     api.clockwork.timeline.put = _raising(error)  # type: ignore[method-assign]
-    with logging_as_in_lambda():
+    with logging_as_in_lambda("DEBUG"):
         answer = api.create(**MARKED)
     assert (answer.status, answer.content_type) == (status, "application/problem+json")
     output = written(capsys)
-    assert f'"action": "{action}"' in output
+    assert f'"action":"{action}"' in output
     assert MARK not in output + answer.text
     assert str(error) not in answer.text
     if status == 500:
         assert "ValueError" not in answer.text
         assert "create.py" in output
         assert "ValueError" in output
+
+
+@pytest.mark.parametrize(("moment", "action"), [("sweeper", "repair_failed"), ("ticker", "invocation_failed")])
+def test_a_defect_of_a_whole_repair_or_invocation_is_told_without_its_text(
+    moment: str, action: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Lambda's runtime writes the text of what an invocation raises, and of no cause."""
+    api = Api()
+    defect = _raising(ValueError(f"bad item: {MARK}"))
+    api.clockwork.shards.all = api.clockwork.shards.list = defect  # type: ignore[method-assign]
+    with logging_as_in_lambda("DEBUG"), pytest.raises(InvocationFailed) as raised:
+        make_handler(moment, api.clockwork.world)(scheduled_event(), CONTEXT)
+    output = written(capsys)
+    assert f'"action":"{action}"' in output
+    assert MARK not in output + "".join(traceback.format_exception(raised.value))
 
 
 def _raising(error: Exception) -> Any:

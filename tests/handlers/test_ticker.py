@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from threading import Barrier, Lock
 
 import pytest
@@ -49,7 +48,7 @@ def busy(count: int) -> MemoryClockwork:
 def slow(clockwork: MemoryClockwork) -> SlowInvoker:
     """Let the starts of a deployment be slow."""
     invoker = SlowInvoker(clockwork.clock)
-    clockwork.world = replace(clockwork.world, invoker=invoker)
+    clockwork.world = clockwork.world.with_(invoker=invoker)
     return invoker
 
 

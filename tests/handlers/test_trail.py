@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
 from typing import Any
 
 import msgspec
@@ -68,9 +67,9 @@ class Strikes:
 
 
 def fragile(world: World, strikes: Strikes) -> World:
-    names = [one.name for one in fields(world) if one.name not in ("settings", "clock", "random", "environment")]
+    names = [one for one in World.__struct_fields__ if one not in ("settings", "clock", "random", "environment")]
     ports: dict[str, Any] = {name: Fragile(name, getattr(world, name), strikes) for name in names}
-    return hardened(replace(world, **ports))
+    return hardened(world.with_(**ports))
 
 
 def audit(api: Api, caller: str = ALICE, **query: str) -> list[dict[str, Any]]:

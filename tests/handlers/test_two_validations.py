@@ -23,6 +23,7 @@ from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, Definit
 from clockwork.edge.requests.workflows import NodeBody
 from clockwork.settings import Settings
 from tests.handlers.faults import BUS, EVENTBRIDGE, FIELDS, FIFO, FUNCTION, HTTP, LAMBDA, NOW, QUEUE, ROLE, SNS, TOPIC
+from tests.support.searches import drawn
 
 AT = 1_700_000_000_000
 QUEUES = "https://sqs.us-east-1.amazonaws.com/999999999999"
@@ -123,7 +124,7 @@ NAMES = sorted(
     | {name for body in VALID for part in body.values() if isinstance(part, dict) for name in part}
     | {"startAt", "endAt", "catchUpWindowSeconds", "dayMatch", "dstOverlap", "color", "job_key", "initialSeconds"}
 )
-quick = settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=drawn(600), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def checks_now() -> Checks:

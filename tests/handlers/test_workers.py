@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -409,7 +408,7 @@ def test_a_healthy_attempt_outlives_minutes_without_an_answer_about_its_pool(api
             return getattr(inner, name)
 
     created(api)
-    object.__setattr__(api.clockwork.world, "pools", CachedPools(Out(), api.clockwork.clock, 10))
+    msgspec.structs.force_setattr(api.clockwork.world, "pools", CachedPools(Out(), api.clockwork.clock, 10))
     api.handle = make_handler("api", api.clockwork.world)
     worker = Worker(api)
     (start,) = worker.take()
@@ -711,7 +710,7 @@ def test_what_runs_is_told_whichever_environment_heard_of_it(api: Api) -> None:
     worker, first = Worker(api), api.handle
     started = worker.take()
     created(api, target=target)
-    api.handle = make_handler("api", replace(api.clockwork.world, environment=Environment("another")))
+    api.handle = make_handler("api", api.clockwork.world.with_(environment=Environment("another")))
     (further,) = worker.take()
     ids = {one["executionId"] for one in (*started, further)}
     assert {one["executionId"] for one in running(api)} == ids

@@ -54,6 +54,8 @@ OPTION_SETS: dict[str, dict[str, Any]] = {
             ARNS.format("events", "event-bus/orders"),
             ARNS.format("sns", "shipments"),
             ARNS.format("states", "stateMachine:billing-*"),
+            ARNS.format("ecs", "cluster/billing"),
+            ARNS.format("ecs", "task-definition/billing-*:*"),
             "arn:aws:iam::123456789012:role/JobTarget",
         ],
         "targetKeyArns": [TARGET_KEY],

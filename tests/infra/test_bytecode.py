@@ -48,33 +48,23 @@ def package_in(folder: Path) -> Path:
     [(local_compiler, importlib.util.MAGIC_NUMBER), (of_account, OF_THE_LAMBDAS)],
     ids=["local", "account"],
 )
-def test_every_module_has_byte_code_for_where_lambda_unpacks_it(
+def test_every_module_has_the_same_byte_code_wherever_it_lies_for_where_lambda_unpacks_it(
     compiler: Callable[[], Compiler], magic: bytes, tmp_path: Path
-) -> None:
-    package = package_in(tmp_path)
-    compiler().compile(tmp_path)
-    compiled = sorted((package / "__pycache__").iterdir())
-    assert [file.name.partition(".")[0] for file in compiled] == ["__init__", "module"]
-    for file in compiled:
-        body = file.read_bytes()
-        assert body[:4] == magic
-        assert int.from_bytes(body[4:8], "little") == UNCHECKED_HASH
-        assert f"/opt/python/some/{file.name.partition('.')[0]}.py".encode() in body
-        if compiler is local_compiler:
-            assert marshal.loads(body[16:]).co_filename.startswith("/opt/python/some/")
-
-
-@pytest.mark.parametrize("compiler", [local_compiler, of_account], ids=["local", "account"])
-def test_the_same_source_has_the_same_byte_code_wherever_it_lies(
-    compiler: Callable[[], Compiler], tmp_path: Path
 ) -> None:
     made = []
     for name in ("here", "there"):
         package = package_in(tmp_path / name)
         compiler().compile(tmp_path / name)
-        made.append([file.read_bytes() for file in sorted((package / "__pycache__").iterdir())])
-    assert len(made[0]) == 2
+        compiled = sorted((package / "__pycache__").iterdir())
+        assert [file.name.partition(".")[0] for file in compiled] == ["__init__", "module"]
+        made.append([file.read_bytes() for file in compiled])
     assert made[0] == made[1]
+    for name, body in zip(("__init__", "module"), made[0], strict=True):
+        assert body[:4] == magic
+        assert int.from_bytes(body[4:8], "little") == UNCHECKED_HASH
+        assert f"/opt/python/some/{name}.py".encode() in body
+        if compiler is local_compiler:
+            assert marshal.loads(body[16:]).co_filename.startswith("/opt/python/some/")
 
 
 def test_a_machine_that_cannot_compile_says_so_once(

@@ -19,6 +19,16 @@ def stack() -> Template:
     return synthesize(targetArns=[MACHINE, f"{MACHINE}:PROD", f"{MACHINE}-?*", "arn:aws:states:*"])
 
 
+CLUSTER = "arn:aws:ecs:us-east-1:123456789012:cluster/jobs"
+DEFINITION = "arn:aws:ecs:us-east-1:123456789012:task-definition/report:*"
+ROLE = "arn:aws:iam::123456789012:role/Report"
+
+
+@pytest.fixture(scope="module")
+def tasks() -> Template:
+    return synthesize(targetArns=[CLUSTER, f"{CLUSTER}-?*", DEFINITION, ROLE])
+
+
 def rule(template: Template) -> dict[str, Any]:
     (one,) = [one for one in template.all("Events::Rule").values() if "EventPattern" in one["Properties"]]
     return dict(one["Properties"])
@@ -91,11 +101,49 @@ def test_the_deliverer_takes_the_events_by_its_alias(stack: Template) -> None:
     assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
 
 
+def test_the_rule_takes_ends_of_tasks_that_clockwork_started_in_the_opened_clusters(tasks: Template) -> None:
+    assert rule(tasks)["EventPattern"] == {
+        "source": ["aws.ecs"],
+        "detail-type": ["ECS Task State Change"],
+        "detail": {
+            "clusterArn": [CLUSTER, {"wildcard": f"{CLUSTER}-*"}],
+            "lastStatus": ["STOPPED"],
+            "startedBy": [{"prefix": "clockwork-"}],
+        },
+    }
+
+
+def test_task_definitions_without_a_cluster_have_neither_rule_nor_queue() -> None:
+    template = synthesize(targetArns=[DEFINITION])
+    assert all("EventPattern" not in one["Properties"] for one in template.all("Events::Rule").values())
+    assert all(not one["Properties"]["QueueName"].endswith("-Ends") for one in template.all("SQS::Queue").values())
+
+
+def test_tasks_start_and_stop_within_the_opened_clusters_with_opened_roles_and_no_others(tasks: Template) -> None:
+    opened = [CLUSTER, f"{CLUSTER}-?*", DEFINITION]
+    found = {
+        as_list(statement["Action"])[0]: statement
+        for statement in tasks.statements("Deliverer")
+        if as_list(statement["Action"])[0].startswith(("ecs:", "iam:"))
+    }
+    assert {action: as_list(one["Resource"]) for action, one in found.items()} == {
+        "ecs:RunTask": [DEFINITION],
+        "ecs:ListTasks": ["*"],
+        "ecs:DescribeTasks": ["arn:aws:ecs:us-east-1:123456789012:task/*/*"],
+        "iam:PassRole": [ROLE],
+    }
+    assert as_list(found["ecs:DescribeTasks"]["Action"]) == ["ecs:DescribeTasks", "ecs:StopTask"]
+    conditions = {action: one["Condition"] for action, one in found.items()}
+    assert conditions.pop("iam:PassRole") == {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
+    assert [*conditions.values()] == [{"ArnLike": {"ecs:cluster": opened}}] * 3
+
+
 @pytest.mark.parametrize(
     ("arn", "parts"),
     [
         (MACHINE, (MACHINE, "arn:aws:states:us-east-1:123456789012", "orders")),
         (f"{MACHINE}:7", (f"{MACHINE}:7", "arn:aws:states:us-east-1:123456789012", "orders")),
+        (CLUSTER, (CLUSTER, "arn:aws:ecs:us-east-1:123456789012", "jobs")),
         ("arn:aws:states:us-east-1:*", ("arn:aws:states:us-east-1:*", "arn:aws:states:us-east-1:*", "*")),
     ],
 )

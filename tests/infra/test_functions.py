@@ -146,8 +146,8 @@ def test_lambda_logs_no_line_of_its_own_about_an_invocation_that_went_well(accou
     for function in account.all("Lambda::Function").values():
         logging = function["Properties"]["LoggingConfig"]
         assert (logging["LogFormat"], logging["SystemLogLevel"]) == ("JSON", "WARN")
-        # Clockwork's own lines have levels of their own, and none is to be held back.
-        assert logging["ApplicationLogLevel"] == "INFO"
+        # Lambda holds back no line that POWERTOOLS_LOG_LEVEL asks for.
+        assert logging["ApplicationLogLevel"] == "DEBUG"
 
 
 def test_lambdas_own_lines_can_be_had() -> None:

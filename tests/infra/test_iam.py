@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,18 @@ def granted(account: Account) -> Iterator[Call]:
             for action in as_list(statement["Action"]):
                 for resource in as_list(statement["Resource"]):
                     given = "log-stream:any" if action.startswith("logs:") else "any"
-                    yield Call(role, action, resource if resource == "*" else resource.replace("*", given))
+                    named = resource if resource == "*" else resource.replace("*", given)
+                    yield Call(role, action, named, tuple(_met(statement)) if action in _BOUND else ())
+
+
+#: Actions that a condition binds, beside the resource.
+_BOUND = ("ecs:RunTask", "ecs:ListTasks", "ecs:DescribeTasks", "ecs:StopTask", "iam:PassRole")
+
+
+def _met(statement: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Keys of a statement's conditions, each with a value that meets it."""
+    for keys in statement["Condition"].values():
+        yield from ((key, as_list(values)[0]) for key, values in keys.items())
 
 
 @pytest.mark.parametrize("name", OPTION_SETS)

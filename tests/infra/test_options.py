@@ -172,6 +172,13 @@ def test_a_value_that_cannot_be_used_is_named(name: str, value: str, said: str) 
     assert said in fault
 
 
+def test_faults_of_the_file_and_of_the_command_are_told_at_once(tmp_path: Path) -> None:
+    file = written(tmp_path, {"environments": {"production": {"shards": 0, "alarms": "every"}}})
+    told = faults_of(file, tracing="yes", adminPrincipal=ADMIN)
+    for fault in ("production.shards: 0", "production.alarms: ", "-c tracing: ", "-c adminPrincipal: no option"):
+        assert len([one for one in told if fault in one]) == 1, told
+
+
 def test_all_faults_are_told_at_once() -> None:
     cluster = {"create": "large", "auth": 1, "topics": "all", "color": "red"}
     assert len(faults_of(kafka=cluster, shards="0", name="x_y")) == 6

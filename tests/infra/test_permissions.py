@@ -134,6 +134,8 @@ def test_only_who_delivers_or_gives_up_speaks_to_queues_of_clients(account: Temp
 def test_only_the_api_and_the_sweeper_ask_the_index_of_what_is_dead(account: Template) -> None:
     asking = {m for m in MOMENTS if any("/index/attention" in resource for resource in account.allowed(m, "dynamodb:"))}
     assert asking == {"Api", "Sweeper"}
+    looking = {m for m in MOMENTS if any("/index/runs" in resource for resource in account.allowed(m, "dynamodb:"))}
+    assert looking == {"Api"}
 
 
 def test_jobs_may_target_the_functions_buses_topics_and_roles_that_the_deployment_names_and_no_others() -> None:

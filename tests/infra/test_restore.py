@@ -23,7 +23,7 @@ WHOLE = [
         table=f"{kind}-copy",
         status="ACTIVE",
         key=key,
-        indexes=frozenset({"attention"} if kind == "executions" else ()),
+        indexes=frozenset({"attention", "runs"} if kind == "executions" else ()),
         restored_at=AT,
         expires=kind != "shards",
         recoverable=True,
@@ -48,7 +48,8 @@ def test_whole_copies_of_one_instant_are_good() -> None:
         (with_("jobs", status=""), "jobs-copy does not exist"),
         (with_("jobs", status="CREATING"), "jobs-copy CREATING"),
         (with_("jobs", key=("jobId",)), "jobs-copy has the key jobId"),
-        (with_("executions", indexes=frozenset()), "executions-copy has no index attention"),
+        (with_("executions", indexes=frozenset()), "executions-copy has no index attention and no runs"),
+        (with_("executions", indexes=frozenset({"attention"})), "executions-copy has no index runs"),
     ],
 )
 def test_a_table_that_cannot_be_used_is_refused(copies: list[Copy], found: str) -> None:

@@ -21,6 +21,7 @@ class Lambdas:
     def __init__(self, **functions: tuple[int, dict[int, str]]) -> None:
         self.made = {name: made for name, (_, made) in functions.items()}
         self.alias = {name: live for name, (live, _) in functions.items()}
+        self.description = dict.fromkeys(functions, "")
         self.state = "UPDATE_COMPLETE"
         self.session = None
 
@@ -48,11 +49,20 @@ class Lambdas:
 
     def get_alias(self, **asked: str) -> Any:
         assert asked["Name"] == "live"
-        return {"FunctionVersion": str(self.alias[asked["FunctionName"]])}
+        function = asked["FunctionName"]
+        return {"FunctionVersion": str(self.alias[function]), "Description": self.description.get(function, "")}
 
     def update_alias(self, **asked: str) -> None:
         assert asked["Name"] == "live"
         self.alias[asked["FunctionName"]] = int(asked["FunctionVersion"])
+        self.description[asked["FunctionName"]] = asked["Description"]
+        assert len(asked["Description"]) <= 256
+
+    def deploy(self, function: str) -> None:
+        """A deployment of new code: the versions of before are older than it, and the alias keeps its description."""
+        self.made[function] = dict.fromkeys(self.made[function], BEFORE)
+        self.alias[function] = max(self.made[function]) + 1
+        self.made[function][self.alias[function]] = SINCE
 
 
 class Stack(Live):
@@ -78,6 +88,38 @@ def test_only_what_the_last_deployment_changed_goes_back_and_a_repeat_finds_noth
     rollback(Stack(lambdas), said.append)
     assert lambdas.alias == {"api": 3, "poller": 2}
     assert said[0].startswith("Nothing to do: every Lambda is of a version from before the last deployment")
+
+
+@pytest.mark.parametrize(("forward", "live"), [(False, 2), (True, 1)])
+def test_the_lambdas_of_a_stack_whose_name_goes_on_with_release_stay(forward: bool, live: int) -> None:
+    lambdas, other = two_deployments(), "Clockwork-Release-Api"
+    stack = Stack(lambdas)
+    lambdas.made[other], lambdas.alias[other] = {1: BEFORE, 2: SINCE}, live
+    rollback(stack, list[str]().append, forward=forward)
+    assert lambdas.alias[other] == live
+
+
+def test_a_version_that_was_rolled_back_is_no_place_to_go_back_to() -> None:
+    """A release is rolled back, and what was to mend it is, too: that goes back to the one before both."""
+    lambdas = Lambdas(api=(1, {1: BEFORE}))
+    for _ in range(20):
+        lambdas.deploy("api")
+        rollback(Stack(lambdas), list[str]().append)
+        assert lambdas.alias == {"api": 1}
+    lambdas.deploy("api")
+    good = lambdas.alias["api"]
+    lambdas.deploy("api")
+    rollback(Stack(lambdas), list[str]().append)
+    assert lambdas.alias == {"api": good}
+
+
+def test_a_version_to_which_forward_went_is_a_place_to_go_back_to() -> None:
+    lambdas = two_deployments()
+    rollback(Stack(lambdas), list[str]().append)
+    rollback(Stack(lambdas), list[str]().append, forward=True)
+    lambdas.deploy("api")
+    rollback(Stack(lambdas), list[str]().append)
+    assert lambdas.alias["api"] == 4
 
 
 def test_forward_goes_to_the_newest_versions_again() -> None:

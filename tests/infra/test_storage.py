@@ -55,12 +55,15 @@ def test_the_registry_of_shards_never_expires(account: Template) -> None:
     assert "TimeToLiveSpecification" not in account.table("Shards")["Properties"]
 
 
-def test_only_executions_have_an_index_and_it_is_over_those_that_need_attention(account: Template) -> None:
+def test_only_executions_have_indexes_over_what_needs_attention_and_over_what_has_ended(account: Template) -> None:
     indexes = {name: account.table(name)["Properties"].get("GlobalSecondaryIndexes", []) for name in TABLES}
-    (attention,) = indexes.pop("Executions")
+    attention, runs = indexes.pop("Executions")
     assert not any(indexes.values())
     assert attention["IndexName"] == "attention"
     assert [key["AttributeName"] for key in attention["KeySchema"]] == ["attentionClientId", "attentionKey"]
+    assert runs["IndexName"] == "runs"
+    assert [key["AttributeName"] for key in runs["KeySchema"]] == ["runsClientId", "runsKey"]
+    assert runs["Projection"] == {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["state"]}
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -18,7 +18,6 @@ import logging
 import random
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -139,7 +138,7 @@ class Runs:
         self.processes: list[Process] = []
         self.defects = Defects()
         self.clockwork.runs = JudgedRuns(self)
-        self.clockwork.world = replace(self.clockwork.world, runs=self.clockwork.runs)
+        self.clockwork.world = self.clockwork.world.with_(runs=self.clockwork.runs)
         self.fates: dict[tuple[int, int], bool] = {}
         self.started: list[tuple[int, int]] = []
         self.attempts: set[tuple[str, int]] = set()
@@ -188,7 +187,7 @@ class Runs:
 
     def world(self) -> World:
         targets = MemoryTargets(self.clock, self.answer)
-        return replace(self.clockwork.world, targets=targets, environment=Environment(name="one", faults=self.defects))
+        return self.clockwork.world.with_(targets=targets, environment=Environment(name="one", faults=self.defects))
 
     def deliverer(self) -> None:
         messages = self.clockwork.queue.receive(self.source.choice((1, 1, 2, 3)))

@@ -135,6 +135,7 @@ class Subject:
                 regulation=stores.regulation,
                 trail=rest.trail,
                 operations=rest.operations,
+                activity=rest.activity,
                 signing_secrets=rest.signing_secrets,
                 pool_queues=rest.pool_queues,
                 ticket_keys=rest.ticket_keys,

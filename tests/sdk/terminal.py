@@ -18,6 +18,9 @@ from tests.sdk.edge import CREDENTIALS, URL, Hands, InMemory
 from tests.support.examples import ALICE
 
 HOOK = "https://example.com/hook"
+#: A job and an execution, as the API names them.
+JOB = "nMS9hY21lL3JlcG9ydA"
+EXECUTION = f"{JOB}.1795779231689.0"
 
 
 class Quiet(InMemory):
@@ -36,7 +39,9 @@ class Cli:
         self.hands = Hands()
         self.transport: Any = Quiet(api)
 
-    def __call__(self, *arguments: str, caller: str = ALICE, text: str | None = None, **settings: Any) -> Result:
+    def __call__(
+        self, *arguments: str, caller: str = ALICE, text: str | None = None, color: bool = False, **settings: Any
+    ) -> Result:
         if isinstance(self.transport, InMemory):
             self.transport.caller = caller
         state = Settings(
@@ -49,7 +54,7 @@ class Cli:
                 **settings,
             }
         )
-        return CliRunner().invoke(clockwork, arguments, obj=state, input=text, prog_name="clockwork")
+        return CliRunner().invoke(clockwork, arguments, obj=state, input=text, color=color, prog_name="clockwork")
 
     def json(self, *arguments: str, **more: Any) -> Any:
         ran = self("--output", "json", *arguments, **more)

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from clockwork_client import UnexpectedAnswer, callback, http, pool, retry
+from clockwork_client import Clockwork, UnexpectedAnswer, callback, http, pool, retry
 from clockwork_client.answers import Target, instant, text_of
 from clockwork_client.results import Execution, Job
 from clockwork_client.targets import HttpTarget
+from clockwork_client.transport import Response
+from tests.sdk.edge import client_of
 
 RAW: dict[str, Any] = {
     "jobId": "j",
@@ -64,11 +66,11 @@ def test_an_answer_of_another_shape_is_refused(change: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: pool("demo", "work", timeout_seconds="60"),  # type: ignore[arg-type]
+        lambda: pool("demo", "work", timeout_seconds=["60"]),  # type: ignore[arg-type]
         lambda: pool("demo", 5),  # type: ignore[arg-type]
         lambda: http(5),  # type: ignore[arg-type]
         lambda: retry(max_attempts="x"),  # type: ignore[arg-type]
-        lambda: callback(timeout_seconds="x"),  # type: ignore[arg-type]
+        lambda: callback(timeout_seconds=["x"]),  # type: ignore[arg-type]
     ],
 )
 def test_an_option_of_another_type_is_the_callers_fault_and_not_an_answers(make: Callable[[], object]) -> None:
@@ -101,3 +103,17 @@ def test_instants_are_written_in_utc_to_the_millisecond() -> None:
     assert text_of(moment) == "2026-05-05T10:00:00.250Z"
     with pytest.raises(ValueError, match="time zone"):
         text_of(datetime(2026, 5, 5))  # noqa: DTZ001
+
+
+@pytest.mark.parametrize("body", [b"[]", b"7", b'"items"', b'{"items":null}', b'{"items":{}}', b'{"items":[7]}'])
+@pytest.mark.parametrize(
+    "ask", [lambda cw: cw.shards(), lambda cw: cw.pools.running("demo"), lambda cw: list(cw.jobs.list())]
+)
+def test_a_list_of_another_shape_is_told_to_be_so(body: bytes, ask: Callable[[Clockwork], object]) -> None:
+    with pytest.raises(UnexpectedAnswer):
+        ask(client_of(lambda _: Response(200, {}, body)))
+
+
+def test_a_backlog_of_another_shape_is_told_to_be_so() -> None:
+    with pytest.raises(UnexpectedAnswer):
+        client_of(lambda _: Response(200, {}, b"[]")).backlog()

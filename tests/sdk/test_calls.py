@@ -171,9 +171,42 @@ def test_at_the_deadline_nothing_is_claimed() -> None:
 def test_where_nobody_listens_nothing_was_done() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
-    cw = Clockwork(url, region="us-east-1", credentials=CREDENTIALS, machine=Hands().machine, deadline=2)
-    with pytest.raises(NotReached):
+    hands = Hands()
+    cw = Clockwork(url, "acme", region="us-east-1", credentials=CREDENTIALS, machine=hands.machine)
+    with pytest.raises(NotReached, match=f"nothing listens at {url}. `make dev` starts"):
         cw.jobs.get("j")
+    assert sum(hands.slept) < 0.5
+    # A caller with a deadline of its own, such as a worker, waits for a server that comes back.
+    with pytest.raises(NotReached):
+        cw.create({}, deadline=20)
+    assert 10 < hands.now - 1_000 < 21
+
+
+def test_a_host_that_is_away_is_tried_until_the_deadline_unless_the_caller_waits_less() -> None:
+    def unreachable(_: Request) -> Response:
+        raise NoAnswer("no route", was_sent=False)
+
+    for connecting, least, most in ((None, 25, 30), (1.0, 0.5, 1)):
+        hands = Hands()
+        cw = Clockwork(
+            URL, credentials=CREDENTIALS, transport=unreachable, machine=hands.machine, connecting=connecting
+        )
+        with pytest.raises(NotReached):
+            cw.jobs.get("j")
+        assert least <= sum(hands.slept) <= most
+
+
+def test_a_server_that_goes_away_after_a_lost_answer_is_tried_until_the_deadline() -> None:
+    hands, answers = Hands(), iter([NoAnswer("lost")])
+
+    def lose(_: Request) -> Response:
+        raise next(answers, NoAnswer("no route", was_sent=False))
+
+    cw = Clockwork(URL, credentials=CREDENTIALS, transport=lose, machine=hands.machine, connecting=1)
+    with pytest.raises(NotCertain) as caught:
+        cw.jobs.get("j")
+    assert not isinstance(caught.value, NotReached)
+    assert sum(hands.slept) > 20
 
 
 @pytest.mark.parametrize(
@@ -303,3 +336,36 @@ def test_a_proxy_is_not_used_for_this_machine_or_what_is_excepted(
     with pytest.raises(NotReached):
         through("http://api.invalid").schedule(HOOK, in_=5)
     assert proxy.requests == []
+
+
+#: As API Gateway answers a request whose signature is not the one that it computes.
+MISMATCH = """The request signature we calculated does not match the signature you provided. Check \
+your AWS Secret Access Key and signing method. Consult the service documentation for details.
+
+The Canonical String for this request should have been
+'GET
+/prod/v1/jobs/j
+
+host:abc.execute-api.us-east-1.amazonaws.com
+x-amz-date:20260301T000000Z
+x-amz-security-token:THE-TOKEN-OF-THE-SESSION
+
+host;x-amz-date;x-amz-security-token
+e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
+
+The String-to-Sign should have been
+'AWS4-HMAC-SHA256
+20260301T000000Z
+20260301/us-east-1/execute-api/aws4_request
+f2e7'
+"""
+
+
+def test_a_refused_signature_is_told_without_the_credentials_that_the_answer_quotes() -> None:
+    body = json.dumps({"message": MISMATCH}).encode()
+    with pytest.raises(NotAllowed) as caught:
+        client_of(lambda _: Response(403, {}, body)).jobs.get("j")
+    assert caught.value.detail.startswith("The request signature we calculated does not match")
+    told = f"{caught.value} {caught.value!r} {caught.value.raw} {pickle.dumps(caught.value)!r}"
+    assert "THE-TOKEN-OF-THE-SESSION" not in told
+    assert "x-amz-security-token" not in told

@@ -13,11 +13,12 @@ from click.testing import CliRunner
 
 from clockwork.domain.limits.circuits import Circuit
 from clockwork_client.cli import show
-from clockwork_client.cli.app import COMMANDS, GROUPS, clockwork, in_front
+from clockwork_client.cli.app import clockwork, in_front
+from clockwork_client.cli.commands import COMMANDS, GROUPS
 from clockwork_client.inert import inert
 from clockwork_client.transport import NoAnswer, Request, Response
 from tests.handlers.handlers import Api
-from tests.sdk.terminal import HOOK, Cli, with_dead
+from tests.sdk.terminal import EXECUTION, HOOK, JOB, Cli, with_dead
 from tests.support.examples import ADMIN, ALICE
 
 
@@ -125,7 +126,6 @@ def test_data_comes_from_a_file_or_standard_input(cli: Cli, tmp_path: Path) -> N
         ["job", "create", "--in", "5m", HOOK, "--tag", "x"],
         ["job", "get"],
         ["job", "get", "id", "--key", "key"],
-        ["job", "get", ".."],
         ["job", "update", "id"],
         ["job", "update", "id", "--method", "PUT"],
         ["job", "update", "id", "--patch", "[1]"],
@@ -238,6 +238,8 @@ def test_a_named_job_through_its_life(cli: Cli) -> None:
     assert "SUCCEEDED" in cli("exec", "get", started).stdout
     assert started in cli("exec", "list", "--key", "nightly").stdout.replace("\n", "")
     assert cli("exec", "cancel", started).exit_code == 1
+    assert started in cli("exec", "list").stdout.replace("\n", "")
+    assert "runsIndex" in cli("exec", "list", "--all").stderr
     now = datetime.now(UTC)
     ran = cli(
         "job", "backfill", "--key", "nightly", "--from", (now - timedelta(hours=9)).isoformat(), "--to", now.isoformat()
@@ -261,6 +263,11 @@ def test_the_dead_are_counted_before_anything_happens(cli: Cli, terminal: None) 
     with_dead(cli, "a1", "a2", "b1")
     listed = cli("dead", "list").stdout
     assert listed.count("DEAD") == 3
+    caused = cli.json("dead", "causes")
+    assert ([one["count"] for one in caused["groups"]], caused["lookedAt"]) == ([1, 1, 1], 3)
+    of_a = cli.json("dead", "causes", "--prefix", "a")
+    assert ([one["count"] for one in of_a["groups"]], of_a["lookedAt"]) == ([1, 1], 3)
+    assert "a1" in cli("dead", "causes").stdout
     cli.transport.sent.clear()
     ran = cli("dead", "discard", "--prefix", "a", text="n\n")
     assert "Discard 2 dead executions of acme?" in ran.output
@@ -368,8 +375,9 @@ def test_what_is_done_with_the_dead_goes_on_where_it_was_stopped(cli: Cli) -> No
 
 def test_a_client_is_written_shown_and_paused(cli: Cli) -> None:
     arn = "arn:aws:iam::111111111111:user/u"
-    written = cli.json("client", "put", "new", "--principal", arn, "--max-rate", "5", caller=ADMIN)
-    assert (written["principals"], written["maxRatePerSecond"]) == ([arn], 5)
+    given = ("--principal", arn, "--max-rate", "5", "--runs-index")
+    written = cli.json("client", "put", "new", *given, caller=ADMIN)
+    assert (written["principals"], written["maxRatePerSecond"], written["runsIndex"]) == ([arn], 5, True)
     assert cli.json("client", "get", "new", caller=ADMIN) == written
     body = json.dumps({"principals": [arn], "retryPolicy": {"maxAttempts": 2}, "jobsPerDay": 9})
     written = cli.json("client", "put", "new", "--body", body, caller=ADMIN)
@@ -401,7 +409,8 @@ def test_hostile_texts_are_shown_inert(cli: Cli, output: str) -> None:
         "nextFires": [{"at": "2027-01-31T09:00:00.000Z", "local": HOSTILE}] * 3,
     }  # fmt: skip
     execution = {
-        "executionId": HOSTILE, "jobId": HOSTILE, "dueAt": "2027-01-31T09:00:00.000Z", "state": HOSTILE,
+        "executionId": HOSTILE, "jobId": HOSTILE, "clientId": HOSTILE,
+        "dueAt": "2027-01-31T09:00:00.000Z", "state": HOSTILE,
         "waiting": {"cause": HOSTILE, "says": HOSTILE}, "reason": HOSTILE, "attempts": [
             {"number": 1, "state": HOSTILE, "startedAt": "2027-01-31T09:00:00.000Z", "error": HOSTILE}
         ],
@@ -423,10 +432,10 @@ def test_hostile_texts_are_shown_inert(cli: Cli, output: str) -> None:
     passed = {"jobId": HOSTILE, "jobKey": HOSTILE, "reason": HOSTILE}
     problem = {"detail": HOSTILE, "errors": [{"pointer": HOSTILE, "detail": HOSTILE}]}
     answers: list[tuple[list[str], int, Any]] = [
-        (["job", "get", "x"], 200, raw),
+        (["job", "get", JOB], 200, raw),
         (["job", "list"], 200, {"items": [raw]}),
-        (["exec", "get", "x"], 200, execution),
-        (["exec", "list", "x"], 200, {"items": [execution]}),
+        (["exec", "get", EXECUTION], 200, execution),
+        (["exec", "list", JOB], 200, {"items": [execution]}),
         (["dead", "list"], 200, {"items": [execution]}),
         (["job", "cancel", "--tag", "x", "--yes"], 200, {"matched": 1, "changed": 0, "passed": [passed]}),
         (["cron", "explain", "x"], 200, {"nextFires": raw["nextFires"], "description": HOSTILE}),
@@ -434,9 +443,10 @@ def test_hostile_texts_are_shown_inert(cli: Cli, output: str) -> None:
         (["upcoming"], 200, {"items": [upcoming]}),
         (["whoami"], 200, {"principal": HOSTILE, "admin": False, "clientIds": [HOSTILE]}),
         (["shards"], 200, {"items": [shard]}),
-        (["job", "cancel", "x"], 200, {"jobId": "x", "result": "cancelled", "reason": HOSTILE, "executions": []}),
-        (["job", "get", "x"], 422, problem),
-        (["job", "get", "x"], 403, {"message": HOSTILE}),
+        (["job", "cancel", JOB], 200, {"jobId": "x", "result": "cancelled", "reason": HOSTILE, "executions": []}),
+        (["job", "get", JOB], 422, problem),
+        # Of the message the first line stays.
+        (["job", "get", JOB], 403, {"message": HOSTILE.replace("\n", " ")}),
     ]
     for arguments, status, body in answers:
         answer = Response(status, {}, json.dumps(body).encode())
@@ -500,7 +510,9 @@ def test_the_audit_tells_who_changed_what_when_and_why(cli: Cli) -> None:
     cli("job", "update", "--key", "nightly", "--every", "2h")
     assert [one["action"] for one in cli.json("audit")] == ["patchJob", "pauseJob"]
     told = cli("audit").stdout
-    assert "incident 7" in told and "nightly" in told and ALICE in told and "/schedule/every/seconds" in told
+    assert "incident 7" in told and "nightly" in told and "/schedule/every/seconds" in told
+    assert ALICE.rpartition(":")[2] in told and ALICE not in told
+    assert ALICE in cli("audit", "-o", "wide").stdout
     limited = cli("audit", "--limit", "1")
     assert "pauseJob" not in limited.stdout
     assert "there are more" in limited.stderr
@@ -522,6 +534,21 @@ def test_clients_are_listed_with_what_they_use(cli: Cli) -> None:
     told = cli("client", "usage").stdout
     assert "parked" in told
     assert f"down.example.com {datetime.fromtimestamp(began_at / 1000, UTC).astimezone():%Y-%m-%d %H:%M}" in told
+
+
+def test_the_activity_of_a_client_is_a_row_a_minute(cli: Cli) -> None:
+    for seconds in ("1s", "70s"):
+        cli("job", "create", "--in", seconds, HOOK)
+    cli.api.clockwork.run_until(cli.api.clockwork.clock.at + 90_000)
+    ran = cli("client", "activity")
+    assert ran.exit_code == 0
+    rows = [line.split() for line in ran.stdout.splitlines() if "ms" in line]
+    assert [row[-11:] for row in rows] == [["1", "1", *"00000", "10", "ms", "10", "ms"]] * 2
+    assert "Approximate" in ran.stderr
+    found = cli.json("client", "activity", "--step", "3600")
+    # The hour may change between the two.
+    assert [sum(one[name] for one in found["items"]) for name in ("started", "succeeded")] == [2, 2], found
+    assert cli("client", "activity", "globex").exit_code == 1
 
 
 def test_a_client_is_deleted_once_somebody_says_so(cli: Cli, terminal: None) -> None:

@@ -69,7 +69,7 @@ def test_admins_see_what_waits_and_runs_and_who_works(cli: Cli) -> None:
     assert "About 1 more are not due yet, or put off" in shown.stderr
     assert "2 attempts run." in shown.stderr
     heads, row = shown.stdout.splitlines()
-    assert heads.split() == ["WORKER", "NOTED", "IN", "HAND", "CLAIMED", "LATE"]
+    assert heads.split() == ["WORKER", "NOTED", "IN", "PROGRESS", "CLAIMED", "LATE"]
     assert row.split()[0] == "host-1"
     assert row.split()[-3:] == ["2", "0.0", "s"]
     (seen,) = cli.json("pools", "show", POOL, caller=ADMIN)["workers"]

@@ -11,7 +11,7 @@ import pytest
 from clockwork_client import Workflow, http
 from clockwork_client.transport import Response
 from tests.handlers.handlers import Api
-from tests.sdk.terminal import HOOK, Cli
+from tests.sdk.terminal import EXECUTION, HOOK, JOB, Cli
 from tests.sdk.test_workflows import Edge, node
 
 
@@ -63,7 +63,7 @@ class TestFiles:
         raw = json.loads(file.read_text())
         cli("job", "create", "--in", "5m", "--workflow", str(file), "--data", '{"order":17}')
         assert (cli.body()["target"], cli.body()["payload"]) == (raw, {"order": 17})
-        cli("job", "update", "j", "--workflow", str(file))
+        cli("job", "update", JOB, "--workflow", str(file))
         assert cli.body() == {"target": raw}
 
     def test_a_job_has_one_target(self, cli: Cli, file: Path) -> None:
@@ -84,17 +84,17 @@ def nodes_of(state: str) -> list[dict[str, Any]]:
 
 class TestRuns:
     def test_the_nodes_are_listed(self) -> None:
-        heads, book, end = on(Edge(nodes_of("DEAD")))("run", "nodes", "e").stdout.splitlines()
+        heads, book, end = on(Edge(nodes_of("DEAD")))("run", "nodes", EXECUTION).stdout.splitlines()
         assert heads.split() == ["NODE", "STATE", "AFTER", "LAST", "WORD", "EXECUTION"]
         assert book.split() == ["book", "DEAD", "answered", "500"]
         assert end.split() == ["end", "UNREACHED", "book", "because", "of", "book"]
-        assert on(Edge(nodes_of("DEAD"))).json("run", "nodes", "e")["items"][0]["name"] == "book"
+        assert on(Edge(nodes_of("DEAD"))).json("run", "nodes", EXECUTION)["items"][0]["name"] == "book"
 
     def test_the_graph_is_drawn(self) -> None:
-        assert '  n0["book<br/>DEAD"]\n' in on(Edge(nodes_of("DEAD")))("run", "graph", "e").stdout
+        assert '  n0["book<br/>DEAD"]\n' in on(Edge(nodes_of("DEAD")))("run", "graph", EXECUTION).stdout
 
     def test_a_watch_prints_what_changes_and_ends_with_the_run(self) -> None:
-        ran = on(Edge(nodes_of("RUNNING"), nodes_of("RUNNING"), nodes_of("DEAD")))("run", "watch", "e")
+        ran = on(Edge(nodes_of("RUNNING"), nodes_of("RUNNING"), nodes_of("DEAD")))("run", "watch", EXECUTION)
         assert ran.stdout.splitlines() == [
             "book  RUNNING  answered 500",
             "end  UNREACHED  because of book",
@@ -105,9 +105,12 @@ class TestRuns:
     def test_cancel_and_redrive_ask_for_what_they_say(self) -> None:
         edge = Edge([])
         cli = on(edge)
-        assert cli("run", "cancel", "e").exit_code == 0
-        assert cli("run", "redrive", "e", "--from", "fetch", "--from", "book").exit_code == 0
-        assert [one.url.partition("/v1/")[2] for one in edge.sent] == ["executions/e/cancel", "executions/e/redrive"]
+        assert cli("run", "cancel", EXECUTION).exit_code == 0
+        assert cli("run", "redrive", EXECUTION, "--from", "fetch", "--from", "book").exit_code == 0
+        assert [one.url.partition("/v1/")[2] for one in edge.sent] == [
+            f"executions/{EXECUTION}/cancel",
+            f"executions/{EXECUTION}/redrive",
+        ]
         assert json.loads(edge.sent[-1].body or b"") == {"from": ["fetch", "book"]}
 
 
@@ -117,7 +120,7 @@ def test_an_execution_tells_of_its_nodes_and_of_its_run() -> None:
     told = {**one, "run": counts, "node": {"name": "book", "run": "r", "generation": 1}, "executions": [one, one]}
     cli = Cli(Api())
     cli.transport = lambda _: Response(200, {}, json.dumps(told).encode())
-    said = cli("run", "cancel", "e").stdout.splitlines()
+    said = cli("run", "cancel", EXECUTION).stdout.splitlines()
     assert [one for one in said if one.startswith(("node", "still"))] == [
         "nodes      4 succeeded, 1 failed, 2 open, stopped by cancel",
         "node       book of r",

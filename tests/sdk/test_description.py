@@ -36,7 +36,7 @@ from clockwork_client import (
     targets,
     waiting,
 )
-from clockwork_client.answers import Answer, Target, camel, fields_of
+from clockwork_client.answers import Answer, Target, camel, fields_of, target_of
 from clockwork_client.transport import Request, Response
 from clockwork_client.workflows import answers
 from clockwork_client.workflows.runs import Runs
@@ -59,6 +59,10 @@ LEFT_OUT |= {"reportByToken"}
 AT = datetime(2027, 1, 31, 9, tzinfo=UTC)
 
 
+#: An option by the first word of its type; any other is a text.
+OF_TYPES: dict[str, Any] = {"Duration": 60, "Mapping[str,": {"x": "y"}, "Sequence[str]": ["text"], "bool": False}
+
+
 def example_of(kind: type[Target]) -> Target:
     """A target of the type, with a value in each of its fields."""
     arguments = inspect.signature(make := MAKERS[kind]).parameters
@@ -66,7 +70,7 @@ def example_of(kind: type[Target]) -> Target:
     for name, argument in arguments.items():
         choices = re.findall(r"Literal\[\"(\w+)", str(argument.annotation))
         is_a = str(argument.annotation).partition(" ")[0]
-        given[name] = choices[0] if choices else {"Duration": 60, "Mapping[str,": {"x": "y"}}.get(is_a, "text")
+        given[name] = choices[0] if choices else OF_TYPES.get(is_a, "text")
     return make(**given)
 
 
@@ -137,6 +141,7 @@ CLIENT: requests.ClientOptions = {
     "min_interval_seconds": 1,
     "retention_days": 5,
     "dead_letter_queue_arn": "arn",
+    "runs_index": True,
 }
 FILTER: requests.JobFilter = {"prefix": "p", "tag": "t", "limit": 5, "reason": "r"}
 DEAD: requests.DeadFilter = {"prefix": "p", "from_": AT, "to": AT, "limit": 5}
@@ -150,7 +155,15 @@ WHOLE = [
     (FILTER, requests.JobFilter),
 ]
 #: Methods that make calls of other methods: the first item of a list, and executions by the name of runs.
-MADE_OF_OTHERS = {"jobs.find", "runs.get", "runs.cancel", "runs.redrive", "runs.watch", "runs.mermaid"}
+MADE_OF_OTHERS = {
+    "clients.causes",
+    "jobs.find",
+    "runs.get",
+    "runs.cancel",
+    "runs.redrive",
+    "runs.watch",
+    "runs.mermaid",
+}
 Call = Callable[[Clockwork], Any]
 CALLS: dict[str, Call] = {
     "createJob": lambda cw: cw.schedule(HTTP, 1, client_id="c", idempotency_key="k", dry_run=True, **JOB),
@@ -158,7 +171,7 @@ CALLS: dict[str, Call] = {
     "listJobs": lambda cw: next(
         cw.jobs.list(
             prefix="p",
-            state="s",
+            state="ACTIVE",
             tag="t",
             key="k",
             contains="x",
@@ -200,9 +213,12 @@ CALLS: dict[str, Call] = {
         cw.dead.list(prefix="p", from_=AT, to=AT, client_id="c", page_size=1, next_token="n"), None
     ),
     "listClientRuns": lambda cw: cw.clients.runs(
-        from_=AT, to=AT, state="DEAD", prefix="p", tag="t", client_id="c", page_size=1, next_token="n"
+        from_=AT, to=AT, state="DEAD", prefix="p", tag="t", jobs="all", client_id="c", page_size=1, next_token="n"
     ),
-    "listAttention": lambda cw: cw.clients.attention(prefix="p", client_id="c", page_size=1, next_token="n"),
+    "getActivity": lambda cw: cw.clients.activity(from_=AT, to=AT, step=60, client_id="c"),
+    "listAttention": lambda cw: cw.clients.attention(
+        prefix="p", from_=AT, to=AT, client_id="c", page_size=1, next_token="n"
+    ),
     "redriveDead": lambda cw: cw.dead.redrive(client_id="c", next_token="n", **DEAD),
     "discardDead": lambda cw: cw.dead.discard(client_id="c", next_token="n", **DEAD),
     "beginOperation": lambda cw: cw.operations.begin(
@@ -292,6 +308,8 @@ ANSWERS: dict[type[Answer], set[str]] = {
     operations.PassedItem: {"PassedItem"},
     attention.ClientRuns: {"ClientRuns"},
     attention.ClientRun: {"ClientRun"},
+    attention.Activity: {"Activity"},
+    attention.ActivityStep: {"ActivityStep"},
     attention.Attention: {"AttentionPage"},
     attention.AttentionItem: {"AttentionItem"},
     attention.AttentionGroup: {"AttentionGroup"},
@@ -307,7 +325,17 @@ ANSWERS: dict[type[Answer], set[str]] = {
 #: Fields of a batch's elements that stand around the job: `Created` has them as its position and its kind.
 AROUND = {"index", "status"}
 #: Shapes that become no object of their own: pages, choices, a batch, what is read as a plain dict.
-OTHERWISE = {"JobPage", "ExecutionPage", "Job", "Created", "CreatedBatch", "RefusedElement", "Problem", "Fault"}
+OTHERWISE = {
+    "JobPage",
+    "ExecutionPage",
+    "DeadPage",
+    "Job",
+    "Created",
+    "CreatedBatch",
+    "RefusedElement",
+    "Problem",
+    "Fault",
+}
 OTHERWISE |= {
     "ShownNode",
     "ShownCondition",
@@ -532,3 +560,9 @@ def test_the_comparison_sees_what_is_missing() -> None:
     assert found["/target"] == {"method", "headers", "timeoutSeconds"}
     assert "timezone" in found["/schedule"]
     assert partial(sent_by, CALLS["getJob"])().method == "GET"
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+def test_a_target_of_an_answer_is_of_the_class_that_makes_it(target: Target) -> None:
+    read = target_of(json.loads(json.dumps(target.raw)))
+    assert (type(read), read) == (type(target), target)

@@ -13,7 +13,8 @@ import pytest
 
 from clockwork.targets.web.webhooks import headers_for
 from clockwork_client import Clockwork, __version__
-from clockwork_client.cli.app import GROUPS, clockwork
+from clockwork_client.cli.app import clockwork
+from clockwork_client.cli.commands import GROUPS
 from infra import ROOT
 from tests.handlers.handlers import Api
 from tests.sdk.edge import CREDENTIALS, URL, Hands, InMemory

@@ -9,4 +9,4 @@ from tests.dev.pages import run_alone
 
 
 def test_the_page_does_what_it_says(tmp_path: Path) -> None:
-    assert run_alone(ROOT / "docs/howto/local-tests.md", tmp_path) == 4
+    assert run_alone(ROOT / "docs/howto/local-tests.md", tmp_path) == 7

@@ -18,6 +18,7 @@ from clockwork_client import (
     NotAllowed,
     NotFound,
     TooManyRequests,
+    ecs,
     end,
     http,
     job,
@@ -449,6 +450,19 @@ def test_a_state_machine_that_fails_is_tried_again_and_one_that_runs_on_is_stopp
         ("FAILED", "no paper"),
         ("FAILED", "ABORTED: it was stopped"),
     ]
+
+
+def test_a_task_of_ecs_ends_as_the_test_says() -> None:
+    clockwork = VirtualClockwork()
+    cw = clockwork.client("acme", allowed_target_arns=["arn:aws:ecs:us-east-1:*"])
+    arn = "arn:aws:ecs:us-east-1:111111111111:{}"
+    task = ecs(arn.format("task-definition/report"), cluster_arn=arn.format("cluster/jobs"), container="app")
+    job = cw.schedule(task, {"pages": [1]}, in_=1, completion=end())
+    clockwork.on_end(lambda delivery: {"exitCode": 0, "exitCodes": {"app": 0}})
+    clockwork.advance(minutes=2)
+    report = clockwork.admin.executions.get(clockwork.run(job).execution_id).report
+    assert report is not None
+    assert (report.state, report.result["exitCode"]) == ("SUCCEEDED", 0)
 
 
 def test_without_a_word_of_the_test_a_state_machine_ends_well_a_minute_later() -> None:

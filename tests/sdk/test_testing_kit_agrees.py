@@ -6,10 +6,10 @@ tests/e2e/test_testing_kit.py has it beside the deployed stack, and tests/handle
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from clockwork.domain.executions import Outcome, State
@@ -118,7 +118,7 @@ def history(cw: Clockwork, jobs: list[Job]) -> list[Any]:
 
 def by_the_flows(scenario: Scenario) -> list[Any]:
     """The scenario as the flows' own tests run it: a tick a minute, bundles, delays of whole seconds."""
-    account = {one.name: getattr(Settings.for_account(), one.name) for one in fields(Settings)}
+    account = msgspec.structs.asdict(Settings.for_account())
     api = Api(**{name: value for name, value in account.items() if name != "admin_principals"})
     clock = api.clockwork.clock
 
@@ -127,7 +127,7 @@ def by_the_flows(scenario: Scenario) -> list[Any]:
         state = State.SUCCEEDED if status == 200 else State.FAILED
         return Outcome(state, clock.at, clock.at, status_code=status, error=None if status == 200 else "answered 503")
 
-    api.clockwork.world = replace(api.clockwork.world, targets=MemoryTargets(clock, answer))
+    api.clockwork.world = api.clockwork.world.with_(targets=MemoryTargets(clock, answer))
     clock.at = ms(begin(scenario))
     client_of(InMemory(api, ADMIN)).clients.put("acme", principals=[ADMIN], **limits(scenario))
     cw = client_of(InMemory(api, ADMIN))

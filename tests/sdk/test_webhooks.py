@@ -19,7 +19,8 @@ from clockwork.domain.jobs import NodeOf
 from clockwork.domain.releases import Delivery
 from clockwork.targets.message import Payload
 from clockwork.targets.web.webhooks import headers_for
-from clockwork_client import InvalidWebhook, ScheduledContext, scheduled_context, verify_webhook
+from clockwork_client import InvalidWebhook, ScheduledContext, http, retry, scheduled_context, verify_webhook
+from clockwork_client.testing import VirtualClockwork
 from clockwork_client.transport import Request
 from infra import ROOT
 from tests.support.examples import NOW, occurrence, release
@@ -72,6 +73,27 @@ def test_a_node_of_a_workflow_is_told_with_its_run() -> None:
     context = scheduled_context(headers_for(in_run.message, SENT_AT, []))
     assert (context.run, context.node) == ("the-run", "ship")
     assert repr(context).endswith(", run='the-run', node='ship')")
+
+
+def test_a_retry_a_redrive_and_a_backfill_say_when_they_were_to_run_and_a_first_attempt_does_not() -> None:
+    v = VirtualClockwork(at="2026-01-01T00:00:00Z")
+    cw = v.client("acme")
+    v.on_deliver(lambda one: 503 if len(v.deliveries) < 3 else 200)
+    once = retry(max_attempts=2, backoff="fixed", initial_seconds=60, jitter="none")
+    cw.schedule(http("https://example.com/"), at="2026-01-01T01:00:00Z", key="once", retry=once)
+    v.advance(hours=2)
+    cw.dead.redrive()
+    v.advance(hours=1)
+    daily = cw.schedule(http("https://example.com/"), cron="0 4 * * *", key="daily")
+    cw.jobs.backfill(daily.job_id, "2025-12-31T00:00:00Z", "2025-12-31T05:00:00Z", max_per_second=1)
+    v.advance(minutes=1)
+    told = [scheduled_context(one.headers) for one in v.deliveries]
+    assert [(one.attempt, one.run_at and f"{one.run_at:%H:%M}") for one in told] == [
+        (1, None),
+        (2, "01:01"),
+        (3, "02:00"),
+        (1, "03:00"),
+    ]
 
 
 def test_the_case_of_headers_does_not_matter() -> None:

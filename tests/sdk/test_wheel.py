@@ -156,7 +156,7 @@ def test_the_testing_kit_and_its_plugin_work_in_a_clean_environment(wheel: Path,
 def test_without_the_extra_the_kit_says_what_to_install(python: Path, tmp_path: Path) -> None:
     program = "from clockwork_client.testing import VirtualClockwork"
     ran = subprocess.run([python, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert "ImportError: the testing kit needs 'clockwork-client[testing]': No module named" in ran.stderr
+    assert "ImportError: the testing kit needs the package" in ran.stderr
 
 
 #: A user's own test.

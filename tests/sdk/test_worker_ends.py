@@ -44,7 +44,7 @@ if sys.argv[1] == "fails":
 atexit.register(lambda: print("said", fleet.works["a"].outcome and fleet.works["a"].outcome["outcome"]))
 
 class State:
-    cw = None
+    cw, settings = None, {}
 
 worker.main(["ending_jobs:pool", "--drain", "0"], obj=State())
 """
@@ -142,7 +142,7 @@ def test_a_worker_that_cannot_be_is_wrong_use(tmp_path: Path, monkeypatch: pytes
     )
 
     class State:
-        cw = None
+        cw, settings = None, dict[str, object]()
 
     ended = CliRunner().invoke(command, ["named_jobs:pool"], obj=State())
     assert ended.exit_code == click.UsageError.exit_code

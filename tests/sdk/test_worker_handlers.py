@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import logging
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -233,6 +235,21 @@ def test_a_handler_that_its_pool_does_not_list_is_told(pool: Pool, caplog: pytes
     assert queue_urls(cw, pool) == {"normal": "https://queue"}  # type: ignore[arg-type]
     (told,) = caplog.messages
     assert "does not list strange" in told
+
+
+def test_a_line_of_each_attempt_tells_how_it_ended(pool: Pool, fleet: Fleet, caplog: pytest.LogCaptureFixture) -> None:
+    def bad(*_: Any) -> None:
+        raise Fail("no month 13\nof this year")
+
+    pool.handler("good")(lambda *_: "ok")
+    pool.handler("bad")(bad)
+    caplog.set_level(logging.INFO, "clockwork_client.worker.handlers")
+    with working(worker_of(pool, fleet)):
+        fleet.wait_for(ended(fleet.add("one", handler="good"), fleet.add("two", handler="bad")))
+    lines = {one.split(": ")[0]: one for one in caplog.messages}
+    assert re.fullmatch(r"good: one, attempt 1, complete after \d\.\d{3} s", lines["good"])
+    told = r"bad: two, attempt 1, failed after \d\.\d{3} s: 'no month 13\\nof this year'"
+    assert re.fullmatch(told, lines["bad"])
 
 
 @pytest.mark.parametrize("function", [generates, generates_async, Generating(), functools.partial(generates)])

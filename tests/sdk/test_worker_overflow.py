@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from clockwork_client.transport import Response
 from clockwork_client.worker import Pool
+from clockwork_client.worker.attempt import Attempt
 from clockwork_client.worker.clock import Monotonic
 from clockwork_client.worker.desk import Desk
 from clockwork_client.worker.draws import QueueDraws, have_overflow
@@ -112,8 +113,8 @@ class TestTold:
             gate.set()
             fleet.wait_for(ended(first, second))
         assert [one.get("slots") for one in fleet.asked("claims")] == [
-            {"count": 3, "held": {}},
-            {"count": 3, "held": {"acme": 1}},
+            {"count": 10, "held": {}},
+            {"count": 10, "held": {"acme": 1}},
         ]
 
     def test_a_worker_without_tells_nothing(self, pool: Pool) -> None:
@@ -136,18 +137,50 @@ class TestTold:
         assert ["slots" in one for one in fleet.asked("claims")] == [True, False, False]
 
     def test_clients_count_for_an_hour_after_their_last_job_of_the_priority(self) -> None:
-        sharing = Sharing(Desk())
-        sharing.met("high", "acme", 0.0)
-        sharing.met("low", "other", 0.0)
-        sharing.met("high", None, 0.0)
-        assert sharing.held("high", 3_599.0) == {"acme": 0}
-        assert sharing.held("high", 3_600.0) == {}
+        sharing = Sharing(Desk(), 10)
+        sharing.met("high", {"clientId": None}, 0.0)
+        for number in range(20):
+            sharing.met("high", {"clientId": "acme", "token": f"a-{number}"}, 0.0)
+            sharing.met("low", {"clientId": "other", "token": f"b-{number}"}, 0.0)
+        assert sharing.told("high", 3_599.0)["held"] == {"acme": 5, "other": 5}
+        for number in range(20):
+            sharing.met("low", {"clientId": "other", "token": f"c-{number}"}, 0.0)
+        assert sharing.told("high", 3_599.0)["held"] == {"other": 10, "acme": 0}
+        assert sharing.told("high", 3_600.0)["held"] == {"other": 10}
 
     def test_of_many_clients_the_latest_are_told(self) -> None:
-        sharing = Sharing(Desk())
+        sharing = Sharing(Desk(), 1)
         for number in range(120):
-            sharing.met("high", f"client-{number}", float(number))
-        assert list(sharing.held("high", 120.0)) == [f"client-{number}" for number in range(119, 69, -1)]
+            sharing.met("high", {"clientId": f"client-{number}", "token": str(number)}, float(number))
+        assert list(sharing.told("high", 120.0)["held"]) == [f"client-{number}" for number in range(119, 69, -1)]
+
+    def test_a_free_slot_counts_for_the_client_that_had_it_last(self) -> None:
+        desk = Desk()
+        sharing = Sharing(desk, 1)
+        for number in range(12):
+            started = attempt(f"token-{number}", "flood")
+            sharing.met("high", {"clientId": "flood", "token": started.token}, 0.0)
+            desk.put(started)
+            desk.drop(started)
+        assert sharing.told("high", 0.0) == {"count": 10, "held": {"flood": 10}}
+        sharing.met("high", {"clientId": "quiet", "token": "quiet"}, 0.0)
+        assert sharing.told("high", 0.0)["held"] == {"flood": 9, "quiet": 1}
+
+    def test_what_runs_for_long_counts_before_what_has_ended(self) -> None:
+        desk = Desk()
+        sharing = Sharing(desk, 3)
+        for number in range(2):
+            desk.put(started := attempt(f"long-{number}", "flood"))
+            sharing.met("high", {"clientId": "flood", "token": started.token}, 0.0)
+        for number in range(20):
+            sharing.met("high", {"clientId": "quiet", "token": f"short-{number}"}, 0.0)
+        assert sharing.told("high", 0.0) == {"count": 10, "held": {"quiet": 8, "flood": 2}}
+
+
+def attempt(token: str, client_id: str) -> Attempt:
+    answer = {"executionId": token, "jobId": "j", "clientId": client_id, "attempt": 1, "token": token}
+    more = {"handler": "work", "payload": "", "startInMs": 0, "leaseInMs": 1_000, "deadlineInMs": 1_000}
+    return Attempt({**answer, **more}, 0.0, 0.0)
 
 
 class Late(MemoryQueue):

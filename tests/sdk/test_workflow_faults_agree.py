@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from clockwork_client import Clockwork, Invalid, http, pool
+from clockwork_client import Clockwork, Invalid, http, lambda_function, pool
 from clockwork_client.testing import VirtualClockwork
 from clockwork_client.workflows.answers import WorkflowTarget
 from clockwork_client.workflows.check import check
 
 HOOK = http("https://example.com/hook").raw
+FUNCTION = lambda_function("arn:aws:lambda:us-east-1:123456789012:function:f", envelope=False).raw
 
 
 def nodes(*others: dict[str, Any], **fields: Any) -> dict[str, Any]:
@@ -56,6 +57,7 @@ WRONG: dict[str, dict[str, Any]] = {
     "a condition with a huge number": nodes(**{"if": [{"at": "/input", "is": [2**70]}]}),
     "the end of a webhook": nodes(completion={"mode": "end"}),
     "the end of a pool": nodes(target=pool("etl", "x").raw, completion={"mode": "end"}),
+    "a callback without an envelope": nodes(target=FUNCTION, completion={"mode": "callback"}),
     "an end with heartbeats": nodes(completion={"mode": "end", "heartbeatSeconds": 90, "timeoutSeconds": 60}),
     "a condition of no pointer": nodes(**{"if": [{"at": "input", "is": [1]}]}),
     "a condition of what comes after": nodes({"target": HOOK, "after": ["b"]},
@@ -82,13 +84,14 @@ WRONG: dict[str, dict[str, Any]] = {
 def cw() -> Clockwork:
     virtual = VirtualClockwork(pools=["etl"])
     virtual.admin.pools.put("etl", principals=["arn:aws:iam::111111111111:role/worker"], handlers=["x"])
-    return virtual.client("acme", allowed_pools=["etl"])
+    return virtual.client("acme", allowed_pools=["etl"], allowed_target_arns=["arn:aws:lambda:us-east-1:*"])
 
 
 def faults(call: Any) -> list[tuple[str, str]]:
     with pytest.raises(Invalid) as refused:
         call()
-    return [(one.pointer, one.detail) for one in refused.value.faults]
+    # The API adds an example.
+    return [(one.pointer, one.detail.partition(", for example ")[0]) for one in refused.value.faults]
 
 
 @pytest.mark.parametrize("name", WRONG)

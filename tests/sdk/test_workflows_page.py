@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import clockwork_client
 from clockwork_client.testing import VirtualClockwork
 from infra import ROOT
 from tests.dev.pages import run_alone
@@ -24,3 +26,14 @@ def test_the_workflow_of_the_readme_runs() -> None:
         ("pay", {"order": 17}),
         ("ship", {"receipt": "n-1"}),
     ]
+
+
+def test_the_targets_that_the_readme_names_are_the_clients() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:kinesis|kafka|step_functions|ecs)\([^`]*\))`", text)
+    arns = {"arn": "arn:aws:x:us-east-1:123456789012:x"}
+    public = {name: getattr(clockwork_client, name) for name in clockwork_client.__all__}
+    types = [eval(one, {**public, **arns}).raw["type"] for one in named]
+    assert types == ["kinesis", "kafka", "stepFunctions", "ecs"]
+    assert "`completion=end()`" in text
+    assert clockwork_client.end().raw == {"mode": "end"}

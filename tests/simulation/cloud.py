@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -46,7 +46,7 @@ from tests.simulation.targets import MoodyTargets, UnderWay
 from tests.simulation.thaw import freezes
 from tests.simulation.watcher import MOST_SKEW_MS, Watcher
 
-PORTS = tuple(field.name for field in fields(World))
+PORTS = World.__struct_fields__
 #: Most messages that the event source hands over at once.
 BATCH = 10
 

@@ -8,10 +8,11 @@ or within half of what it has waited by then.
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 
 from clockwork.domain.executions import Execution
-from clockwork.domain.releases import Deliver
+from clockwork.domain.releases import Deliver, Watch
 from clockwork.targets.pool import PoolTarget
 from tests.simulation.scheduler import Actor
 
@@ -26,6 +27,10 @@ FAR_MS, FAR_AHEAD_MS, LONG_MS, WAITED_MS = 80_000, 20_000, 400_000, 30_000
 LINE_MS = 40_000
 #: After a slot has passed unused a live attempt begins within the longer of the two, but for what handing over takes.
 LEAST_MS, MOST_MS, HANDOVER_MS = 60_000, 900_000, 5_000
+#: The payload of a callback begins so.
+CALLBACK = b'{"executionId":'
+#: The names of those begin so who take reports of how attempts end.
+REPORTING = ("api", "deliverer of ends")
 #: Those that come back do so up to this much later than was worked out.
 SPREAD = 0.1
 
@@ -45,6 +50,10 @@ class Lines:
         self._made: Counter[tuple[str, int, int]] = Counter()
         #: How often the check of an attempt's ticket has made the ticket again, which waits like another message.
         self._made_again: Counter[tuple[str, int, int]] = Counter()
+        #: By execution: how many watches reports sent, each beside the first watch of its attempt.
+        self._told: Counter[str] = Counter()
+        #: The execution whose end made an attempt: of a retry its own, of a callback the dead one.
+        self._made_by: dict[tuple[str, int, int], str] = {}
         #: By client: slots that were reserved beside a line, each with the instant of its reservation (ms).
         self._beside: defaultdict[str, dict[int, int]] = defaultdict(dict)
         self._free_at: dict[str, float] = {}
@@ -79,6 +88,8 @@ class Lines:
             kind = actor.name.split()[0].partition("<")[0]
             self._made[key] += kind in ("api", "poller")
             self._made_again[key] += kind == "deliverer" and isinstance(release.occurrence.target, PoolTarget)
+        if (maker := _maker_of(release)) is not None:
+            self._made_by[key] = maker
         if release.waits.paced:
             self._slots[key].add(release.run_at)
         elif (place := None if release.waits.line is None else release.waits.line.place) is not None:
@@ -95,6 +106,11 @@ class Lines:
             return None
         began_at = actor.deadline_at - self._invocation_ms
         return f"it takes a slot, and had ended {began_at - ended_at} ms before" if ended_at < began_at else None
+
+    def told(self, actor: Actor | None, watch: Watch) -> None:
+        """Notes the watch that a report sends. Each of the two finds how the attempt ended, and makes what follows."""
+        if actor is not None and actor.name.startswith(REPORTING):
+            self._told[watch.execution_id] += 1
 
     def _overtakes(self, release: Deliver) -> str | None:
         """Why the slot of a release is another's, who stands in the line ahead of it; None if it is its own."""
@@ -117,7 +133,8 @@ class Lines:
     def place_objection(self) -> str | None:
         """A sentence about an attempt that was given more than one place. For runs without faults."""
         for key, places in self._places.items():
-            if len(places) > max(1, self._made[key]) + self._made_again[key]:
+            told = self._told[self._made_by[key]] if key in self._made_by else 0
+            if len(places) > max(1, self._made[key]) + self._made_again[key] + told:
                 return f"attempt {key[1]} of {key[0]} was given {len(places)} places"
         return None
 
@@ -137,3 +154,11 @@ class Lines:
         if most is None or unused_ms <= most:
             return None
         return f"slots passed unused for {unused_ms:.0f} ms while it waited, {started_at - wanted_at} ms in all"
+
+
+def _maker_of(release: Deliver) -> str | None:
+    """The execution whose end made a release: its own for a retry, the dead one for a callback; else None."""
+    if release.attempt > 1:
+        return release.execution_id
+    body = release.occurrence.payload.body
+    return str(json.loads(body)["executionId"]) if body.startswith(CALLBACK) else None

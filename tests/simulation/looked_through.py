@@ -11,15 +11,25 @@ from typing import Any
 
 import msgspec
 
+from clockwork.domain.clients import Client
 from clockwork.domain.errors import ClockworkError, ExecutionNotFound
-from clockwork.domain.executions import Execution
+from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import is_node
 from clockwork.domain.recurrence import Every, Recurrence
+from clockwork.domain.requests.activity import HOUR_MS, MINUTE_MS
+from clockwork.domain.requests.operations import Kind, Meant
+from clockwork.domain.requests.trail import unnoted
 from clockwork.domain.workflows.definition import Node, WorkflowTarget
 from clockwork.flows import access
+from clockwork.flows.activity.budget import Budget
+from clockwork.flows.activity.note import NOTE_MS, note_counts
+from clockwork.flows.activity.read import activity_of
+from clockwork.flows.activity.runs import IndexedPage, Sought, list_indexed
+from clockwork.flows.operations import begin
 from clockwork.flows.requests import read, redrive
 from clockwork.flows.requests.holding import what_holds
 from clockwork.flows.requests.quotas import Intake, Trial
+from clockwork.flows.workflows.views import place_of_node
 from clockwork.flows.world import World
 from clockwork.targets.http import HttpTarget
 from tests.simulation.clients import Visit, ask_again, look_at_runs
@@ -40,11 +50,12 @@ def looked_through() -> Steps:
         "last": Node(target=HOOK, payload=b'"looked at"', after=("first",), retry_policy=NEAR),
     }
     job = msgspec.structs.replace(job_of(b'"looked"', 3_000), target=WorkflowTarget(nodes, 900))
-    reads = [_list_runs, _look_at_nodes, _try_in_vain, _ask_dry]
+    reads = [_list_runs, _list_ended, _list_in_no_time, _look_at_activity, _look_at_nodes, _try_in_vain, _ask_dry]
     return [
         *((1_000 + 50 * number, create_key(key, recurrence=often)) for number, key in enumerate(("one", "two"))),
         (1_500, lambda visit: ask_again(visit, KeyedRequest(keyed_request("looked at", [job]), visit.now))),
         *((at + 100 * number, one) for at in (3_000, 6_500, 40_000) for number, one in enumerate(reads)),
+        *((at, _look_at_activity) for at in range(70_000, 300_000, 20_000)),
     ]
 
 
@@ -62,10 +73,71 @@ def _list_runs(visit: Visit) -> None:
                 break
 
 
+def _list_in_no_time(visit: Visit) -> None:
+    """Lists jobs and runs in calls whose time is over at once: each has one read, and its page goes on behind that."""
+    client = visit.client
+
+    def flow(world: World, _: Sequence[str]) -> None:
+        anything: Callable[[Any], bool] = lambda _: True  # noqa: E731 - as a route without a filter asks
+        now, none = world.clock.now(), partial(Budget, world, 0)
+        read.list_jobs(world, client.client_id, None, None, 100, anything, 1, none())
+        read.list_runs(world, client.client_id, None, None, 100, anything, anything, 0, now, none())
+        for state in State:
+            ended = list_indexed(world, client, Sought(0, now, state), None, 1, none()).runs
+            visit.watcher.require({run.state for run in ended} <= {state}, "I12", f"not all are {state}")
+
+    visit.call_until_answered(flow)
+
+
+def _list_ended(visit: Visit) -> None:
+    """Lists what has ended by its index, page by page: each once, the latest first, and all of it the client's."""
+    seen, before = list[Execution](), None
+    for _ in range(9):
+        page = visit.call_until_answered(partial(_ended, visit.client, before))
+        seen += page.runs
+        if (before := page.next_before) is None:
+            break
+    keys = [run.attention_key for run in seen]
+    in_order = keys == sorted(set(keys), reverse=True)
+    visit.watcher.require(in_order, "I12", f"ended runs are out of order: {keys}")
+    strange = {run.client_id for run in seen} - {visit.client.client_id}
+    visit.watcher.require(not strange, "I9", f"ended runs of {strange} are listed")
+    visit.watcher.require(all(run.end.indexed for run in seen), "I12", "a run is listed that is in no index")
+
+
+def _ended(client: Client, before: str | None, world: World, _: object) -> IndexedPage:
+    now = world.clock.now()
+    return list_indexed(world, client, Sought(0, now), before, 3, Budget(world))
+
+
 def _runs(client_id: str, after: str | None, limit: int, world: World, _: object) -> read.RunPage:
     now = world.clock.now()
     anything: Callable[[Any], bool] = lambda _: True  # noqa: E731 - as a route without a filter asks
-    return read.list_runs(world, client_id, None, after, limit, anything, anything, 0, now, now + 1_000)
+    return read.list_runs(world, client_id, None, after, limit, anything, anything, 0, now, Budget(world))
+
+
+def _look_at_activity(visit: Visit) -> None:
+    """Counts a failure, and notes what is due: without time for a note, then with enough.
+
+    A note that fails loses its counts, and none counts twice.
+    """
+
+    def flow(world: World, _: Sequence[str]) -> None:
+        now, before = world.clock.now(), _failed(world, visit.client, None)
+        world.environment.counters.of(visit.client.client_id, now).failed += 1
+        note_counts(world, now)
+        note_counts(world, now + 2 * NOTE_MS)
+        _failed(world, visit.client, 0)
+        after = _failed(world, visit.client, None)
+        visit.watcher.require(after <= before + 1, "I1", f"{after} failures are shown behind {before} and one")
+
+    visit.call_until_answered(flow)
+
+
+def _failed(world: World, client: Client, most_ms: int | None) -> int:
+    now = world.clock.now()
+    found = activity_of(world, client, now - 3 * HOUR_MS, now, MINUTE_MS, Budget(world, most_ms))
+    return sum(one.failed for one in found.steps.values())
 
 
 def _look_at_nodes(visit: Visit) -> None:
@@ -76,13 +148,18 @@ def _look_at_nodes(visit: Visit) -> None:
         look_at_runs(world, records)
         for record in records:
             what_holds(world, record)
+            place = place_of_node(world, record)
+            visit.watcher.require((place is None) or is_node(record.job_id), "I1", f"{record.job_id} is no node")
 
     visit.call_until_answered(flow)
 
 
 def _try_in_vain(visit: Visit) -> None:
-    """Asks for nodes as if they were jobs, and for what is another client's: each is refused."""
+    """Asks for nodes as if they were jobs, for what is not there, and for what is another client's: all is refused."""
     records = visit.desk.cloud.stores.executions.all()
+    for run in [one for one in records if one.client_id == FIRST.client_id and not is_node(one.job_id)][:1]:
+        for flow in (_find_operation, _begin_at_the_end, partial(_redrive_nowhere, run)):
+            _refused(visit, run, flow)
     for node in [one for one in records if is_node(one.job_id)][:1]:
         _refused(visit, node, partial(_ask_for_job, visit, node))
         _refused(visit, node, partial(_redrive, node))
@@ -97,6 +174,20 @@ def _ask_for_job(visit: Visit, node: Execution, world: World, _: object) -> None
 
 def _redrive(node: Execution, world: World, _: object) -> None:
     redrive.redrive(world, node)
+
+
+def _redrive_nowhere(run: Execution, world: World, _: object) -> None:
+    redrive.redrive(world, run, again=("nowhere",))
+
+
+def _find_operation(world: World, _: object) -> None:
+    begin.find(world, FIRST, "0-nowhere")
+
+
+def _begin_at_the_end(world: World, _: object) -> None:
+    asked = begin.Asked(kind=Kind.PAUSE_JOBS, meant=Meant(), by=FIRST.principals[0], max_per_second=1.0)
+    client = msgspec.structs.replace(FIRST, deleting_at=world.clock.now())
+    begin.begin(world, client, asked, None, unnoted)
 
 
 def _ask_for_other(visit: Visit, record: Execution, world: World, _: object) -> None:

@@ -27,7 +27,7 @@ POINTS: Mapping[str, Sequence[Fault]] = {
     "pools_written": (*OTHERS, Fault.SLOW, Fault.ANSWER_LOST),
     "crowded": (Fault.OVERTAKEN, Fault.THROTTLED, Fault.SLOW),
     "recast": (Fault.OVERTAKEN, Fault.THROTTLED),
-    **dict.fromkeys(("shut", "short_of_permits", "flooded"), ()),
+    **dict.fromkeys(("shut", "short_of_permits", "flooded", "trickling"), ()),
     "stalled": (Fault.SLOW,),
     "healed": (Fault.THROTTLED, Fault.ANSWER_LOST, Fault.CRASH_BEFORE, Fault.CRASH_AFTER),
     "taken_over": (Fault.CRASH_BEFORE, Fault.CRASH_AFTER),
@@ -37,7 +37,7 @@ POINTS: Mapping[str, Sequence[Fault]] = {
 def violations_of(scene: str, faults: Sequence[Fault], *, sampled: bool = False) -> Iterator[str]:
     """The violations of a scene without a fault, and with each fault at each call that it may strike.
 
-    With `sampled` every fourth call meets one of the faults that may strike it, and they take turns.
+    With `sampled` every eighth call meets one of the faults that may strike it, and they take turns.
     """
     calm = OnePoint()
     watcher = play(calm, scene).watcher
@@ -57,7 +57,7 @@ def _chosen(possible: Sequence[Fault], number: int, *, sampled: bool) -> Sequenc
     """The faults that strike the call with this number, of those that may."""
     if not sampled:
         return possible
-    return [] if number % 4 or not possible else [possible[number // 4 % len(possible)]]
+    return [] if number % 8 or not possible else [possible[number // 8 % len(possible)]]
 
 
 def go_through(scene: str) -> tuple[list[str], Arcs]:

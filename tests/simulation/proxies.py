@@ -29,7 +29,7 @@ R = TypeVar("R")
 READS = frozenset(
     {
         *("list", "all", "get", "find", "read", "scan", "of_principal", "receive", "dead", "parked", "circuits"),
-        *("retrying", "between", "overflow_at", "admins", "open", "open_of"),
+        *("retrying", "between", "indexed", "overflow", "admins", "open", "open_of"),
     }
 )
 

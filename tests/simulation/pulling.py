@@ -13,6 +13,7 @@ from clockwork.domain.ids import only_execution
 from clockwork.domain.lifecycle.tokens import Token
 from clockwork.domain.named import changes
 from clockwork.domain.requests.create import NewJob
+from clockwork.domain.storage.codec import decode_ticket
 from clockwork.flows.requests import unsigned
 from clockwork.flows.requests.reporting import Reported
 from clockwork.flows.world import World
@@ -25,6 +26,7 @@ from tests.simulation.receivers import SAYS, Manner
 from tests.simulation.requests import CLIENTS, POOL, REGULATED, KeyedRequest
 from tests.simulation.scenes import TARGET, Steps, change_key, create_key, definition_of, job_of, keyed_request
 from tests.simulation.stage import BEGAN_AT
+from tests.simulation.stores import carried
 
 WORK, TOIL = (PoolTarget(POOL, handler, 300) for handler in HANDLERS)
 #: The secret of a token that a receiver comes with once its execution has gone.
@@ -33,6 +35,8 @@ SECRET = "a" * 22
 CHANGES, CHANGED_EVERY_MS, CHANGES_HANDLER = 14, 25, 3
 #: The attempts that run at once in a pool that one client floods.
 FEW_SLOTS = 4
+#: By then (ms) claims have found that a client floods.
+TRICKLED_AT = 250_000
 #: The work of a worker for half a minute at least.
 STEADY = Payload(SAYS + Manner.STEADY.name.encode())
 #: A job is moved between a worker's claim and the look (ms), and back before the worker asks again.
@@ -75,26 +79,49 @@ def crowded() -> Steps:
 
 def flooded() -> Steps:
     """A client's tickets fill all slots of the workers, and wait. Another client's come behind them."""
+    return [
+        (500, _let_have_slots),
+        (1_000, _ask_apart("quiet", CLIENTS[1], 1, 1_000)),
+        (2_000, _ask_apart("flood", CLIENTS[0], 10, 200_000)),
+        (203_000, _ask_apart("quiet again", CLIENTS[1], 1, 12_000)),
+    ]
 
-    def let_have_slots(visit: Visit) -> None:
-        visit.desk.cloud.fleet.slots = FEW_SLOTS
 
-    def ask(key: str, client: Client, count: int, delay_ms: int) -> Callable[[Visit], None]:
-        jobs = [job_of(b"%s %d" % (key.encode(), n), delay_ms + 1_000 * n) for n in range(count)]
-        jobs = [msgspec.structs.replace(job, target=WORK) for job in jobs]
+def trickling() -> Steps:
+    """Claims note a client that floods, and its tickets that are sent from then on lie in the overflow queue alone."""
 
-        def asking(visit: Visit) -> None:
-            visit.client = client
-            ask_again(visit, KeyedRequest(keyed_request(key, jobs, client), visit.now))
-
-        return asking
+    def look(visit: Visit) -> None:
+        stores, floods = visit.desk.cloud.stores, CLIENTS[0].client_id
+        note = stores.pools.overflow(POOL)
+        noted = note is not None and note.flooding(WORK.priority, visit.now)
+        visit.watcher.require(bool(noted), "P10", "no claim has noted who floods the pool", floods)
+        first = stores.pool_queues.of(POOL, WORK.priority).messages.values()
+        clients = [decode_ticket(carried(one.body)).occurrence.client_id for one in first]
+        visit.watcher.require(floods not in clients, "P10", "a ticket of a flood lies in the first queue", floods)
 
     return [
-        (500, let_have_slots),
-        (1_000, ask("quiet", CLIENTS[1], 1, 1_000)),
-        (2_000, ask("flood", CLIENTS[0], 10, 200_000)),
-        (203_000, ask("quiet again", CLIENTS[1], 1, 12_000)),
+        (500, _let_have_slots),
+        (1_000, _ask_apart("quiet", CLIENTS[1], 1, 1_000)),
+        (2_000, _ask_apart("flood", CLIENTS[0], 20, 200_000)),
+        (TRICKLED_AT, _ask_apart("trickle", CLIENTS[0], 5, 500)),
+        (TRICKLED_AT + 1_000, look),
     ]
+
+
+def _let_have_slots(visit: Visit) -> None:
+    visit.desk.cloud.fleet.slots = FEW_SLOTS
+
+
+def _ask_apart(key: str, client: Client, count: int, delay_ms: int) -> Callable[[Visit], None]:
+    """Ask for so many jobs that are due a second apart."""
+    jobs = [job_of(b"%s %d" % (key.encode(), n), delay_ms + 1_000 * n) for n in range(count)]
+    jobs = [msgspec.structs.replace(job, target=WORK) for job in jobs]
+
+    def asking(visit: Visit) -> None:
+        visit.client = client
+        ask_again(visit, KeyedRequest(keyed_request(key, jobs, client), visit.now))
+
+    return asking
 
 
 def recast() -> Steps:
@@ -154,5 +181,5 @@ def _ask(key: str, jobs: list[NewJob]) -> Callable[[Visit], None]:
 
 
 PULLING: dict[str, Callable[[], Steps]] = {
-    scene.__name__: scene for scene in (keyless, lacking, crowded, flooded, recast, stalled, outlived)
+    scene.__name__: scene for scene in (keyless, lacking, crowded, flooded, trickling, recast, stalled, outlived)
 }

@@ -19,7 +19,7 @@ from clockwork.targets.pool import PoolTarget, Priority
 from clockwork.targets.registry import Target
 from clockwork.targets.sqs import SqsTarget
 from tests.simulation.faults import Adversary, Fault
-from tests.simulation.machines import ENDS, MACHINE
+from tests.simulation.machines import ARNS, ENDS, TELL_ENDS
 from tests.simulation.stores import NEVER_SENDABLE, POISON
 from tests.simulation.targets import DOWN_HOST, REJECTING_HOST
 
@@ -31,15 +31,19 @@ QUEUE_ARN = "arn:aws:sqs:us-east-1:123456789012:jobs"
 
 def _client(**given: Any) -> Client:
     """A client that may send to the queue and the topic of the simulation."""
-    arns = (MACHINE.state_machine_arn,)
     queues, topics, pools = (QUEUE_ARN,), (TOPIC,), (POOL,)
     return Client(
-        allowed_queue_arns=queues, allowed_topics=topics, allowed_pools=pools, allowed_target_arns=arns, **given
+        allowed_queue_arns=queues, allowed_topics=topics, allowed_pools=pools, allowed_target_arns=ARNS, **given
     )
 
 
 CLIENTS = tuple(
-    _client(client_id=f"client-{n}", principals=(f"arn:aws:iam::123456789012:user/u{n}",), record=record)
+    _client(
+        client_id=f"client-{n}",
+        principals=(f"arn:aws:iam::123456789012:user/u{n}",),
+        record=record,
+        runs_index=n == 0,
+    )
     for n, record in enumerate(LEVELS)
 )
 #: The client with caps, which operators pause, resume and tidy up after.
@@ -175,7 +179,7 @@ def new_job(
         target, completes = pool_target(number), False
     completion = COMPLETIONS[number % len(COMPLETIONS)] if completes else None
     if completes and some_end and number % 7 < 2:
-        target, completion = MACHINE, ENDS[number % 7]
+        target, completion = TELL_ENDS[number // 7 % 2], ENDS[number % 7]
     return NewJob(
         index=index,
         target=target,

@@ -15,6 +15,7 @@ from clockwork.domain.clients import Client
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.jobs import JobTarget
 from clockwork.domain.releases import Delivery
+from clockwork.targets.ecs import EcsTarget
 from clockwork.targets.http import HttpTarget
 from clockwork.targets.kafka.target import KafkaTarget
 from clockwork.targets.pool import PoolTarget
@@ -39,6 +40,8 @@ def is_granted(target: JobTarget, client: Client) -> bool:
             return target.pool in client.allowed_pools
     if isinstance(target, StepFunctionsTarget):
         return target.state_machine_arn in client.allowed_target_arns
+    if isinstance(target, EcsTarget):
+        return {target.task_definition_arn, target.cluster_arn} <= {*client.allowed_target_arns}
     raise TypeError(f"no client of the simulation names {target}")
 
 

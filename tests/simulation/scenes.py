@@ -25,7 +25,7 @@ from clockwork.targets.message import Payload
 from clockwork.targets.pool import PoolTarget
 from tests.simulation.clients import Visit, ask_again, cancel_one, create_asked, get_one
 from tests.simulation.fleet import HANDS_BACK
-from tests.simulation.machines import BREAKS, ENDLESS, MACHINE
+from tests.simulation.machines import BREAKS, ENDLESS, MACHINE, TASK
 from tests.simulation.named_clients import answered
 from tests.simulation.receivers import SAYS, Manner
 from tests.simulation.regulated import delete_client, pause_client, resume_client
@@ -100,12 +100,12 @@ def completed() -> Steps:
 
 
 def ended() -> Steps:
-    """Jobs that end with executions of a state machine: well, after a failure, and one that is stopped."""
+    """Jobs that end with executions of a state machine, and with tasks: well, after a failure, or by a stop."""
     brief = Completion("end", timeout_seconds=60)
-    asks = (b"ends", BREAKS, ENDLESS)
+    asks = (MACHINE, b"ends"), (MACHINE, BREAKS), (MACHINE, ENDLESS), (TASK, BREAKS + b" as a task")
     jobs = [
-        msgspec.structs.replace(job_of(ask, 1_000 + 500 * number), target=MACHINE, completion=brief)
-        for number, ask in enumerate(asks)
+        msgspec.structs.replace(job_of(ask, 1_000 + 500 * number), target=target, completion=brief)
+        for number, (target, ask) in enumerate(asks)
     ]
     return [(1_000, _ask("ended", jobs))]
 

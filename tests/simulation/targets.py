@@ -181,6 +181,8 @@ class MoodyTargets:
         if delivery.ends_there:
             if answer.accepts:
                 self._machines.begin(delivery)
+            elif answer.state is State.FAILED:
+                self._machines.refuse(delivery)
             return
         if delivery.token is not None:
             # It may set to work although its answer says something else.

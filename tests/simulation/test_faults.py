@@ -20,7 +20,7 @@ def test_every_profile_has_its_turn_in_a_run_of_many_seeds() -> None:
     assert any(map(is_curious, range(len(PROFILES))))
 
 
-#: `make test` plays a scene once for every fourth call, and `make nightly` once for each call and fault.
+#: `make test` plays a scene once for every eighth call, and `make nightly` once for each call and fault.
 SAMPLED = [True, pytest.param(False, marks=pytest.mark.nightly)]
 WRITTEN_MEANWHILE = (Fault.OVERTAKEN, Fault.NEWER_RECORD)
 #: The other scenes meet these faults among their rare moments.

@@ -30,6 +30,7 @@ from clockwork.memory.timeline import MemoryTimeline
 from clockwork.memory.world import MemoryClockwork
 from clockwork.targets.http import HttpTarget
 from clockwork.targets.kafka.target import KafkaTarget
+from clockwork.targets.message import Payload
 from clockwork.targets.pool import PoolTarget
 from tests.simulation.caps import BURST_SECONDS, WINDOW_MS, Caps
 from tests.simulation.decisions import decisions, raising
@@ -44,7 +45,7 @@ from tests.simulation.scheduler import Actor, Scheduler
 from tests.simulation.slots import CLOCKS_APART_MS
 from tests.simulation.stage import DRAIN_BOUND_MS
 from tests.simulation.turns import Turns
-from tests.support.examples import NOW, execution, occurrence, release
+from tests.support.examples import NOW, execution, occurrence, release, watch_like
 
 CLIENT = REGULATED.client_id
 ODD = DEFECTIVE[0]
@@ -282,6 +283,24 @@ def test_each_message_that_is_made_of_an_attempt_has_a_place_of_its_own() -> Non
     assert lines.place_objection() is not None
     lines.sent(poller, RELEASE)
     assert lines.place_objection() is None
+
+
+@pytest.mark.parametrize("is_callback", [False, True])
+def test_what_follows_a_reported_end_has_a_place_for_each_watch_that_found_it(*, is_callback: bool) -> None:
+    lines, reporter, deliverer = Lines(60_000), an_actor(), an_actor()
+    reporter.name, deliverer.name = "deliverer of ends", "deliverer"
+    ended = release(occurrence=occurrence(client_id=CLIENT, due_at=NOW - 1)) if is_callback else RELEASE
+    body = b'{"executionId":"%s"}' % ended.execution_id.encode()
+    called = release(occurrence=occurrence(client_id=CLIENT, payload=Payload(body)))
+    follows = called if is_callback else RELEASE.for_attempt(2)
+    for place in (NOW + 90_000, NOW + 95_000):
+        lines.sent(deliverer, follows.waiting(line=Line(place, NOW)))
+    lines.told(deliverer, watch_like(ended))
+    assert lines.place_objection() is not None, "the first watch travels on, and is one message"
+    lines.told(reporter, watch_like(ended))
+    assert lines.place_objection() is None
+    lines.sent(deliverer, follows.waiting(line=Line(NOW + 99_000, NOW)))
+    assert lines.place_objection() is not None
 
 
 @pytest.mark.parametrize(

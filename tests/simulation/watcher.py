@@ -18,7 +18,7 @@ from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.awaiting import is_asked
 from clockwork.domain.lifecycle.retries import FORGIVEN_LOST_WORKERS
 from clockwork.domain.limits.slots import Reserved
-from clockwork.domain.releases import Deliver, Delivery, Release
+from clockwork.domain.releases import Deliver, Delivery, Release, Watch
 from clockwork.domain.runs.beginning import is_run
 from clockwork.domain.storage.codec import decode_row
 from clockwork.domain.timeline import Row, Shard
@@ -28,7 +28,7 @@ from clockwork.settings import Settings
 from tests.simulation.caps import Caps
 from tests.simulation.departures import Departures
 from tests.simulation.labour import Labour
-from tests.simulation.lines import Lines
+from tests.simulation.lines import CALLBACK, Lines
 from tests.simulation.lives import Lives
 from tests.simulation.named_watcher import NamedWatcher
 from tests.simulation.order import Order, Placed
@@ -147,6 +147,10 @@ class Watcher:
         self.asked: set[str] = set()
         #: Whether that has ended which the attempt of a record began at a service that tells ends.
         self.has_ended: Callable[[Execution], bool] = lambda _: False
+        #: The same of what has succeeded. An earlier attempt without an answer may have begun that.
+        self.has_succeeded: Callable[[Execution], bool] = lambda _: False
+        #: Whether an attempt begins nothing, as its service knows the name already.
+        self.begins_nothing: Callable[[Delivery], bool] = lambda _: False
         #: How often each attempt was started: by execution and number.
         self.attempts: Counter[tuple[str, int]] = Counter()
         self.first_starts: dict[str, tuple[int, Delivery]] = {}
@@ -233,6 +237,8 @@ class Watcher:
         if actor is not None and actor.name.startswith(ASKING):
             self.asked.update(release.execution_id for release in releases)
         for release in releases:
+            if isinstance(release, Watch):
+                self.lines.told(actor, release)
             if not isinstance(release, Deliver):
                 continue
             self.turns.sent(release)
@@ -363,7 +369,8 @@ class Watcher:
             self.require(after.waits.next_attempt_at is not None, "L1", "a waiting record says not what for", about)
             self._not_before[after.execution_id] = after.waits.next_attempt_at or 0
         if after.state is State.SUCCEEDED:
-            is_true = is_run(before) or (after.execution_id, after.attempt) in self._successes
+            is_ended = before is not None and (is_run(before) or self.has_succeeded(before))
+            is_true = is_ended or (after.execution_id, after.attempt) in self._successes
             self.require(is_true, "I1", "it is recorded as succeeded, and no attempt of it was", about)
         if before is None or after.attempts != before.attempts:
             objection = self.grants.refusal_objection(after)
@@ -484,7 +491,7 @@ class Watcher:
         promise = self.promises.get(job_id)
         occurrence = occurrence if promise is None else promise.occurrence  # a redriven job counts as made anew
         known, created_at = self._payloads.setdefault(occurrence.payload.body, (job_id, occurrence.created_at))
-        is_callback = occurrence.payload.body.startswith(b'{"executionId":')
+        is_callback = occurrence.payload.body.startswith(CALLBACK)
         may_die_again = is_callback and occurrence.client_id in self.redriven
         if known != job_id and not may_die_again:
             apart = abs(occurrence.created_at - created_at)
@@ -540,7 +547,8 @@ class Watcher:
         record = self.executions.find(delivery.job_id, delivery.execution_id)
         about = delivery.job_id
         if record is None or record.state is not State.RUNNING:
-            self.violated("I4", f"an attempt begins, and the record is {record and record.state}", about)
+            told = f"an attempt begins, and the record is {record and record.state}"
+            self.require(self.begins_nothing(delivery), "I4", told, about)
             return
         self.require(record.claimant in actor.tokens, "I4", "an attempt begins under another's claim", about)
         self.require(record.attempt == delivery.attempt, "I4", f"attempt {delivery.attempt} is not the claimed", about)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 from clockwork.domain.errors import Unavailable
@@ -34,7 +33,7 @@ class Dying:
         self.last, self.way = last, way
         self.calls: list[str] = []
         ports = {name: _Port(name, getattr(world, name), self) for name in of}
-        self.world = replace(world, **ports)  # type: ignore[arg-type]
+        self.world = world.with_(**ports)
 
     def write(self, name: str, call: Callable[[], Any], items: Sequence[Any]) -> Any:
         """The answer of a write, unless it is the one that goes wrong."""

@@ -24,6 +24,8 @@ _OPEN = (
     ("sns", "target-*"),
     ("kinesis", "stream/target-*"),
     ("states", "stateMachine:target-*"),
+    ("ecs", "cluster/target-*"),
+    ("ecs", "task-definition/target-*"),
 )
 _ARN = "arn:aws:{}:us-east-1:000000000000:{}"
 #: The options of the stack, Kafka's addresses aside.

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,8 @@ class LambdaContext:
     remaining_ms: int = 20_000
     function_name: str = "Clockwork"
     aws_request_id: str = "8476a536-e9f4-11e8-9739-2dfe598c3fcd"
+    memory_limit_in_mb: int = 512
+    invoked_function_arn: str = "arn:aws:lambda:us-east-1:123456789012:function:Clockwork"
 
     def get_remaining_time_in_millis(self) -> int:
         """How long this invocation may still run."""
@@ -138,12 +141,23 @@ def poller_of_several_event(partition_ids: Sequence[str]) -> dict[str, Any]:
 
 
 def _matched(method: str, path: str) -> tuple[str, dict[str, str]]:
+    for key, pattern in _PATTERNS[method]:
+        match = pattern.fullmatch(path)
+        if match is not None:
+            return key, match.groupdict()
+    return NO_ROUTE, {}
+
+
+def _patterns() -> Mapping[str, list[tuple[str, re.Pattern[str]]]]:
+    """The routes of each method with the patterns of their paths: those with the fewest parameters first."""
+    found: dict[str, list[tuple[str, re.Pattern[str]]]] = defaultdict(list)
     for route in sorted(ROUTES, key=lambda one: one.path.count("{")):
         pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(route.path))
-        match = re.fullmatch(pattern, path)
-        if route.method == method and match is not None:
-            return route.key, match.groupdict()
-    return NO_ROUTE, {}
+        found[route.method].append((route.key, re.compile(pattern)))
+    return found
+
+
+_PATTERNS = _patterns()
 
 
 def _identity(caller: str) -> dict[str, Any]:

@@ -98,6 +98,7 @@ def execution(state: State, **changes: Any) -> Execution:
 _PARTS = {
     "claimant": ("claim", "claimant"),
     "claim_until": ("claim", "until"),
+    "claim_lateness_ms": ("claim", "lateness_ms"),
     "started_at": ("claim", "started_at"),
     "awaited": ("claim", "awaited"),
     "budget_from": ("budget", "start"),

@@ -34,13 +34,19 @@ _HEAD = '''"""Targets: the classes of answers, and the functions that make targe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from clockwork_client.answers import Target
 from clockwork_client.objects import Duration, made
 '''
-_PLAIN = {str: "str", float: "float", dict[str, str]: "Mapping[str, str]"}
+_PLAIN = {
+    str: "str",
+    float: "float",
+    bool: "bool",
+    list[str]: "Sequence[str]",
+    dict[str, str]: "Mapping[str, str]",
+}
 
 
 def offered() -> dict[Path, str]:
@@ -121,7 +127,10 @@ def _told(field: AskedField) -> str:
 
 
 def _read(field: AskedField) -> str:
-    return "str" if _choices(field) else _PLAIN[field.kind]
+    if _choices(field):
+        return "str"
+    # The client reads a list of an answer as a tuple, which nobody can change.
+    return "tuple[str, ...]" if field.kind == list[str] else _PLAIN[field.kind]
 
 
 def _given(field: AskedField) -> str:

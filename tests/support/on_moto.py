@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from clockwork.aws.queues.dead_letters import AwsDeadLetters
 from clockwork.aws.queues.ordered_queue import AwsInHand, AwsOrderedQueue
 from clockwork.aws.queues.release_queue import AwsReleaseQueue
@@ -12,7 +10,7 @@ from clockwork.aws.stores.executions import AwsExecutions
 from clockwork.aws.stores.jobs import AwsJobs
 from clockwork.aws.stores.operations import AwsOperations
 from clockwork.aws.stores.regulation import AwsRegulation
-from clockwork.aws.stores.requests import AwsKeyRows, AwsTrail
+from clockwork.aws.stores.requests import AwsActivity, AwsKeyRows, AwsTrail
 from clockwork.aws.stores.shards import AwsShards
 from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.memory.world import MemoryClockwork
@@ -57,8 +55,7 @@ class MotoClockwork(MemoryClockwork):
         self.timeline = AwsTimeline(aws, "timeline")  # type: ignore[assignment]
         self.shards = AwsShards(aws, "shards")  # type: ignore[assignment]
         self.jobs = AwsJobs(aws, "jobs")  # type: ignore[assignment]
-        self.world = dataclasses.replace(
-            self.world,
+        self.world = self.world.with_(
             timeline=self.timeline,
             shards=self.shards,
             jobs=self.jobs,
@@ -71,4 +68,5 @@ class MotoClockwork(MemoryClockwork):
             regulation=self.regulation,
             trail=AwsTrail(aws, "executions"),
             operations=AwsOperations(aws, "clients"),
+            activity=AwsActivity(aws, "executions"),
         )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from clockwork.domain.policies import RecordLevel
 from clockwork.domain.timeline import ShardStatus
 from clockwork.flows.requests.create import CreatedJob, create_jobs
@@ -32,7 +30,7 @@ class Shrinking:
 
     def _with(self, shards: int) -> World:
         world = self.clockwork.world
-        return replace(world, settings=world.settings.with_(shards=shards), environment=Environment())
+        return world.with_(settings=world.settings.with_(shards=shards), environment=Environment())
 
     def create(self, world: World, partition_id: str, delay_ms: int, record: RecordLevel = "full") -> CreatedJob:
         return create_jobs(world, request(new_job(delay_ms=delay_ms, record=record)), [partition_id])[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -24,7 +23,7 @@ class Turn:
         self.fault: Exception | None = None
         self._dies = False
         stopping: dict[str, Any] = {name: _Stopping(getattr(world, name), self._stop) for name in ports}
-        self._flow = greenlet(partial(self._run, work, replace(world, **stopping)))
+        self._flow = greenlet(partial(self._run, work, world.with_(**stopping)))
 
     def step(self) -> None:
         """Lets the flow make its next call, unless it has ended. The first step leads up to the first call."""

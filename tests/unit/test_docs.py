@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +94,7 @@ def test_the_handbook_lists_every_setting_and_its_defaults() -> None:
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 4:
             rows |= dict.fromkeys(re.findall(r"`(\w+)`", cells[0]), cells[2:])
-    names = [field.name for field in fields(Settings)]
+    names = list(Settings.__struct_fields__)
     assert [name for name in names if name not in rows] == []
     for column, settings in enumerate((Settings.for_account(), Settings.for_local())):
         told = {name: rows[name][column] for name in names}

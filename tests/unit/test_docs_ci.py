@@ -22,20 +22,19 @@ def workflow() -> dict[str, Any]:
     return read
 
 
-def job() -> dict[str, Any]:
-    """Its one job."""
-    (found,) = workflow()["jobs"].values()
-    return dict(found)
+def job(name: str = "deploy") -> dict[str, Any]:
+    """One of its jobs."""
+    return dict(workflow()["jobs"][name])
 
 
-def commands() -> list[str]:
-    """The commands that it runs, in order."""
-    return [step["run"] for step in job()["steps"] if "run" in step]
+def commands(name: str = "deploy") -> list[str]:
+    """The commands that a job runs, in order."""
+    return [step["run"] for step in job(name)["steps"] if "run" in step]
 
 
 def test_every_command_is_one_of_the_makefile_with_variables_that_it_reads() -> None:
-    made = [one.split() for one in commands() if one.startswith("make ")]
-    assert len(made) >= 4
+    made = [one.split() for name in workflow()["jobs"] for one in commands(name) if one.startswith("make ")]
+    assert len(made) >= 5
     for _, target, *variables in made:
         assert re.search(rf"^{target}:", MAKEFILE, re.MULTILINE), target
         assert [one for one in variables if f"{one.partition('=')[0]} ?=" not in MAKEFILE] == []
@@ -50,6 +49,25 @@ def test_nothing_is_deployed_before_the_preflight_and_rolled_back_only_if_the_ne
     assert steps["look"]["run"].endswith("doctor")
     (back,) = [step for step in job()["steps"] if step.get("run", "").startswith("make rollback")]
     assert back["if"] == "failure() && steps.look.outcome == 'failure'"
+
+
+def test_nothing_is_deployed_whose_smoke_failed() -> None:
+    assert set(workflow()["jobs"]) == {"smoke", "deploy"}
+    assert job()["needs"] == "smoke"
+    assert "if" not in job()
+    # Without STAGE it runs in the account of the credentials; without YES it would ask a person.
+    assert commands("smoke") == ["make smoke YES=1"]
+    assert re.search(r"^STAGE \?= account$", MAKEFILE, re.MULTILINE)
+    assert "if" not in job("smoke")
+    assert not any({"continue-on-error", "if"} & set(step) for step in job("smoke")["steps"])
+
+
+def test_the_smoke_has_an_account_of_its_own() -> None:
+    roles = [role_of(name) for name in ("smoke", "deploy")]
+    accounts = [role.split(":")[4] for role in roles]
+    assert accounts[0] != accounts[1]
+    assert job("smoke")["environment"] != job()["environment"]
+    assert f"environment:{job('smoke')['environment']}`" in PAGE
 
 
 def test_deployments_take_turns_and_no_key_of_aws_is_stored() -> None:
@@ -89,6 +107,12 @@ def test_the_role_may_make_the_calls_of_preflight_and_rollback(file: str) -> Non
     allowed = {action.partition(":")[2] for one in permissions["Statement"] for action in as_list(one["Action"])}
     needed = {"".join(part.capitalize() for part in call.split("_")) for call in calls}
     assert needed <= allowed
+
+
+def role_of(name: str) -> str:
+    """The role that a job takes."""
+    (role,) = [one["with"]["role-to-assume"] for one in job(name)["steps"] if "role-to-assume" in one.get("with", {})]
+    return str(role)
 
 
 def as_list(value: Any) -> list[str]:

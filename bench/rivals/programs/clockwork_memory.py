@@ -7,7 +7,6 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import NoReturn
 
 from bench.rivals.programs.talk import Job, one_by_one, serve
@@ -104,9 +103,7 @@ class Stack:
         self._invoker = memory.invoker
         settings = memory.settings
         self._queue = SharedQueue(self._clock, settings)
-        self.world = replace(
-            memory.world, clock=self._clock, random=OsRandom(), releases=self._queue, backlog=self._queue
-        )
+        self.world = memory.world.with_(clock=self._clock, random=OsRandom(), releases=self._queue, backlog=self._queue)
         #: The adapters are made for one thread: creates and visits of shards take turns.
         self._lock = threading.Lock()
         self._free = threading.Semaphore(settings.deliverer_concurrency)
@@ -175,7 +172,7 @@ class Stack:
 
     def _environment(self, number: int) -> World:
         targets = ThreadedTargets({HttpTarget: HttpTransport(self._clock, NoSecrets())}, self._clock)
-        return replace(self.world, targets=targets, environment=Environment(name=f"environment-{number}"))
+        return self.world.with_(targets=targets, environment=Environment(name=f"environment-{number}"))
 
 
 def _again_and_again(work: Callable[[], object], seconds: float) -> None:

@@ -37,7 +37,7 @@ class FleetScene(Scene):
                 self._cancel(api, log)
 
     def _go_on_elsewhere(self, api: SignedApi, log: Path) -> None:
-        job_id = self._created(api, "generate_invoices")
+        job_id = self._for_pool(api, "generate_invoices")
         _until(lambda: len(_steps(log, "generate_invoices")) >= _KILLED_AFTER, "a worker at work")
         killed = int(_steps(log, "generate_invoices")[-1][3])
         os.kill(killed, signal.SIGKILL)
@@ -54,7 +54,7 @@ class FleetScene(Scene):
             self._screen.say(f"  Invoice {first[-1]} was the last before the kill, {second[0]} the first elsewhere.")
 
     def _cancel(self, api: SignedApi, log: Path) -> None:
-        job_id = self._created(api, "train_model")
+        job_id = self._for_pool(api, "train_model")
         _until(lambda: len(_steps(log, "train_model")) >= 2, "a model in training")
         execution = _execution(api, job_id)
         answer = api.request("POST", f"/v1/executions/{execution['executionId']}/cancel", {})
@@ -66,13 +66,9 @@ class FleetScene(Scene):
         else:
             self.shown["cancelledRunning"] += 1
 
-    def _created(self, api: SignedApi, handler: str) -> str:
+    def _for_pool(self, api: SignedApi, handler: str) -> str:
         target = {"type": "pool", "pool": POOL, "handler": handler, "timeoutSeconds": 600}
-        answer = api.request("POST", "/v1/jobs", {"schedule": {"delaySeconds": 1}, "target": target, "payload": {}})
-        if answer.status != 201:
-            raise TimeoutError(f"the API did not take a job for the pool: {answer.status} {answer.body}")
-        self.shown["jobs"] += 1
-        return str(answer.body["jobId"])
+        return self._created(api, "a job for the pool", target=target, payload={})
 
     @contextmanager
     def _worker(self, log: Path) -> Iterator[None]:

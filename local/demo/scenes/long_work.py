@@ -44,21 +44,17 @@ class LongWorkScene(Scene):
 
     def _complete_later(self, api: SignedApi, printer: Printer) -> None:
         target = {"type": "http", "url": f"http://127.0.0.1:{printer.port}/print"}
-        body = {"schedule": {"delaySeconds": 1}, "target": target, "payload": {}, "completion": {"mode": "callback"}}
-        created = api.request("POST", "/v1/jobs", body)
-        if created.status != 201:
-            raise TimeoutError(f"the API did not take a job that completes later: {created.status} {created.body}")
-        self.shown["jobs"] += 1
+        job_id = self._created(api, "a job that ends later", target=target, payload={}, completion={"mode": "callback"})
         if not printer.has_work.wait(_PATIENCE):
             raise TimeoutError("the webhook that answers 202 was never called")
         accepted_at = time.monotonic()
         time.sleep(_WORK_SECONDS)
-        during = _execution(api, created.body["jobId"])
+        during = _execution(api, job_id)
         if during.get("state") != "RUNNING":
             self.faults.append(f"what was accepted is {during.get('state')} before it is completed")
         done = {"token": printer.tokens[0], "result": {"pages": 12}}
         answer = api.request("POST", f"/v1/executions/{during['executionId']}/complete", done)
-        after = _execution(api, created.body["jobId"])
+        after = _execution(api, job_id)
         if answer.status != 200 or after.get("state") != "SUCCEEDED" or len(printer.tokens) != 1:
             self.faults.append(f"the webhook's completion: {answer.status} {answer.body}, {len(printer.tokens)} calls")
         else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import threading
-import time
 from typing import Any
 
 from clockwork_client import Workflow, retry
@@ -16,7 +15,6 @@ from local.dev.keys import WEBHOOK_SECRET
 from local.receiver import Answer, Post, Receiver
 
 _KEY = base64.b64decode(WEBHOOK_SECRET.removeprefix("whsec_"))
-_PATIENCE = 60.0
 _REFUSED = {"reserve": "SUCCEEDED", "pay": "DEAD", "ship": "UNREACHED", "undo": "SUCCEEDED"}
 _PAID = {"reserve": "SUCCEEDED", "pay": "SUCCEEDED", "ship": "SUCCEEDED", "undo": "SKIPPED"}
 
@@ -60,17 +58,13 @@ class OrderScene(Scene):
             self._order(api, shop)
 
     def _order(self, api: SignedApi, shop: Shop) -> None:
-        body = {"schedule": {"delaySeconds": 1}, "target": order_at(shop.place).raw, "payload": {"order": 17}}
-        created = api.request("POST", "/v1/jobs", body)
-        if created.status != 201:
-            raise TimeoutError(f"the API did not take a workflow: {created.status} {created.body}")
-        self.shown["jobs"] += 1
-        run = self._ended(api, created.body["jobId"], "DEAD")
+        job_id = self._created(api, "a workflow", target=order_at(shop.place).raw, payload={"order": 17})
+        run = self._awaited(api, job_id, "DEAD", "the workflow")
         self._expect(api, run, shop, _REFUSED, ["reserve", "pay", "undo"], "undoneWorkflow")
         shop.has_funds.set()
         shop.called.clear()
         api.request("POST", f"/v1/executions/{run}/redrive", {})
-        self._ended(api, created.body["jobId"], "SUCCEEDED")
+        self._awaited(api, job_id, "SUCCEEDED", "the workflow")
         self._expect(api, run, shop, _PAID, ["pay", "ship"], "redrivenWorkflow")
 
     def _expect(
@@ -83,13 +77,3 @@ class OrderScene(Scene):
         else:
             self.shown[name] += 1
             self._screen.say(f"  {', '.join(f'{step} {state}' for step, state in found.items())}.")
-
-    def _ended(self, api: SignedApi, job_id: str, state: str) -> str:
-        """The executionId of the job's run, once it has this state."""
-        ends_at = time.monotonic() + _PATIENCE
-        while time.monotonic() < ends_at:
-            for one in api.request("GET", f"/v1/jobs/{job_id}/executions").body["items"]:
-                if one["state"] == state:
-                    return str(one["executionId"])
-            time.sleep(0.2)
-        raise TimeoutError(f"the workflow never was {state}")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from clockwork_client.public import *
 
 __all__ = [
+    "AsyncClockwork",
     "BadRequest",
     "Clockwork",
     "ClockworkError",
@@ -38,6 +39,7 @@ __all__ = [
     "UnexpectedAnswer",
     "Workflow",
     "callback",
+    "ecs",
     "end",
     "eventbridge",
     "http",

@@ -72,7 +72,8 @@ def place_of(target: Target) -> str:
         return f"of {len(target.raw.get('nodes') or ())} steps"
     if target.type == "pool":
         return f"{target.raw.get('pool', '')}/{target.raw.get('handler', '')}"
-    names = ("url", "queueArn", "topicArn", "topic", "functionArn", "busArn")
+    # The resource of an AWS service is its first ARN. The role to act by comes behind it.
+    names = ("url", "topic", *(name for name in target.raw if name.endswith("Arn") and name != "roleArn"))
     return str(next((target.raw[name] for name in names if name in target.raw), ""))
 
 
@@ -156,4 +157,4 @@ def target_of(raw: object) -> Target:
     """The target in an answer, as the class of its type."""
     kind = raw.get("type") if isinstance(raw, dict) else None
     kinds = {one.__name__.removesuffix("Target").lower(): one for one in Target.__subclasses__()}
-    return kinds.get(str(kind), Target)(raw)
+    return kinds.get(str(kind).lower(), Target)(raw)

@@ -3,7 +3,8 @@
 How a call fails. If an answer is lost, cut off or no JSON, the API may have carried the request out. The client then
 sends the request again, with the same Idempotency-Key if the request creates something. 429 and 5xx are repeated, after
 `Retry-After` if the API sends one. All other refusals are final. At the deadline a request that may have been carried
-out ends as NotCertain, never as a refusal. A 409 to a repeat may come from the first try itself, unless a key tells the
+out ends as NotCertain, never as a refusal. If no connection comes about, the call ends as NotReached, sooner where the
+caller says so. A 409 to a repeat may come from the first try itself, unless a key tells the
 two apart. Such a 409 is NotCertain, too.
 """
 
@@ -61,7 +62,10 @@ class Unsure(Exception):
 
 
 class Caller:
-    """Sends calls to the API at `url`. `timeout` is for one try and `deadline` for all of a call, in seconds."""
+    """Sends calls to the API at `url`. In seconds, `timeout` is for one try and `deadline` for all of a call.
+
+    `connecting`: how long (s) a call is repeated while no connection comes about, unless the call has its own deadline.
+    """
 
     def __init__(
         self,
@@ -70,17 +74,19 @@ class Caller:
         transport: Transport,
         timeout: float,
         deadline: float,
+        connecting: float,
         agent: str,
         machine: Machine,
     ) -> None:
         self._url = url
         self._sign = sign
         self._transport = transport
-        for name, seconds in (("timeout", timeout), ("deadline", deadline)):
+        for name, seconds in (("timeout", timeout), ("deadline", deadline), ("connecting", connecting)):
             if not 0 < seconds < float("inf"):
                 raise ValueError(f"the {name} is {seconds:g} s; it has to be above 0, and not endless")
         self._timeout = timeout
         self._deadline = deadline
+        self._connecting = connecting
         self._agent = agent
         self.machine = machine
         #: The call that was sent, may change something, and has no certain answer yet. An interrupt leaves its result
@@ -123,7 +129,10 @@ class Caller:
         content = None if body is None else _ENCODE(body).encode()
         headers = _headers(key, if_match)
         clock = self.machine.clock
-        ends_at = clock() + (self._deadline if deadline is None else deadline)
+        began_at = clock()
+        ends_at = began_at + (self._deadline if deadline is None else deadline)
+        # A caller that names a deadline, such as a worker, is one that waits for an API to come back.
+        connects_by = ends_at if deadline is not None else min(ends_at, began_at + self._connecting)
         tries, may_be_done = 0, False
         while True:
             tries += 1
@@ -138,7 +147,7 @@ class Caller:
                 failure = error
             may_be_done = may_be_done or failure.may_be_done
             wait = self._backoff(tries) if failure.retry_after is None else failure.retry_after
-            if clock() + wait >= ends_at:
+            if clock() + wait >= (ends_at if may_be_done or isinstance(failure, TooManyRequests) else connects_by):
                 raise _final(failure, f"{method} {path}", tries, key, may_be_done=may_be_done) from failure
             self.machine.sleep(wait)
 
@@ -209,7 +218,10 @@ def _refusal(response: Response) -> Refused:
     except (ValueError, RecursionError):
         problem = None
     raw = problem if isinstance(problem, dict) else {}
-    # API Gateway's own refusals hold a `message` only.
+    # API Gateway's own refusals hold a `message` only. Of a wrong signature it quotes the request behind the first
+    # line, with the token of the session among its headers.
+    if isinstance(raw.get("message"), str):
+        raw = {**raw, "message": raw["message"].partition("\n")[0]}
     detail = raw.get("detail") or raw.get("message") or f"HTTP {response.status}"
     listed = raw.get("errors")
     faults = tuple(
@@ -232,7 +244,8 @@ def _retry_after(response: Response) -> float | None:
 def _final(
     failure: TooManyRequests | NoAnswer | Unsure, request: str, tries: int, key: str | None, *, may_be_done: bool
 ) -> Exception:
-    if not may_be_done and isinstance(failure, TooManyRequests):
+    if may_be_done:
+        return NotCertain(f"{request}: no certain answer after {tries} tries: {failure}", tries, key)
+    if isinstance(failure, TooManyRequests):
         return failure
-    kind = NotCertain if may_be_done else NotReached
-    return kind(f"{request}: no certain answer after {tries} tries: {failure}", tries, key)
+    return NotReached(f"{request}: no connection after {tries} tries: {failure}", tries, key)

@@ -12,14 +12,14 @@ from clockwork_client import objects, requests, resources
 from clockwork_client.answers import Target
 from clockwork_client.calls import Caller, Machine, Unanswered, made
 from clockwork_client.clients import Clients
-from clockwork_client.errors import NotConfigured
+from clockwork_client.errors import NotConfigured, UnexpectedAnswer
 from clockwork_client.operations import Operations
 from clockwork_client.overview import AuditEntry, Shard, UpcomingItem, WhoAmI
-from clockwork_client.pages import Pages, dry
+from clockwork_client.pages import Pages, dry, items_of
 from clockwork_client.pools import Pools
 from clockwork_client.results import Job
 from clockwork_client.signing import Signer
-from clockwork_client.transport import Transport, Urllib3
+from clockwork_client.transport import Transport, Urllib3, is_here
 from clockwork_client.version import __version__
 from clockwork_client.workflows.runs import Runs
 from clockwork_client.workflows.workflow import Workflow
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from clockwork_client.bulk import Bulk
 
+#: A server on this machine listens, or is not there (s).
+_CONNECTING_HERE = 0.3
 _AGENT = f"clockwork-client/{__version__} python/{sys.version_info[0]}.{sys.version_info[1]}"
 
 
@@ -38,7 +40,8 @@ class Clockwork:
 
     `url` is the API's (`CLOCKWORK_URL`), `client_id` the client that calls are for (`CLOCKWORK_CLIENT_ID`; a principal
     that acts for just one client may leave it out). Credentials and region are found as the AWS CLI finds them.
-    `timeout` (s) is for one try of a call, `deadline` (s) for all its tries together.
+    `timeout` (s) is for one try of a call, `deadline` (s) for all its tries together. `connecting` (s) is the part of
+    the deadline in which a first connection has to come about: 0.3 s on this machine, elsewhere all of it.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class Clockwork:
         credentials: Credentials | None = None,
         timeout: float = 10.0,
         deadline: float = 30.0,
+        connecting: float | None = None,
         transport: Transport | None = None,
         machine: Machine | None = None,
     ) -> None:
@@ -60,7 +64,11 @@ class Clockwork:
         self.signer = Signer(self.url, region, profile, credentials)
         sending = transport or self._own_transport
         assert sending is not None
-        self._caller = Caller(self.url, self.signer, sending, timeout, deadline, _AGENT, machine or Machine())
+        if connecting is None:
+            connecting = _CONNECTING_HERE if is_here(self.url) else deadline
+        self._caller = Caller(
+            self.url, self.signer, sending, timeout, deadline, connecting, _AGENT, machine or Machine()
+        )
         self.jobs = resources.Jobs(self._caller, self.client_id)
         self.executions = resources.Executions(self._caller, self.client_id)
         self.runs = Runs(self._caller, self.client_id)
@@ -68,6 +76,9 @@ class Clockwork:
         self.operations = Operations(self._caller, self.client_id)
         self.clients = Clients(self._caller, self.client_id)
         self.pools = Pools(self._caller, self.client_id)
+
+    def __repr__(self) -> str:
+        return f"Clockwork({self.url!r}, client_id={self.client_id!r})"
 
     @property
     def unanswered(self) -> Unanswered | None:
@@ -87,7 +98,7 @@ class Clockwork:
 
     def schedule(
         self,
-        target: Target | Workflow,
+        target: Target | Workflow | str,
         payload: Any = None,
         *,
         client_id: str | None = None,
@@ -95,7 +106,7 @@ class Clockwork:
         dry_run: bool = False,
         **options: Unpack[requests.JobOptions],
     ) -> Job:
-        """Create a job: `cw.schedule(http("https://example.com/hook"), {"order": 17}, in_=300)`.
+        """Create a job: `cw.schedule("https://example.com/hook", {"order": 17}, in_="5m")`.
 
         A repeat after a lost answer creates no second job, for 24 hours. This method makes the key for that, unless it
         is given. A caller that may die and start again gives its own key, for example the number of the order. With
@@ -186,11 +197,14 @@ class Clockwork:
 
     def shards(self) -> list[Shard]:
         """The state of each shard of the timeline (admins)."""
-        return [Shard(one) for one in self._caller.call("GET", "/v1/shards")["items"]]
+        return items_of(self._caller.call("GET", "/v1/shards"), Shard)
 
     def backlog(self) -> int | None:
         """The approximate number of messages in the fullest release queue (admins). None if the last count failed."""
-        found = self._caller.call("GET", "/v1/shards").get("waiting")
+        answer = self._caller.call("GET", "/v1/shards")
+        if not isinstance(answer, dict):
+            raise UnexpectedAnswer("the shards are not a JSON object")
+        found = answer.get("waiting")
         return found if isinstance(found, int) else None
 
     def health(self) -> Mapping[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from clockwork_client import objects, overview, requests, results
-from clockwork_client.attention import Attention, ClientRuns
+from clockwork_client.attention import Activity, Attention, Causes, ClientRuns, causes_of
 from clockwork_client.pages import Pages, Resource
+from clockwork_client.states import ExecutionState
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -34,8 +35,10 @@ class Clients(Resource):
     def attention(
         self,
         *,
-        kinds: Sequence[str] = ("dead", "retrying"),
+        kinds: Sequence[Literal["dead", "retrying"]] = ("dead", "retrying"),
         prefix: str | None = None,
+        from_: objects.Instant | None = None,
+        to: objects.Instant | None = None,
         client_id: str | None = None,
         page_size: int | None = None,
         next_token: str | None = None,
@@ -45,16 +48,50 @@ class Clients(Resource):
         `prefix` is of the job's key. While the answer has a `next_token`, another page follows.
         """
         query = {"kind": ",".join(kinds), "prefix": prefix, "limit": page_size, "nextToken": next_token}
+        query |= objects.fields(from_=from_, to=to)
         return Attention(self._call("GET", self._path(client_id, "/attention"), query=query))
+
+    def causes(
+        self,
+        *,
+        kinds: Sequence[Literal["dead", "retrying"]] = ("dead", "retrying"),
+        prefix: str | None = None,
+        from_: objects.Instant | None = None,
+        to: objects.Instant | None = None,
+        client_id: str | None = None,
+        pages: int = 10,
+        next_token: str | None = None,
+        goes_on: Callable[[], bool] = lambda: True,
+    ) -> Causes:
+        """The causes of what is dead or tried again, over so many pages of `attention`, of 1,000 executions at most.
+
+        It ends early once `goes_on` says no. While the answer has a `next_token`, other executions follow.
+        """
+        found: list[Attention] = []
+        while len(found) < pages and (not found or (next_token and goes_on())):
+            found.append(
+                self.attention(
+                    kinds=kinds,
+                    prefix=prefix,
+                    from_=from_,
+                    to=to,
+                    client_id=client_id,
+                    page_size=1_000,
+                    next_token=next_token,
+                )
+            )
+            next_token = found[-1].next_token
+        return causes_of(found)
 
     def runs(
         self,
         *,
         from_: objects.Instant | None = None,
         to: objects.Instant | None = None,
-        state: str | None = None,
+        state: ExecutionState | None = None,
         prefix: str | None = None,
         tag: str | None = None,
+        jobs: Literal["named", "all"] | None = None,
         client_id: str | None = None,
         page_size: int | None = None,
         next_token: str | None = None,
@@ -62,10 +99,27 @@ class Clients(Resource):
         """One page of the runs of a client's named jobs that were due within a time: the last 24 hours unless given.
 
         A page looks at 400 jobs at most, in the order of their keys. While it has a `next_token`, other jobs follow.
+        `jobs="all"`: what has ended of all jobs, those without a key as well, if the client has the option
+        `runs_index`.
         """
         query = {**objects.fields(from_=from_, to=to), "state": state, "prefix": prefix, "tag": tag}
-        query |= {"limit": page_size, "nextToken": next_token}
+        query |= {"jobs": jobs, "limit": page_size, "nextToken": next_token}
         return ClientRuns(self._call("GET", self._path(client_id, "/runs"), query=query))
+
+    def activity(
+        self,
+        *,
+        from_: objects.Instant | None = None,
+        to: objects.Instant | None = None,
+        step: int | None = None,
+        client_id: str | None = None,
+    ) -> Activity:
+        """How many executions of a client started and ended in the last hour, or in another time of 24 hours at most.
+
+        `step`: seconds, in whole minutes; 60 unless given. Environments note their counts about once a minute.
+        """
+        query = {**objects.fields(from_=from_, to=to), "step": step}
+        return Activity(self._call("GET", self._path(client_id, "/activity"), query=query))
 
     def put(
         self,

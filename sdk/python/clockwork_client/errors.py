@@ -129,4 +129,4 @@ class NotCertain(ClockworkError):
 
 
 class NotReached(NotCertain):
-    """No connection to the API was possible before the deadline, so the API did nothing."""
+    """No connection to the API was possible in time, so the API did nothing."""

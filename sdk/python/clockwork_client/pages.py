@@ -10,20 +10,35 @@ from clockwork_client.calls import Caller, segment
 from clockwork_client.errors import NotConfigured, UnexpectedAnswer
 
 Item = TypeVar("Item", bound=Answer)
+#: The fields of a page that tell how many it looked at.
+_LOOKED_AT = ("jobsRead", "executionsRead")
+
+
+def items_of(answer: Any, kind: type[Item]) -> list[Item]:
+    """The items of an answer that lists some. Raises UnexpectedAnswer."""
+    items = answer.get("items") if isinstance(answer, dict) else None
+    if not isinstance(items, list):
+        raise UnexpectedAnswer("a page has no items")
+    return [kind(item) for item in items]
 
 
 class Pages(Generic[Item]):
     """An iterator over the items of all pages; a page is fetched when the one before is used up.
 
-    `next_token` leads to the page after the present one. Pass it as `next_token=` to go on later.
+    `next_token` leads to the page after the present one. Pass it as `next_token=` to go on later. `looked_at`: how many
+    the filter of the list has looked at in the pages so far, shown or not; 0 where the API does not tell.
     """
 
     def __init__(self, fetch: Callable[[str | None], Any], kind: type[Item], next_token: str | None) -> None:
         self.next_token = next_token
+        self.looked_at = 0
         self._fetch = fetch
         self._kind = kind
         self._page: Iterator[Item] = iter(())
         self._is_last = False
+
+    def __repr__(self) -> str:
+        return f"<Pages of {self._kind.__name__}>"
 
     def __iter__(self) -> Pages[Item]:
         return self
@@ -49,13 +64,12 @@ class Pages(Generic[Item]):
 
     def _turn(self) -> None:
         answer = self._fetch(self.next_token)
-        items = answer.get("items") if isinstance(answer, dict) else None
-        if not isinstance(items, list):
-            raise UnexpectedAnswer("a page has no items")
+        items = items_of(answer, self._kind)
         token = answer.get("nextToken")
         if token is not None and (token == self.next_token or not isinstance(token, str)):
             raise UnexpectedAnswer("a page leads to itself")
-        self._page = iter([self._kind(item) for item in items])
+        self.looked_at += sum(int(answer.get(name) or 0) for name in _LOOKED_AT)
+        self._page = iter(items)
         self.next_token = token
         self._is_last = token is None
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from clockwork_client import objects
 from clockwork_client.answers import Answer
 from clockwork_client.calls import segment
-from clockwork_client.pages import Resource
+from clockwork_client.pages import Resource, items_of
 
 
 class WaitingTickets(Answer):
@@ -95,7 +95,7 @@ class Pools(Resource):
         """
         query = {"state": "RUNNING", **objects.fields(limit=limit)}
         answer = self._call("GET", f"/v1/pools/{segment(name)}/executions", query=query)
-        found = RunningAttempts(map(RunningAttempt, answer["items"]))
+        found = RunningAttempts(items_of(answer, RunningAttempt))
         found.more = bool(answer.get("more"))
         return found
 

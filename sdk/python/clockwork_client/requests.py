@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from clockwork_client.answers import Target
 from clockwork_client.objects import Duration, Instant, made, object_of
+from clockwork_client.places import target_at
 from clockwork_client.reports import Completion
 from clockwork_client.results import RetryPolicy
 
@@ -52,7 +53,7 @@ class DefinitionOptions(ScheduleOptions, total=False):
     tags: Mapping[str, str]
     ordering_key: str
     sequence: int
-    on_failure: Target
+    on_failure: Target | str
     completion: Completion
 
 
@@ -84,6 +85,7 @@ class ClientOptions(TypedDict, total=False):
     min_interval_seconds: float
     retention_days: int
     dead_letter_queue_arn: str
+    runs_index: bool
 
 
 class DeadFilter(TypedDict, total=False):
@@ -142,16 +144,17 @@ def end(*, timeout_seconds: Duration | None = None) -> Completion:
     return made(Completion, mode="end", timeout_seconds=timeout_seconds)
 
 
-def job(target: Target | Workflow, payload: Any = None, **options: Unpack[JobOptions]) -> dict[str, Any]:
+def job(target: Target | Workflow | str, payload: Any = None, **options: Unpack[JobOptions]) -> dict[str, Any]:
     """A job as the API takes it, for `schedule_many`; `schedule` takes the same options.
 
-    `payload` is any JSON value; a text is delivered as it is. Raises TypeError for an unknown option, ValueError for a
-    datetime without a zone. The API judges all else.
+    `target` may be its place alone: `https://...`, an ARN, `kafka:topic`, `pool:name/handler`. `payload` is any JSON
+    value; a text is delivered as it is. Raises TypeError for an unknown option, ValueError for a datetime without a
+    zone, a duration or a place that is none. The API judges all else.
     """
     return _body(_JOB, target, payload, options)
 
 
-def definition(target: Target | Workflow, payload: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+def definition(target: Target | Workflow | str, payload: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     """The definition of a named job, for a PUT. Raises as `job` does."""
     return _body(_DEFINITION, target, payload, options)
 
@@ -171,7 +174,7 @@ def client_body(options: Mapping[str, Any]) -> dict[str, Any]:
 def renamed(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options of a definition in the API's names, for a merge patch. Raises as `job` does."""
     _check(options, _DEFINITION)
-    return object_of(options)
+    return _definition_of(options)
 
 
 def dead_body(options: Mapping[str, Any], next_token: str | None) -> dict[str, Any]:
@@ -185,7 +188,9 @@ def dead_query(**options: Any) -> dict[str, Any]:
     return object_of(options)
 
 
-def _body(known: frozenset[str], target: Target | Workflow, payload: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+def _body(
+    known: frozenset[str], target: Target | Workflow | str, payload: Any, options: Mapping[str, Any]
+) -> dict[str, Any]:
     schedule, rest = {}, {}
     for name, value in options.items():
         if name in SCHEDULE:
@@ -194,10 +199,20 @@ def _body(known: frozenset[str], target: Target | Workflow, payload: Any, option
             rest[name] = value
         else:
             _check(options, known)
-    return {"schedule": object_of(schedule), "target": target.raw, "payload": payload, **object_of(rest)}
+    to = target_at(target) if isinstance(target, str) else target
+    return {"schedule": object_of(schedule), "target": to.raw, "payload": payload, **_definition_of(rest)}
+
+
+def _definition_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    notified = options.get("on_failure")
+    return object_of({**options, "on_failure": target_at(notified)} if isinstance(notified, str) else options)
 
 
 def _check(options: Mapping[str, Any], known: Iterable[str]) -> None:
     unknown = [name for name in options if name not in known]
     if unknown:
-        raise TypeError(f"unknown option {unknown[0]!r}: known are {', '.join(sorted(known))}")
+        from difflib import get_close_matches
+
+        alike = get_close_matches(unknown[0], list(known), n=1)
+        meant = f" Did you mean {alike[0]!r}?" if alike else ""
+        raise TypeError(f"unknown option {unknown[0]!r}: known are {', '.join(sorted(known))}.{meant}")

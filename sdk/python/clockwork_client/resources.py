@@ -11,6 +11,7 @@ from clockwork_client.calls import made, segment
 from clockwork_client.handled import HandledDead, HandledJobs, JobCounts
 from clockwork_client.pages import Pages, Resource, dry
 from clockwork_client.reporting import Reporting
+from clockwork_client.states import JobState, WhatWaits
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -32,7 +33,7 @@ class Jobs(Resource):
         self,
         *,
         prefix: str | None = None,
-        state: str | None = None,
+        state: JobState | None = None,
         tag: str | None = None,
         key: str | None = None,
         contains: str | None = None,
@@ -67,7 +68,7 @@ class Jobs(Resource):
         contains: str | None = None,
         client_id: str | None = None,
     ) -> JobCounts:
-        """How many named jobs there are, by state and by tag: 10,000 are read at most."""
+        """How many named jobs there are, by state and by tag: 10,000 or 1 MB of them are read at most."""
         path = f"/v1/clients/{self._client(client_id)}/jobs/counts"
         return JobCounts(self._call("GET", path, query={"prefix": prefix, "tag": tag, "contains": contains}))
 
@@ -78,7 +79,7 @@ class Jobs(Resource):
     def replace(
         self,
         job_id: str,
-        target: Target | Workflow,
+        target: Target | Workflow | str,
         payload: Any = None,
         *,
         if_revision: int | None = None,
@@ -104,7 +105,7 @@ class Jobs(Resource):
         job_id: str,
         reason: str | None = None,
         *,
-        waiting: str | None = None,
+        waiting: WhatWaits | None = None,
         if_revision: int | None = None,
         dry_run: bool = False,
     ) -> results.Job:
@@ -117,7 +118,7 @@ class Jobs(Resource):
         job_id: str,
         reason: str | None = None,
         *,
-        waiting: str | None = None,
+        waiting: WhatWaits | None = None,
         if_revision: int | None = None,
         dry_run: bool = False,
     ) -> results.Job:
@@ -128,7 +129,7 @@ class Jobs(Resource):
     def pause_many(
         self,
         *,
-        waiting: str | None = None,
+        waiting: WhatWaits | None = None,
         client_id: str | None = None,
         next_token: str | None = None,
         **which: Unpack[requests.JobFilter],
@@ -139,7 +140,7 @@ class Jobs(Resource):
     def resume_many(
         self,
         *,
-        waiting: str | None = None,
+        waiting: WhatWaits | None = None,
         paused_reason: str | None = None,
         client_id: str | None = None,
         next_token: str | None = None,

@@ -194,11 +194,16 @@ class Job(Answer):
     completion: Completion | None
     reason: str | None
     paused_at: datetime | None
+    paused_by: str | None
     description: str | None
     next_fires: tuple[NextFire, ...] | None
     runs: tuple[Ran, ...] | None
+    last_state: str | None
     last_execution: Execution | None
+    not_recorded: bool | None
     outcomes: Outcomes | None
+    released_until: datetime | None
+    as_of: datetime | None
     changed: bool | None
     executions: tuple[Execution, ...] | None
     executions_count: int | None
@@ -274,6 +279,8 @@ class Client(Answer):
     min_interval_seconds: float
     retention_days: int | None
     dead_letter_queue_arn: str | None
+    runs_index: bool
+    runs_indexed_from: datetime | None
     reason: str | None
 
 

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from clockwork_client.answers import Target
 from clockwork_client.objects import Duration, made
 
 __all__ = [
+    "ecs",
     "eventbridge",
     "http",
     "kafka",
@@ -39,6 +40,7 @@ class SqsTarget(Target):
     queue_arn: str
     message_group_id: str | None
     role_arn: str | None
+    envelope: bool | None
 
 
 class KafkaTarget(Target):
@@ -53,6 +55,7 @@ class LambdaTarget(Target):
 
     function_arn: str
     role_arn: str | None
+    envelope: bool | None
 
 
 class EventBridgeTarget(Target):
@@ -62,6 +65,7 @@ class EventBridgeTarget(Target):
     source: str
     detail_type: str
     role_arn: str | None
+    envelope: bool | None
 
 
 class SnsTarget(Target):
@@ -70,6 +74,7 @@ class SnsTarget(Target):
     topic_arn: str
     message_group_id: str | None
     role_arn: str | None
+    envelope: bool | None
 
 
 class KinesisTarget(Target):
@@ -78,6 +83,7 @@ class KinesisTarget(Target):
     stream_arn: str
     partition_key: str | None
     role_arn: str | None
+    envelope: bool | None
 
 
 class StepFunctionsTarget(Target):
@@ -85,6 +91,23 @@ class StepFunctionsTarget(Target):
 
     state_machine_arn: str
     role_arn: str | None
+    envelope: bool | None
+
+
+class EcsTarget(Target):
+    """An ECS task definition and its cluster."""
+
+    task_definition_arn: str
+    cluster_arn: str
+    container: str
+    command: tuple[str, ...] | None
+    environment: Mapping[str, str] | None
+    launch_type: str | None
+    subnets: tuple[str, ...] | None
+    security_groups: tuple[str, ...] | None
+    assign_public_ip: bool | None
+    role_arn: str | None
+    envelope: bool | None
 
 
 class PoolTarget(Target):
@@ -123,10 +146,12 @@ def sqs(
     *,
     message_group_id: str | None = None,
     role_arn: str | None = None,
+    envelope: bool | None = None,
 ) -> SqsTarget:
     """An SQS queue that the client's allowedQueueArns list.
 
     `role_arn`: taken on to send, with the clientId as the ExternalId; one of the client's allowedTargetArns.
+    `envelope`: false, if it is given: the payload is always alone.
     """
     return made(
         SqsTarget,
@@ -134,6 +159,7 @@ def sqs(
         queue_arn=queue_arn,
         message_group_id=message_group_id,
         role_arn=role_arn,
+        envelope=envelope,
     )
 
 
@@ -158,16 +184,19 @@ def lambda_function(
     function_arn: str,
     *,
     role_arn: str | None = None,
+    envelope: bool | None = None,
 ) -> LambdaTarget:
     """A Lambda function that the client's allowedTargetArns list, invoked asynchronously.
 
     `role_arn`: taken on to send, with the clientId as the ExternalId; one of the client's allowedTargetArns.
+    `envelope`: false: the payload alone, without ids and without a token; true unless given.
     """
     return made(
         LambdaTarget,
         type="lambda",
         function_arn=function_arn,
         role_arn=role_arn,
+        envelope=envelope,
     )
 
 
@@ -177,11 +206,13 @@ def eventbridge(
     source: str,
     detail_type: str,
     role_arn: str | None = None,
+    envelope: bool | None = None,
 ) -> EventBridgeTarget:
     """An EventBridge bus that the client's allowedTargetArns list.
 
     `source`: not beginning with aws. `role_arn`: taken on to send, with the clientId as the ExternalId; one of the
-    client's allowedTargetArns.
+    client's allowedTargetArns. `envelope`: false: the payload alone, without ids and without a token; true unless
+    given.
     """
     return made(
         EventBridgeTarget,
@@ -190,6 +221,7 @@ def eventbridge(
         source=source,
         detail_type=detail_type,
         role_arn=role_arn,
+        envelope=envelope,
     )
 
 
@@ -198,10 +230,12 @@ def sns(
     *,
     message_group_id: str | None = None,
     role_arn: str | None = None,
+    envelope: bool | None = None,
 ) -> SnsTarget:
     """An SNS topic that the client's allowedTargetArns list.
 
     `role_arn`: taken on to send, with the clientId as the ExternalId; one of the client's allowedTargetArns.
+    `envelope`: false, if it is given: the payload is always alone.
     """
     return made(
         SnsTarget,
@@ -209,6 +243,7 @@ def sns(
         topic_arn=topic_arn,
         message_group_id=message_group_id,
         role_arn=role_arn,
+        envelope=envelope,
     )
 
 
@@ -217,11 +252,13 @@ def kinesis(
     *,
     partition_key: str | None = None,
     role_arn: str | None = None,
+    envelope: bool | None = None,
 ) -> KinesisTarget:
     """A Kinesis data stream that the client's allowedTargetArns list.
 
     `partition_key`: the orderingKey, or else the jobId, unless given. `role_arn`: taken on to send, with the clientId
-    as the ExternalId; one of the client's allowedTargetArns.
+    as the ExternalId; one of the client's allowedTargetArns. `envelope`: false: the payload alone, without ids and
+    without a token; true unless given.
     """
     return made(
         KinesisTarget,
@@ -229,6 +266,7 @@ def kinesis(
         stream_arn=stream_arn,
         partition_key=partition_key,
         role_arn=role_arn,
+        envelope=envelope,
     )
 
 
@@ -236,16 +274,57 @@ def step_functions(
     state_machine_arn: str,
     *,
     role_arn: str | None = None,
+    envelope: bool | None = None,
 ) -> StepFunctionsTarget:
     """A Step Functions state machine that the client's allowedTargetArns list, or a version or an alias of it.
 
     `role_arn`: taken on to send, with the clientId as the ExternalId; one of the client's allowedTargetArns.
+    `envelope`: false: the payload alone, without ids and without a token; true unless given.
     """
     return made(
         StepFunctionsTarget,
         type="stepFunctions",
         state_machine_arn=state_machine_arn,
         role_arn=role_arn,
+        envelope=envelope,
+    )
+
+
+def ecs(
+    task_definition_arn: str,
+    *,
+    cluster_arn: str,
+    container: str,
+    command: Sequence[str] | None = None,
+    environment: Mapping[str, str] | None = None,
+    launch_type: Literal["FARGATE", "EC2", "EXTERNAL"] | None = None,
+    subnets: Sequence[str] | None = None,
+    security_groups: Sequence[str] | None = None,
+    assign_public_ip: bool | None = None,
+    role_arn: str | None = None,
+    envelope: bool | None = None,
+) -> EcsTarget:
+    """An ECS task definition and a cluster that the client's allowedTargetArns list.
+
+    `container`: it gets payload and ids as variables `CLOCKWORK_*`, and its exit code decides. `command`: in place of
+    the container's own. `environment`: more variables of the container. `launch_type`: the cluster's own unless given.
+    `subnets`: of a task with a network of its own. `role_arn`: taken on to send, with the clientId as the ExternalId;
+    one of the client's allowedTargetArns. `envelope`: false, if it is given: the payload is always alone.
+    """
+    return made(
+        EcsTarget,
+        type="ecs",
+        task_definition_arn=task_definition_arn,
+        cluster_arn=cluster_arn,
+        container=container,
+        command=command,
+        environment=environment,
+        launch_type=launch_type,
+        subnets=subnets,
+        security_groups=security_groups,
+        assign_public_ip=assign_public_ip,
+        role_arn=role_arn,
+        envelope=envelope,
     )
 
 
@@ -279,4 +358,5 @@ OF_ARNS: Mapping[str, Callable[..., Target]] = {
     "sns": sns,
     "kinesis": kinesis,
     "states": step_functions,
+    "ecs": ecs,
 }

@@ -17,6 +17,7 @@ LARGEST_ANSWER = 16 * 1024 * 1024
 _CHUNK = 256 * 1024
 #: The most connections that are kept: as many as a worker's threads need together.
 _CONNECTIONS = 64
+_START = "`make dev` starts the development server, and prints its URL"
 
 
 class Request(NamedTuple):
@@ -55,10 +56,15 @@ class NoAnswer(Exception):
 Transport = Callable[[Request], Response]
 
 
+def is_here(origin: str) -> bool:
+    """Whether an origin is on this machine."""
+    return urlsplit(origin).hostname in ("localhost", "127.0.0.1", "::1")
+
+
 def proxy_of(origin: str) -> str | None:
     """The environment's proxy for an origin; none for this machine itself, or for hosts that NO_PROXY lists."""
     parts = urlsplit(origin)
-    if parts.hostname in ("localhost", "127.0.0.1", "::1"):
+    if is_here(origin):
         return None
     if not any(os.environ.get(name) for name in (f"{parts.scheme}_proxy", f"{parts.scheme.upper()}_PROXY")):
         return None
@@ -106,8 +112,16 @@ class Urllib3:
                 answer.close()
                 raise
         except self._faults as error:
-            raise NoAnswer(str(error), was_sent=not isinstance(error, self._never_sent)) from error
+            raise self._no_answer(error) from error
         return Response(answer.status, answer.headers, body)
+
+    def _no_answer(self, error: Exception) -> NoAnswer:
+        if not isinstance(error, self._never_sent):
+            return NoAnswer(str(error))
+        if is_here(self._origin) and isinstance(error.__cause__, ConnectionRefusedError):
+            return NoAnswer(f"nothing listens at {self._origin}. {_START}", was_sent=False)
+        # urllib3 names its own object first, which tells a reader nothing.
+        return NoAnswer(str(error).rpartition("): ")[2] or str(error), was_sent=False)
 
     def close(self) -> None:
         """Close all connections."""

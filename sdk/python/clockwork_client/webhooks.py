@@ -22,7 +22,8 @@ class ScheduledContext(NamedTuple):
     """The facts of a delivery. `execution_id` is the same over all attempts: use it to recognise a repeat.
 
     `token`: under which to report, if the attempt ends by callback. `run` and `node`: of a workflow's node, the
-    executionId of its run and its name.
+    executionId of its run and its name. `run_at`: when this attempt was to start, if that is later than `due_at`, as of
+    a retry, a redrive or a backfilled fire.
     """
 
     execution_id: str
@@ -32,6 +33,7 @@ class ScheduledContext(NamedTuple):
     token: str | None = None
     run: str | None = None
     node: str | None = None
+    run_at: datetime | None = None
 
     def __repr__(self) -> str:
         """Without the token: it must not reach a log."""
@@ -56,6 +58,7 @@ def scheduled_context(headers: Mapping[str, str]) -> ScheduledContext:
             found.get("clockwork-token"),
             found.get("clockwork-run"),
             found.get("clockwork-node"),
+            instant(found["clockwork-run-at"]) if "clockwork-run-at" in found else None,
         )
     except KeyError as error:
         raise InvalidWebhook(f"the header {error.args[0]} is missing") from None

@@ -24,6 +24,7 @@ PAGES = [
         "pause",
         "run",
         "runs",
+        "runs-all",
         "workflow",
         "workflow-redrive",
         "upcoming",

@@ -1,10 +1,6 @@
 """The clusters of the contract of Kafka: a broker that is no mock, and librdkafka's mock, which fails on demand.
 
-Tansu differs from Kafka in these ways, on which no test here may rely:
-
-- A topic that is not there is made by the first message to it.
-- A group of consumers begins half of its members' session timeout after the first one came.
-- The end of a partition, asked for by ListOffsets, is the first offset of its last batch and one more.
+No test here may rely on what docs/howto/kafka.md lists, in which that broker, Tansu, differs from Kafka.
 """
 
 from __future__ import annotations
@@ -13,8 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.kafka.cluster import Topics, kafka_cluster
-from tests.support.kafka.tansu import tansu
+from tests.support.kafka.cluster import Topics, kafka_cluster, tansu
 
 
 @pytest.fixture(scope="module", params=["mock", "tansu"])

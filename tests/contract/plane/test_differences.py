@@ -7,7 +7,7 @@ import json
 import pytest
 
 from clockwork.aws.errors import NoAnswer, ask
-from clockwork.aws.plane import connections
+from clockwork.aws.plane.wire import connections
 from tests.contract.plane.hostile import Behaviour, answer, half, raw, serving
 from tests.contract.plane.planes import BOTOCORE, CALLS, LEAN, PATIENT, connected, outcome, told
 

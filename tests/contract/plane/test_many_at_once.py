@@ -16,9 +16,10 @@ import pytest
 from botocore.credentials import RefreshableCredentials
 
 from clockwork.aws.deadlines import OutOfTime, calls_until
-from clockwork.aws.plane import connections
-from clockwork.aws.plane.connections import Answer, Connection
 from clockwork.aws.plane.plane import WIDTH, Plane
+from clockwork.aws.plane.wire import connections
+from clockwork.aws.plane.wire.connections import Connection
+from clockwork.aws.plane.wire.plain import Answer
 from clockwork.aws.session import Aws
 from clockwork.memory.clock import MemoryClock
 from tests.contract.plane.hostile import (

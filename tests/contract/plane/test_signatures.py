@@ -53,9 +53,9 @@ def test_the_same_request_at_the_same_instant_has_botocores_signature(
 ) -> None:
     monkeypatch.setattr("botocore.auth.get_current_datetime", lambda **_: datetime.fromtimestamp(at / 1000, UTC))
     signer, body = Signer("eu-central-1", service), '{"a": "é", "b": "x y"}'.encode()
-    headers = [("content-type", "application/x-amz-json-1.0"), ("x-amz-target", "A.B"), ("x-amzn-query-mode", "true")]
+    headers = (("content-type", "application/x-amz-json-1.0"), ("x-amz-target", "A.B"), ("x-amzn-query-mode", "true"))
     for keys in (Keys("AKIDONE", "one", token), Keys("AKIDTWO", "two", token)):
-        ours = dict(signer.signed(keys, at, "127.0.0.1:4566", headers, body))
+        ours = dict(signer.signed(keys, at, "127.0.0.1:4566", headers, body).headers)
         request = AWSRequest("POST", "http://127.0.0.1:4566/", headers=dict(headers), data=body)
         SigV4Auth(Credentials(keys.access_key, keys.secret_key, token), service, "eu-central-1").add_auth(request)
         theirs = {name.lower(): value for name, value in request.headers.items()}
@@ -76,7 +76,7 @@ def test_the_same_request_at_the_same_instant_has_botocores_signature(
     ids=["post-vanilla", "post-header-value-case", "post-x-www-form-urlencoded"],
 )
 def test_the_vectors_of_aws(headers: list[tuple[str, str]], body: bytes, signature: str) -> None:
-    signed = dict(Signer("us-east-1", "service").signed(SUITE, SUITE_AT, SUITE_HOST, headers, body))
+    signed = dict(Signer("us-east-1", "service").signed(SUITE, SUITE_AT, SUITE_HOST, tuple(headers), body).headers)
     names = ";".join(sorted(["host", "x-amz-date", *(name for name, _ in headers)]))
     assert signed["authorization"] == (
         "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, "
@@ -86,8 +86,21 @@ def test_the_vectors_of_aws(headers: list[tuple[str, str]], body: bytes, signatu
 
 def test_the_vector_of_aws_with_a_token() -> None:
     keys = Keys(SUITE.access_key, SUITE.secret_key, TOKEN)
-    signed = dict(Signer("us-east-1", "service").signed(keys, SUITE_AT, SUITE_HOST, [], b""))
+    signed = dict(Signer("us-east-1", "service").signed(keys, SUITE_AT, SUITE_HOST, (), b"").headers)
     assert signed["authorization"].endswith("85d96828115b5dc0cfc3bd16ad9e210dd772bbebba041836c64533a82be05ead")
+
+
+def test_a_prefix_is_used_again_within_its_second_with_the_same_keys_and_headers() -> None:
+    """Each signature is that of a signer which has signed nothing before."""
+    signer = Signer("us-east-1", "dynamodb")
+    for n in range(200):
+        keys = Keys("AKIDONE", "one", "token") if n % 7 else Keys("AKIDTWO", "two", None)
+        at, headers = AT + n * 250 - n % 3 * 900, (("x-amz-target", f"A.{n % 5}"),)
+        host, body = f"host{n % 2}", b"{}" * (n % 4)
+        fresh = Signer("us-east-1", "dynamodb").signed(keys, at, host, headers, body)
+        signed = signer.signed(keys, at, host, headers, body)
+        assert signed.headers == fresh.headers
+        assert signed.lines == "".join(f"{name}: {value}\r\n" for name, value in signed.headers)
 
 
 def test_keys_are_not_shown() -> None:

@@ -28,7 +28,20 @@ class Call:
 def in_account(call: Call) -> Call:
     """A call that the emulator saw, as an account sees it: what the template gives no name has its logical id."""
     role, resource = (_MADE_UP.sub(r"\1", text) for text in (call.role, call.resource))
+    if call.action.startswith("ecs:"):
+        return _of_tasks(Call(role, call.action, resource))
     return Call(role, _OF_A_BATCH.sub(r"\1", call.action), resource, call.context)
+
+
+def _of_tasks(call: Call) -> Call:
+    """A call of ECS, which the emulator asks for on the cluster. AWS has the cluster as a condition.
+
+    https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelasticcontainerservice.html
+    """
+    head, _, cluster = call.resource.rpartition(":cluster/")
+    on = {"ecs:RunTask": f"{head}:task-definition/{cluster}:1", "ecs:ListTasks": "*"}
+    context = (("ecs:cluster", call.resource),)
+    return Call(call.role, call.action, on.get(call.action, f"{head}:task/{cluster}/1"), context)
 
 
 def recorded(file: Path) -> dict[Call, bool]:

@@ -16,6 +16,8 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, Pro
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from local.broker import broker
+
 READ_SECONDS = 10.0
 
 _names = itertools.count(1)
@@ -128,3 +130,10 @@ def kafka_cluster() -> Iterator[KafkaCluster]:
             yield KafkaCluster(process)
         finally:
             process.kill()
+
+
+@contextmanager
+def tansu() -> Iterator[Topics]:
+    """Runs the broker of the development server, which is no mock and ends with the block."""
+    with broker() as address:
+        yield Topics(address)

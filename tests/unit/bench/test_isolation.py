@@ -35,7 +35,7 @@ FAST, SLOW = (20, 50), (scenes.SLOW_MS, scenes.SLOW_MS)
 SOUND: dict[str, Any] = {"lost": 0, "duplicates": 0, "p99Ms": 90, "p99AloneMs": 80}
 BESIDE: dict[str, Any] = {"lost": 0, "duplicates": 0, "othersP99Ms": 90, "othersP99AloneMs": 80, "p99Ms": 9_000}
 RESULT: dict[str, Any] = {
-    "poisons": dict.fromkeys([*POISONS, isolation.POOL_FLOOD], SOUND),
+    "poisons": dict.fromkeys([*POISONS, *isolation.POOL_FLOODS], SOUND),
     "slow": {"capacityUsed": 0.95, **BESIDE},
     "fast": BESIDE,
 }

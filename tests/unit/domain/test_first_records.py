@@ -59,6 +59,7 @@ def spelled_out(of: Deliver, **fields: Any) -> Execution:
 
 @given(of=RELEASES)
 def test_what_is_claimed_first_is_running(of: Deliver) -> None:
+    started_at = max(NOW, of.run_at)
     expected = spelled_out(
         of,
         state=State.RUNNING,
@@ -66,7 +67,8 @@ def test_what_is_claimed_first_is_running(of: Deliver) -> None:
         attempt=of.attempt,
         claimant="me",
         claim_until=NOW + 60_000,
-        started_at=max(NOW, of.run_at),
+        started_at=started_at,
+        claim_lateness_ms=max(0, of.lateness_ms(started_at)) if of.attempt == 1 else None,
     )
     assert plan_claim(of, None, Claim("me", NOW + 60_000, NOW, EXPIRES_AT)).execution == expected
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -23,18 +22,20 @@ from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Deliver, Of
 from clockwork.domain.requests import page_tokens
 from clockwork.domain.storage import codec
+from clockwork.edge.description.queries import check_query
 from clockwork.edge.http.body import SINGLE_BYTES, BodyTooLarge, NotJson, canonical, parse
 from clockwork.edge.http.request import Request
 from clockwork.flows.access import Caller
-from clockwork.settings import InvalidSettings, Settings
+from clockwork.settings import TOLD, InvalidSettings, Settings
 from clockwork.targets.http import HttpTarget
 from clockwork.targets.message import Payload
 from clockwork.targets.sqs import SqsTarget
 from clockwork.targets.web.webhooks import InvalidSecret, key_of
-from tests.support.deployed_settings import TABLES, deployed
+from tests.support.deployed_settings import deployed
 from tests.support.examples import execution, release
+from tests.support.searches import drawn
 
-quick = settings(max_examples=200, deadline=None)
+quick = settings(max_examples=drawn(200), deadline=None)
 PARTS = "abyz019-_"
 DIGITS = "0123456789"
 JOB_KEYS = st.text(min_size=1, max_size=60).filter(ids.is_job_key)
@@ -219,10 +220,15 @@ def requested(**query: str) -> Request:
 @quick
 @given(st.text(max_size=60) | st.text(f"{PARTS}.{DIGITS}", max_size=60))
 def test_any_text_is_no_page_token_and_a_prefix_and_limit_or_refused(token: str) -> None:
-    request = requested(prefix=token, limit=token)
     assert page_tokens.opened(token, ("listJobs", "acme", "0"), ["k" * 44]) is None
-    reads_or_refuses(request.prefix, InvalidRequest)
-    limit = reads_or_refuses(request.limit, InvalidRequest)
+
+    def read(name: str) -> Any:
+        request = requested(**{name: token})
+        check_query("list_jobs", request.query)
+        return request.limit() if name == "limit" else request.key(name)
+
+    assert (key := reads_or_refuses(lambda: read("prefix"), InvalidRequest)) is None or ids.is_job_key(key)
+    limit = reads_or_refuses(lambda: read("limit"), InvalidRequest)
     assert limit is None or 1 <= limit <= 1_000
 
 
@@ -239,8 +245,7 @@ def test_any_text_is_a_header_or_refused(text: str) -> None:
 
 DEPLOYED = deployed(Settings())
 #: An environment has the tables in one variable.
-OF_TABLES = {f"{name.upper()}_TABLE" for name in TABLES}
-VARIABLES = sorted({one.name.upper() for one in fields(Settings) if not one.metadata} - OF_TABLES | {"TABLES"})
+VARIABLES = sorted({one.upper() for one in TOLD} | {"TABLES"})
 
 
 def test_settings_survive_the_environment_which_holds_no_default() -> None:

@@ -24,6 +24,7 @@ from clockwork.domain.recurrence import (
     Work,
     next_occurrence,
 )
+from tests.support.searches import drawn
 
 DAY_MS = 86_400_000
 
@@ -82,7 +83,7 @@ def test_a_step_taken_twice_or_resumed_elsewhere_gives_the_same_fire() -> None:
 
 
 @given(st.sampled_from(["* * * * *", "*/20 * * * * *", "0,1 12 * * *"]), st.integers(1, 86_400), st.text(max_size=20))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 def test_jitter_delays_by_at_most_its_length_and_never_past_the_next_fire(
     expression: str, jitter_seconds: int, job_id: str
 ) -> None:

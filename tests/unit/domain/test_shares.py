@@ -10,13 +10,15 @@ import pytest
 from clockwork.domain.pools import shares
 from clockwork.domain.pools.pool import PRIORITIES, pool_queues
 from clockwork.domain.pools.shares import (
+    BEYOND_WITHIN_MS,
     MET_FOR_MS,
-    NOTED_EVERY_MS,
+    NOTES_APART_MS,
     TOLD_FOR_MS,
     FirstPlaces,
     Held,
     Shares,
     beyond_share,
+    has_share,
 )
 from clockwork.settings import Settings
 from clockwork_client.worker.draws import is_priority
@@ -115,13 +117,40 @@ def test_ten_tickets_of_a_client_and_second_go_to_the_first_queue(monkeypatch: p
     assert len(places._taken) == 5
 
 
-def test_overflow_is_noted_once_an_hour_for_each_pool() -> None:
+def test_a_note_of_overflow_is_tried_once_in_some_seconds_for_each_pool_whatever_the_clock_does() -> None:
     known = Shares()
-    assert known.is_to_be_noted("etl", 1_000 + NOTED_EVERY_MS)
-    known.noted("etl", 1_000 + NOTED_EVERY_MS)
-    assert not known.is_to_be_noted("etl", 2 * NOTED_EVERY_MS)
-    assert known.is_to_be_noted("gpu", 2 * NOTED_EVERY_MS)
-    assert known.is_to_be_noted("etl", 1_000 + 2 * NOTED_EVERY_MS)
+    assert [known.is_to_write("etl", 1_000) for _ in range(2)] == [True, False]
+    assert known.is_to_write("gpu", 1_000)
+    assert not known.is_to_write("etl", 999 + NOTES_APART_MS)
+    assert known.is_to_write("etl", 1_000 + NOTES_APART_MS)
+    assert known.is_to_write("etl", 0)
+
+
+def test_a_client_floods_by_its_third_ticket_beyond_its_share_within_ten_seconds() -> None:
+    known = Shares()
+    assert [known.floods("etl", "high", FLOOD, at) for at in (0, 1, 2, 3)] == [False, False, True, True]
+    assert not known.floods("etl", "high", QUIET, 3)
+    assert not known.floods("etl", "low", FLOOD, 3)
+    assert not known.floods("gpu", "high", FLOOD, 3)
+    assert not known.floods("etl", "high", FLOOD, BEYOND_WITHIN_MS)
+    assert not known.floods("etl", "high", FLOOD, -1)
+
+
+def test_beside_clients_that_flood_another_has_no_share_to_keep_to() -> None:
+    """Their tickets wait elsewhere: to move one of another client helps nobody, and puts it behind the flood."""
+    clients, held = [QUIET] * 3 + [FLOOD] * 2, Held(SLOTS, {QUIET: 10, FLOOD: 2})
+    assert beyond_share(clients, held, {FLOOD, QUIET}, {FLOOD}) == []
+    assert beyond_share([FLOOD, QUIET], Held(SLOTS, {QUIET: 3, FLOOD: 9}), set(), {FLOOD}) == [0]
+    # Beside a third client it has a share again.
+    assert beyond_share(clients, held, {FLOOD, QUIET, OTHER}, {FLOOD}) == [0, 1, 2]
+
+
+def test_a_client_has_its_share_only_where_there_are_others() -> None:
+    held = Held(SLOTS, {FLOOD: 6, QUIET: 1})
+    assert has_share(FLOOD, [FLOOD], held, {QUIET})
+    assert not has_share(QUIET, [QUIET], held, {FLOOD})
+    assert not has_share(OTHER, [OTHER], held, set())
+    assert not has_share(FLOOD, [FLOOD], Held(SLOTS, {FLOOD: 12}), {FLOOD})
 
 
 def test_the_names_of_queues_are_those_that_the_settings_derive() -> None:

@@ -19,7 +19,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 import msgspec
 import pytest
@@ -42,7 +41,7 @@ from clockwork.flows.sweep.dead_letters import sweep_dead_letters
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.ports import Refused
 from clockwork.targets.message import Payload
-from tests.support.examples import ALICE, NOW, new_job, occurrence, packed_request, release
+from tests.support.examples import ALICE, NOW, failure, new_job, occurrence, packed_request, release
 from tests.support.failing import BACK, DEAD, ONCE, QUEUE, Crash, Failing, breaking, facts, is_back
 
 MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
@@ -64,6 +63,19 @@ def test_a_deliverer_that_dies_before_its_callback_is_certain_leaves_it_to_the_m
     # At level none no record tells the repeated message that the attempt was made already, so it is made again.
     assert failing.tries == (1 if record == "full" else 2)
     assert not failing.clockwork.queue.messages
+
+
+def test_a_death_at_level_none_is_called_back_though_a_copy_of_its_message_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    failing = Failing()
+    failing.create(record="none", retry_policy=RetryPolicy(max_attempts=3, initial_seconds=3_000, jitter="none"))
+    failing.clockwork.targets._answer = lambda _: failure(permanent=True)
+    breaking(failing, monkeypatch, "put_new", Crash(), after=False)
+    failing.crash_while_delivering()
+    failing.clockwork.targets._answer = failing._answer
+    failing.run()
+    assert (failing.tries, len(failing.backs)) == (2, 1), "its retry comes much later"
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["refused", "answer lost"])
@@ -258,7 +270,7 @@ def test_an_ordered_jobs_callback_goes_its_own_way_and_its_followers_go_on(
 def test_the_far_retry_of_an_ordered_jobs_callback_comes_though_there_are_fewer_plain_shards() -> None:
     failing = Failing(back_fails=True, retry_policy=RetryPolicy(max_attempts=3, initial_seconds=2_000, jitter="none"))
     few = failing.world.settings.with_(shards=1, ordered_shards=4)
-    failing.world = failing.clockwork.world = replace(failing.world, settings=few)
+    failing.world = failing.clockwork.world = failing.world.with_(settings=few)
     for number in range(4):
         failing.create(ordering_key=f"k{number}")
     failing.run(60)

@@ -6,7 +6,6 @@ table of their own (tests/unit/domain/test_stored_defaults.py).
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import pkgutil
 from collections.abc import Iterator
@@ -41,23 +40,19 @@ USUAL: dict[str, dict[str, Any]] = {
 }
 
 
-def structs_of(package: ModuleType) -> Iterator[type]:
-    """All structs and dataclasses of a package that are not stored."""
+def structs_of(package: ModuleType) -> Iterator[type[msgspec.Struct]]:
+    """All structs of a package that are not stored."""
     for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         module = importlib.import_module(found.name)
         for one in vars(module).values():
             is_own = isinstance(one, type) and one.__module__ == found.name and one.__name__ not in LEFT_OUT
-            if is_own and (issubclass(one, msgspec.Struct) or dataclasses.is_dataclass(one)):
+            if is_own and issubclass(one, msgspec.Struct):
                 yield one
 
 
-def numbers_of(struct: type) -> dict[str, int | float]:
+def numbers_of(struct: type[msgspec.Struct]) -> dict[str, int | float]:
     """The numbers and truth values that are assumed for fields which are left out."""
-    defaults: dict[str, Any] = {}
-    if issubclass(struct, msgspec.Struct):
-        defaults = {one.name: one.default for one in msgspec.structs.fields(struct)}
-    elif dataclasses.is_dataclass(struct):
-        defaults = {one.name: one.default for one in dataclasses.fields(struct)}
+    defaults = {one.name: one.default for one in msgspec.structs.fields(struct)}
     return {name: value for name, value in defaults.items() if isinstance(value, int | float)}
 
 

@@ -37,6 +37,8 @@ def command_of(*words: str) -> list[str]:
         (["deploy", "ADMIN_PRINCIPALS=a,b"], [*_ROLLOUT, "deploy", "-c", "adminPrincipals=a,b"]),
         (["destroy"], [*_ROLLOUT, "destroy"]),
         (["destroy", "NOW=1", "YES=1"], [*_ROLLOUT, "destroy", "--now", "--yes"]),
+        (["dev", "KAFKA=1", "PORT=4781"], [".venv/bin/python", "-m", "local.dev", "--port", "4781", "--kafka"]),
+        (["dev", "KAFKA="], [".venv/bin/python", "-m", "local.dev"]),
         (["smoke"], [*_SMOKE, "account"]),
         (["smoke", "STAGE=local"], [*_SMOKE, "local"]),
         (["smoke", "YES=1"], [*_SMOKE, "account", "--yes"]),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -78,7 +77,7 @@ def test_the_header_is_valid_whatever_lambda_tells(trace: str) -> None:
 def test_nothing_is_imported_without_the_option(tracing: bool) -> None:
     from clockwork.settings import Settings
 
-    environment = replace(deployed(Settings.for_local()), tracing=tracing).to_environment()
+    environment = deployed(Settings.for_local()).with_(tracing=tracing).to_environment()
     code = (
         "import os, sys\n"
         "from clockwork.bootstrap import aws_world\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import time
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,6 +41,15 @@ def test_the_facts_travel_as_headers() -> None:
         "clockwork-attempt": "2",
         "clockwork-due-at": "2026-05-05T10:00:00.250Z",
     }
+
+
+def test_an_attempt_that_was_to_start_later_than_the_due_instant_says_when() -> None:
+    def told(run_at: int | None) -> str | None:
+        later = msgspec.structs.replace(delivery(), run_at=run_at)
+        return headers_for(later.message, DUE_AT, ()).get("clockwork-run-at")
+
+    assert [told(None), told(DUE_AT - 1), told(DUE_AT)] == [None] * 3
+    assert told(DUE_AT + 5_000) == "2026-05-05T10:00:05.250Z"
 
 
 @pytest.mark.parametrize("body", [b'{"n":1}', '"grüße"'.encode(), b"null"])

@@ -6,18 +6,20 @@ Elsewhere nothing happens before the first call, so that importing a handler nee
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from clockwork import ports, telemetry
+import msgspec
+
+from clockwork import cold_start, ports, telemetry
+from clockwork.flows.activity.note import note_counts
+from clockwork.flows.containment import without_text
 from clockwork.flows.hardening import hardened
 from clockwork.flows.world import Environment, World
-from clockwork.settings import LIVE, OWN_METRICS, Settings
+from clockwork.settings import DEFAULTS, LIVE, OWN_METRICS, Settings
 
 if TYPE_CHECKING:
     import ssl
@@ -37,13 +39,12 @@ class NotWired:
         raise AttributeError(f"the port {self._port} is not wired in this Lambda, so {name} cannot be asked")
 
 
-@dataclass(frozen=True)
-class App:
+class App(msgspec.Struct, frozen=True):
     """One Lambda environment."""
 
     world: World
     #: `flows.requests.ingest.Rejects`, of the ingester alone.
-    rejects: Any = field(default_factory=lambda: NotWired("rejects"))
+    rejects: Any = NotWired("rejects")
 
     def deadline_at(self, context: Any) -> int:
         """The instant (ms) at which this invocation is ended."""
@@ -58,8 +59,7 @@ class App:
         met = {"FaultsContained": environment.faults.take(), "TablesThrottled": environment.throttled.take()}
         metrics = {**metrics, **{name: count for name, count in met.items() if count}}
         if metrics := telemetry.chosen(metrics, OWN_METRICS[settings.own_metrics]):
-            at = self.world.clock.now()
-            self.write(telemetry.metrics_line(settings.metrics_namespace, settings.stack_name, at, metrics, properties))
+            self.write(telemetry.metrics_line(settings.metrics_namespace, settings.stack_name, metrics, properties))
 
     def delay_errors_ms(self, records: Sequence[Mapping[str, Any]]) -> list[int]:
         """By how much the messages of an event of SQS came later than their delays say (ms)."""
@@ -75,42 +75,49 @@ class App:
 
 def entry_point(make_handler: Callable[[App], Handler], *, delivers: bool = False) -> Handler:
     """The function that Lambda calls. `delivers`: it needs targets, whose imports the others are spared."""
+
+    def make() -> Handler:
+        app = _wire(delivers)
+        return noting(app, make_handler(app))
+
+    return begun(make)
+
+
+def noting(app: App, handler: Handler) -> Handler:
+    """The handler `without_text` of defects; behind each invocation, also one that fails, due counts are noted."""
+
+    def handle(event: dict[str, Any], context: Any) -> Any:
+        try:
+            with without_text():
+                return handler(event, context)
+        finally:
+            note_counts(app.world, app.deadline_at(context))
+
+    return handle
+
+
+def begun(make: Callable[[], Handler]) -> Handler:
+    """The handler that an environment makes when it starts or, outside Lambda, with the first call."""
     if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
-        return _telling(make_handler(_wire(delivers)))
-    made: list[Handler] = []
-
-    def handle(event: dict[str, Any], context: Any) -> Any:
-        if not made:
-            made.append(make_handler(_wire(delivers)))
-        return made[0](event, context)
-
-    return handle
+        return _logged(make)
+    made = cache(lambda: _logged(make))
+    return lambda event, context: made()(event, context)
 
 
-def _telling(handler: Handler) -> Handler:
-    """The handler, whose log lines name the invocation."""
-
-    def handle(event: dict[str, Any], context: Any) -> Any:
-        telemetry.begin_invocation(context.aws_request_id)
-        return handler(event, context)
-
-    return handle
+def _logged(make: Callable[[], Handler]) -> Handler:
+    """The handler, made once logs have their form: each line names the invocation, and none tells its event."""
+    try:
+        logger = telemetry.make_logger(os.environ.get("STACK_NAME", DEFAULTS.stack_name), os.environ)
+        return logger.inject_lambda_context(make(), log_event=False)
+    finally:
+        cold_start.end()
 
 
 def _wire(delivers: bool) -> App:
-    # Nearly all that is made here lives as long as the environment. Looking for garbage in it, now and with every full
-    # collection to come, would be in vain: a tenth of a cold start's CPU.
-    gc.disable()
-    try:
-        level = telemetry.level_asked(os.environ)
-        telemetry.configure_logging(os.environ.get("STACK_NAME", Settings.stack_name), level)
-        runtime_api = os.environ.get("AWS_LAMBDA_RUNTIME_API", "")
-        settings = Settings.from_environment(os.environ).with_(runtime_api=runtime_api)
-        world = aws_world(settings, delivers=delivers)
-        return App(world, _rejects(settings)) if settings.rejected_queue_url else App(world)
-    finally:
-        gc.freeze()
-        gc.enable()
+    runtime_api = os.environ.get("AWS_LAMBDA_RUNTIME_API", "")
+    settings = Settings.from_environment(os.environ).with_(runtime_api=runtime_api)
+    world = aws_world(settings, delivers=delivers)
+    return App(world, _rejects(settings)) if settings.rejected_queue_url else App(world)
 
 
 def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) -> World:
@@ -125,7 +132,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     from clockwork.aws.stores.operations import AwsOperations
     from clockwork.aws.stores.pools import AwsPools, CachedPools
     from clockwork.aws.stores.regulation import AwsRegulation
-    from clockwork.aws.stores.requests import AwsKeyRows, AwsTrail
+    from clockwork.aws.stores.requests import AwsActivity, AwsKeyRows, AwsTrail
     from clockwork.aws.stores.runs import AwsRuns
     from clockwork.aws.stores.shards import AwsShards
     from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
@@ -166,6 +173,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
             regulation=AwsRegulation(aws, settings.clients_table, clock),
             trail=AwsTrail(aws, settings.executions_table),
             operations=AwsOperations(aws, settings.clients_table),
+            activity=AwsActivity(aws, settings.executions_table),
             signing_secrets=AwsSigningSecrets(aws),
             pool_queues=AwsPoolQueues(aws, settings.pool_queue_urls),
             ticket_keys=CachedTicketKeys(AwsTicketKeys(aws, settings.clients_table), clock, TICKET_KEYS_SECONDS),

@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True)
-class Route:
+class Route(msgspec.Struct, frozen=True):
     """One route: `path` has `{name}` parameters in API Gateway's notation."""
 
     method: str
@@ -73,6 +72,7 @@ ROUTES = (
     Route("POST", "/v1/clients/{clientId}/jobs/cancel", "cancel_jobs"),
     Route("GET", "/v1/clients/{clientId}/attention", "list_attention"),
     Route("GET", "/v1/clients/{clientId}/runs", "list_client_runs"),
+    Route("GET", "/v1/clients/{clientId}/activity", "get_activity"),
     Route("GET", "/v1/clients/{clientId}/dead", "list_dead"),
     Route("POST", "/v1/clients/{clientId}/dead/redrive", "redrive_dead"),
     Route("POST", "/v1/clients/{clientId}/dead/discard", "discard_dead"),

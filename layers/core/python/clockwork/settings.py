@@ -6,7 +6,8 @@ An environment variable is the upper-case name of its field. Durations say their
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields, replace
+
+import msgspec
 
 from clockwork.queue_names import (
     DERIVED,
@@ -46,8 +47,7 @@ class InvalidSettings(Exception):
     """The environment lacks a setting or holds a value that cannot be read; the message names every one."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of one deployment; the defaults are an account's. The stack fills in names and URLs."""
 
     stage: str = "account"
@@ -109,7 +109,7 @@ class Settings:
     #: trace. A head may be hidden for 12 hours meanwhile, and those behind it are seen only after it.
     ordered_wait_seconds: int = 13 * 86_400
     #: A ticket of a pool is made again after this long if no worker has claimed it. An environment has no room for it.
-    ticket_check_seconds: int = field(default=3 * 86_400, metadata={"fixed": True})
+    ticket_check_seconds: int = 3 * 86_400
     idempotency_seconds: int = 86_400
     #: Each of so many api environments admits an even share of a client's createsPerSecond. More of them admit more.
     api_environments: int = 4
@@ -141,7 +141,7 @@ class Settings:
     #: Whether this Lambda is the deliverer in that network.
     in_network: bool = False
     #: host:port of Lambda's runtime, where this runs in Lambda: no target may have it.
-    runtime_api: str = field(default="", metadata={"fixed": True})
+    runtime_api: str = ""
     poller_function: str = ""
     #: The api alone has it: it starts a sweep when a client is resumed.
     sweeper_function: str = ""
@@ -263,15 +263,14 @@ class Settings:
 
     def with_(self, **changes: object) -> Settings:
         """A copy with some fields changed."""
-        return replace(self, **changes)  # type: ignore[arg-type]
+        return msgspec.structs.replace(self, **changes)
 
     def to_environment(self) -> dict[str, str]:
         """The environment variables from which `from_environment` reads the same settings back.
 
         A default is left out: an environment holds 4 KB, and belongs to one version with its code and its defaults.
         """
-        changed = (one for one in fields(self) if not one.metadata and getattr(self, one.name) != one.default)
-        texts = {one.name.upper(): to_text(getattr(self, one.name)) for one in changed if one.name not in _TABLES}
+        texts = {one.upper(): to_text(own) for one in TOLD if (own := getattr(self, one)) != getattr(DEFAULTS, one)}
         return texts | {_OF_TABLES: ",".join(getattr(self, name) for name in _TABLES)}
 
     @staticmethod
@@ -283,11 +282,9 @@ class Settings:
         values: dict[str, object] = dict(zip(_TABLES, environment.get(_OF_TABLES, "").split(","), strict=False))
         faults = [f"{_OF_TABLES} has no {name}" for name in _TABLES if not values.get(name)]
         faults += [] if environment.get("RELEASE_QUEUE_URL") else ["RELEASE_QUEUE_URL is not set"]
-        told = (one for one in fields(Settings) if not one.metadata and one.name not in _TABLES)
-        for one in (one for one in told if one.name.upper() in environment):
-            name = one.name.upper()
+        for one, name in ((one, one.upper()) for one in TOLD if one.upper() in environment):
             try:
-                values[one.name] = from_text(environment[name], one.default)
+                values[one] = from_text(environment[name], getattr(DEFAULTS, one))
             except KeyError:
                 faults.append(f"{name} is not 1 or 0")
             except ValueError as error:
@@ -295,3 +292,8 @@ class Settings:
         if faults:
             raise InvalidSettings("; ".join(faults))
         return Settings(**values).named()  # type: ignore[arg-type]
+
+
+DEFAULTS = Settings()
+#: The settings that an environment tells by a variable of their own. It does not tell those two.
+TOLD = tuple(one for one in Settings.__struct_fields__ if one not in (*_TABLES, "ticket_check_seconds", "runtime_api"))

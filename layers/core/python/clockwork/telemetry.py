@@ -1,6 +1,7 @@
-"""Logs and metrics as lines of JSON: one metrics line per batch, never one per job, and no payload in any.
+"""Logs and metrics by Powertools for AWS Lambda: one metrics line per batch, never one per job, and no payload in any.
 
-Metrics go out in CloudWatch's embedded metric format, which needs no call and no library:
+Its Logger writes the lines of all modules: https://docs.aws.amazon.com/powertools/python/latest/core/logger/
+Its Metrics makes the lines of CloudWatch's embedded metric format, which needs no call:
 https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
 """
 
@@ -9,73 +10,57 @@ from __future__ import annotations
 import json
 import logging
 import os
-import sys
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
+from aws_lambda_powertools.logging import Logger
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+
+#: The variable that says which lines are written.
+LEVEL = "POWERTOOLS_LOG_LEVEL"
 #: The most values that one metric of a line may have, by the specification.
 MOST_VALUES = 100
-_PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 
 Value = float | Sequence[float]
 
-
-#: The fields of the invocation under way, in each line: an environment has one at a time.
-_invocation: dict[str, object] = {}
-
-
-def begin_invocation(request_id: str) -> None:
-    """Let the lines from now on tell this invocation, and whether it is the first of its environment."""
-    trace = os.environ.get("_X_AMZN_TRACE_ID", "").partition(";")[0].removeprefix("Root=")
-    is_first = "cold_start" not in _invocation
-    _invocation.update(
-        cold_start=is_first, function_request_id=request_id, **({"xray_trace_id": trace} if trace else {})
-    )
+#: ASCII alone: a lone surrogate in a text could not be written, and its line would be lost.
+_to_json = partial(json.dumps, default=str, separators=(",", ":"))
 
 
 def level_asked(environment: Mapping[str, str]) -> int:
     """The level of `POWERTOOLS_LOG_LEVEL`, such as `DEBUG`; INFO without it, or for a name that is no level."""
-    level = logging.getLevelName(environment.get("POWERTOOLS_LOG_LEVEL", "INFO").strip().upper())
+    level = logging.getLevelName(environment.get(LEVEL, "INFO").strip().upper())
     return level if isinstance(level, int) else logging.INFO
 
 
-class JsonLines(logging.Formatter):
-    """Formats a log record as one line of JSON with its stable `action` and its other extra fields.
+def make_logger(service: str, environment: Mapping[str, str]) -> Logger:
+    """The Logger that writes the lines of all modules to standard output, in place of the handlers of Lambda's runtime.
 
-    The other keys are those of Powertools for AWS Lambda, whose import costs more than a cold start may take:
-    https://docs.aws.amazon.com/powertools/python/latest/core/logger/
+    The level is found here: Powertools would stop at a name that is no level, and Lambda's own level would go before
+    the one that is asked for. No other variable of Powertools has an effect: at a value that it cannot read, it would
+    stop each Lambda. A line has no `stack_trace`, which would tell an exception once more.
     """
-
-    def __init__(self, service: str) -> None:
-        super().__init__()
-        self._service = service
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The record as one line of JSON; a value that JSON does not know becomes its text."""
-        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        line: dict[str, object] = {
-            "level": record.levelname,
-            "message": record.getMessage(),
-            "timestamp": at.replace("+00:00", "Z"),
-            "service": self._service,
-            "logger": record.name,
-            **_invocation,
-        }
-        line |= {name: value for name, value in vars(record).items() if name not in _PLAIN}
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str)
-
-
-def configure_logging(service: str, level: int = logging.INFO) -> None:
-    """Send all logs to standard output as lines of JSON, in place of the handlers that the Lambda runtime set up."""
-    handler = logging.StreamHandler(sys.stdout)
-    handler.setFormatter(JsonLines(service))
-    root = logging.getLogger()
-    root.handlers[:] = [handler]
+    root, level = logging.getLogger(), level_asked(environment)
+    for name in [name for name in os.environ if name.startswith("POWERTOOLS_") and name != LEVEL]:
+        del os.environ[name]
+    # A stack may be called like the root logger: Powertools would take a handler that is there for its own.
+    root.handlers.clear()
+    logger = Logger(
+        service,
+        level,
+        name="%(name)s",
+        utc=True,
+        use_rfc3339=True,
+        serialize_stacktrace=False,
+        json_serializer=_to_json,
+    )
+    # Whatever the stack is called, its name may be that of a logger which modules use.
+    logging.getLogger(service).propagate = False
+    root.handlers[:] = logger.handlers
     root.setLevel(level)
     logging.getLogger("botocore").setLevel(max(level, logging.WARNING))
+    return logger
 
 
 def chosen(metrics: Mapping[str, Value], names: Collection[str] | None) -> Mapping[str, Value]:
@@ -88,26 +73,27 @@ def chosen(metrics: Mapping[str, Value], names: Collection[str] | None) -> Mappi
     return {name: value for name, value in metrics.items() if name in names and value}
 
 
-def metrics_line(
-    namespace: str, stack: str, at: int, metrics: Mapping[str, Value], properties: Mapping[str, object]
-) -> str:
-    """One line of embedded metrics at the instant `at` (ms). Names ending in Ms are milliseconds, others counts.
+def metrics_line(namespace: str, stack: str, metrics: Mapping[str, Value], properties: Mapping[str, object]) -> str:
+    """One line of embedded metrics of this instant. Names ending in Ms are milliseconds, others counts.
 
     The only dimension is the stack, so that several of an account stay apart. Each further value of a dimension would
-    be billed as a metric of its own; properties can be searched and cost nothing.
+    be billed as a metric of its own; properties can be searched and cost nothing. All is given at once: a Metrics that
+    collects writes a line of its own at the hundredth value, and what it holds would outlive a failed invocation.
     """
-    units = [{"Name": name, "Unit": "Milliseconds" if name.endswith("Ms") else "Count"} for name in metrics]
-    directive = {"Namespace": namespace, "Dimensions": [["stack"]], "Metrics": units}
-    values = {name: _spread(value) if isinstance(value, Sequence) else value for name, value in metrics.items()}
-    line = {"_aws": {"Timestamp": at, "CloudWatchMetrics": [directive]}, "stack": stack, **properties, **values}
-    return json.dumps(line, separators=(",", ":"))
+    described = {name: {"Unit": _unit(name).value, "Value": _spread(value)} for name, value in metrics.items()}
+    powertools = EphemeralMetrics(namespace=namespace)
+    return _to_json(powertools.serialize_metric_set(described, {"stack": stack}, dict(properties)))
 
 
-def _spread(values: Sequence[float]) -> Sequence[float]:
-    """At most `MOST_VALUES` of the values, evenly from the sorted ones, both ends among them."""
-    if len(values) <= MOST_VALUES:
-        return list(values)
-    ordered = sorted(values)
+def _unit(name: str) -> MetricUnit:
+    return MetricUnit.Milliseconds if name.endswith("Ms") else MetricUnit.Count
+
+
+def _spread(value: Value) -> Value:
+    """A value, or at most `MOST_VALUES` of several, evenly from the sorted ones, both ends among them."""
+    if not isinstance(value, Sequence) or len(value) <= MOST_VALUES:
+        return value
+    ordered = sorted(value)
     return [ordered[index * (len(ordered) - 1) // (MOST_VALUES - 1)] for index in range(MOST_VALUES)]
 
 

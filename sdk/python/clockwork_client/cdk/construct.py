@@ -6,7 +6,7 @@ are in one account and region.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
@@ -22,7 +22,7 @@ ROUTES = (
     *("DELETE/v1/jobs/*", "GET/v1/executions/*", "POST/v1/executions/*", "POST/v1/schedules/preview"),
     *("GET/v1/upcoming", "GET/v1/audit", "GET/v1/whoami", "GET/v1/health", "GET/v1/openapi.json"),
     *("GET/v1/clients/{client}", "GET/v1/clients/{client}/usage", "GET/v1/clients/{client}/dead"),
-    *("GET/v1/clients/{client}/attention", "GET/v1/clients/{client}/runs"),
+    *("GET/v1/clients/{client}/activity", "GET/v1/clients/{client}/attention", "GET/v1/clients/{client}/runs"),
     *("POST/v1/clients/{client}/operations", "GET/v1/clients/{client}/operations"),
     *("GET/v1/clients/{client}/operations/*", "POST/v1/clients/{client}/operations/*"),
     *("GET/v1/clients/{client}/jobs/counts", "POST/v1/clients/{client}/jobs/*", "POST/v1/clients/{client}/dead/*"),
@@ -56,7 +56,8 @@ class ClockworkClient(Construct):
         self._deployment = deployment
         self.url = self._parameter("api-url")
         for caller in callers:
-            caller.add_to_principal_policy(self._calls_by_url() if by_url else self._calls(client_id))
+            for statement in self._calls_by_url() if by_url else self._calls(client_id):
+                caller.add_to_principal_policy(statement)
         for queue in queues:
             self._admit("sqs:SendMessage", queue.queue_arn, queue, queue.encryption_master_key)
         for topic in topics:
@@ -91,25 +92,25 @@ class ClockworkClient(Construct):
             )
             _add(uses, key)
 
-    def _calls_by_url(self) -> iam.PolicyStatement:
-        """Allows the function by its URL, and no other way to invoke it.
+    def _calls_by_url(self) -> Iterator[iam.PolicyStatement]:
+        """Allows the function by its URL, and no other way to invoke it: an event of one's own could name any caller.
 
+        Only `lambda:InvokeFunction` has the condition key, and AWS refuses the other action with it.
         https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html
         """
-        return iam.PolicyStatement(
-            actions=["lambda:InvokeFunctionUrl", "lambda:InvokeFunction"],
-            resources=[self._parameter("api-function-arn")],
-            conditions={"Bool": {"lambda:InvokedViaFunctionUrl": "true"}},
-        )
+        by_url = {"Bool": {"lambda:InvokedViaFunctionUrl": "true"}}
+        for action, conditions in (("lambda:InvokeFunctionUrl", {}), ("lambda:InvokeFunction", by_url)):
+            resources = [self._parameter("api-function-arn")]
+            yield iam.PolicyStatement(actions=[action], resources=resources, conditions=conditions)
 
-    def _calls(self, client_id: str) -> iam.PolicyStatement:
+    def _calls(self, client_id: str) -> Iterator[iam.PolicyStatement]:
         """Allows the routes of one client. Clockwork itself judges the client of each request, too."""
         stack, api = cdk.Stack.of(self), self._parameter("api-id")
         routes = [route.format(client=client_id) for route in ROUTES]
         resources = [
             stack.format_arn(service="execute-api", resource=api, resource_name=f"$default/{route}") for route in routes
         ]
-        return iam.PolicyStatement(actions=["execute-api:Invoke"], resources=resources)
+        yield iam.PolicyStatement(actions=["execute-api:Invoke"], resources=resources)
 
 
 def _add(statement: iam.PolicyStatement, to: sqs.IQueue | sns.ITopic | kms.IKey) -> None:

@@ -1,6 +1,8 @@
 """The command `clockwork`, its global options, and its exit statuses.
 
-0 done, 1 refused, 2 wrong use, 3 not certain: repeat. A command loads its part of the code only when it runs.
+0 done, 1 refused or not reached, 2 wrong use, 3 not certain: repeat.
+
+A command loads its part of the code only when it runs.
 """
 
 from __future__ import annotations
@@ -9,12 +11,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from clockwork_client.cli import completing
+from clockwork_client.cli.commands import LOADED
+from clockwork_client.cli.near import Group, explained
 from clockwork_client.cli.state import State
 from clockwork_client.errors import (
     ClockworkError,
     NotAllowed,
     NotCertain,
     NotConfigured,
+    NotReached,
     Refused,
     TooManyRequests,
     UnexpectedAnswer,
@@ -22,126 +28,14 @@ from clockwork_client.errors import (
 from clockwork_client.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
 REFUSED, USAGE, UNCERTAIN = 1, 2, 3
+#: For the first connection (s).
+CONNECTING = 0.5
 
 
-def _job() -> click.Group:
-    from clockwork_client.cli.jobs import job
-
-    return job
-
-
-def _exec() -> click.Group:
-    from clockwork_client.cli.executions import executions
-
-    return executions
-
-
-def _run() -> click.Group:
-    from clockwork_client.cli.runs import run
-
-    return run
-
-
-def _workflow() -> click.Group:
-    from clockwork_client.cli.workflows import workflow
-
-    return workflow
-
-
-def _dead() -> click.Group:
-    from clockwork_client.cli.dead import dead
-
-    return dead
-
-
-def _operation() -> click.Group:
-    from clockwork_client.cli.operations import operation
-
-    return operation
-
-
-def _client() -> click.Group:
-    from clockwork_client.cli.clients import client
-
-    return client
-
-
-def _pools() -> click.Group:
-    from clockwork_client.cli.pools import pools
-
-    return pools
-
-
-def _cron() -> click.Group:
-    from clockwork_client.cli.cron import cron
-
-    return cron
-
-
-def _upcoming() -> click.Command:
-    from clockwork_client.cli.overview import upcoming
-
-    return upcoming
-
-
-def _shards() -> click.Command:
-    from clockwork_client.cli.overview import shards
-
-    return shards
-
-
-def _audit() -> click.Command:
-    from clockwork_client.cli.overview import audit
-
-    return audit
-
-
-def _whoami() -> click.Command:
-    from clockwork_client.cli.overview import whoami
-
-    return whoami
-
-
-def _worker() -> click.Command:
-    from clockwork_client.cli.worker import worker
-
-    return worker
-
-
-def _console() -> click.Command:
-    from clockwork_client.cli.console import console
-
-    return console
-
-
-#: Groups of commands: the function that imports a group at its first use, and its line in the help.
-GROUPS = {
-    "job": (_job, "Jobs: create, list, count, get, fires, update, pause, resume, run, backfill, cancel."),
-    "exec": (_exec, "Executions of jobs: list, recent, get, cancel, redrive, complete, fail."),
-    "run": (_run, "Runs of workflows: nodes, graph, watch, cancel, redrive."),
-    "workflow": (_workflow, "Files with workflows: check, graph."),
-    "dead": (_dead, "DEAD executions of a client: list, causes, redrive, discard."),
-    "operation": (_operation, "Changes of many jobs or dead executions: begin, list, get, watch, stop."),
-    "client": (_client, "Clients, their principals and their bounds: list, get, usage, put, pause, resume, delete."),
-    "pools": (_pools, "Pools of workers: list, show, running."),
-    "cron": (_cron, "Cron expressions: explain, next."),
-}
-#: The same for commands that stand alone.
-COMMANDS = {
-    "upcoming": (_upcoming, "List the client's jobs that are about to start, anonymous ones included."),
-    "audit": (_audit, "List the changes of the client, with author, time and reason."),
-    "shards": (_shards, "Show the state of each shard of the timeline (admins)."),
-    "console": (_console, "Show jobs and their executions in a browser, until Ctrl-C."),
-    "worker": (_worker, "Run the handlers of a pool until SIGTERM."),
-    "whoami": (_whoami, "Show the caller's principal, and the clients that it may act for."),
-}
-LOADED: dict[str, tuple[Callable[[], click.Command], str]] = {**GROUPS, **COMMANDS}
-
-
-class Main(click.Group):
+class Main(Group):
     """Imports a group when it is used, and turns the client's errors into words and exit statuses."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -164,21 +58,14 @@ class Main(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
-        from clockwork_client.cli import show
-
         try:
             return super().invoke(ctx)
         except (NotConfigured, ValueError) as error:
-            show.said(f"Error: {error}")
-            ctx.exit(USAGE)
+            _leave(ctx, USAGE, f"Error: {error}")
         except Refused as error:
-            faults = [f"  {one.pointer or '(request)'}: {one.detail}" for one in error.faults]
-            show.said(f"Refused: {error.status}: {error.detail}", *faults)
-            if isinstance(error, TooManyRequests) and error.retry_after is not None:
-                show.said(f"Come again {show.distance(error.retry_after)}.")
-            if isinstance(error, NotAllowed):
-                show.said("`clockwork doctor` checks credentials and permissions.")
-            ctx.exit(REFUSED)
+            _leave(ctx, REFUSED, *_why(error))
+        except NotReached as error:
+            _leave(ctx, REFUSED, f"Not reached: {error}", "Nothing was done. `clockwork doctor` checks the way.")
         except (NotCertain, UnexpectedAnswer) as error:
             _repeat(ctx, str(error), error.idempotency_key)
         except KeyboardInterrupt:
@@ -188,20 +75,37 @@ class Main(click.Group):
             request, key = state.unanswered
             _repeat(ctx, f"{request} was sent, and its answer had not come", key)
         except ClockworkError as error:
-            show.said(f"Error: {error}")
-            ctx.exit(REFUSED)
+            _leave(ctx, REFUSED, f"Error: {error}")
+
+
+def _leave(ctx: click.Context, status: int, *lines: str) -> NoReturn:
+    # A help, which fails in nothing, is spared what shows answers.
+    from clockwork_client.cli import show
+
+    show.said(*lines)
+    ctx.exit(status)
+
+
+def _why(error: Refused) -> Iterator[str]:
+    from clockwork_client.cli import show
+
+    yield f"Refused: {error.status}: {error.detail}"
+    yield from (f"  {one.pointer or '(request)'}: {explained(one)}" for one in error.faults)
+    if isinstance(error, TooManyRequests) and error.retry_after is not None:
+        yield f"Come again {show.distance(error.retry_after)}."
+    if isinstance(error, NotAllowed):
+        yield "`clockwork doctor` checks credentials and permissions."
 
 
 def _repeat(ctx: click.Context, why: str, idempotency_key: str | None) -> NoReturn:
-    from clockwork_client.cli import show
-
     again = f" with --idempotency-key {idempotency_key}" if idempotency_key else ""
-    show.said(f"Not certain: {why}", f"Repeat the command{again}.")
-    ctx.exit(UNCERTAIN)
+    _leave(ctx, UNCERTAIN, f"Not certain: {why}", f"Repeat the command{again}.")
 
 
 #: Global options, each with a value.
-_GLOBAL = frozenset({"--url", "--client", "--profile", "--region", "--deadline", "--output"})
+_GLOBAL = frozenset({"--url", "--client", "--profile", "--region", "--deadline", "--output", "-o"})
+#: For people, or for programs.
+OUTPUTS = ("table", "wide", "json", "jsonl")
 
 
 def in_front(args: list[str]) -> list[str]:
@@ -211,6 +115,8 @@ def in_front(args: list[str]) -> list[str]:
     for one in left:
         if one == "--":
             rest += [one, *left]
+        elif one == "--json" or (one.startswith("-o") and one[2:].removeprefix("=") in OUTPUTS):
+            front.append(one.replace("-o=", "-o"))
         elif one.partition("=")[0] in _GLOBAL:
             front += [one, *([] if "=" in one else [value for value in [next(left, None)] if value is not None])]
         else:
@@ -219,13 +125,20 @@ def in_front(args: list[str]) -> list[str]:
 
 
 @click.group(cls=Main, context_settings={"help_option_names": ["-h", "--help"]}, epilog="Exit statuses: 0 done, "
-             "1 refused, 2 wrong use, 3 not certain (repeat).")  # fmt: skip
+             "1 refused or not reached, 2 wrong use, 3 not certain (repeat).")  # fmt: skip
 @click.option("--url", metavar="URL", help="The API's URL (or CLOCKWORK_URL).")
-@click.option("--client", "client_id", metavar="ID", help="The client to act for (or CLOCKWORK_CLIENT_ID).")
+@click.option(
+    "--client",
+    "client_id",
+    metavar="ID",
+    shell_complete=completing.client,
+    help="The client to act for (or CLOCKWORK_CLIENT_ID).",
+)
 @click.option("--profile", metavar="NAME", help="A profile of the AWS CLI.")
 @click.option("--region", metavar="REGION", help="The API's AWS region, if its URL does not tell.")
 @click.option("--deadline", type=float, metavar="SECONDS", help="For all tries of a call (30).")
-@click.option("--output", type=click.Choice(["table", "json"]), default="table", help="For people, or for programs.")
+@click.option("--output", "-o", type=click.Choice(OUTPUTS), default="table", help="For people, or for programs.")
+@click.option("--json", "output", flag_value="json", help="The same as --output json.")
 @click.version_option(__version__, prog_name="clockwork")
 @click.pass_context
 def clockwork(ctx: click.Context, /, output: str, **settings: Any) -> None:
@@ -233,6 +146,8 @@ def clockwork(ctx: click.Context, /, output: str, **settings: Any) -> None:
     state = ctx.ensure_object(State)
     state.output = output
     state.settings.update({name: value for name, value in settings.items() if value is not None})
+    # A user who names a deadline waits for an API that may still come. Without one, a wrong URL is told at once.
+    state.settings.setdefault("connecting", settings["deadline"] or CONNECTING)
 
 
 @clockwork.command()
@@ -263,11 +178,15 @@ def doctor(state: State) -> None:
     """Check the clock, the credentials and the permissions, and say what to do about each fault."""
     from clockwork_client.cli import show
     from clockwork_client.cli.doctor import examine
+    from clockwork_client.cli.tables import Column
 
     findings = list(examine(state))
     if state.is_json:
-        show.as_json([{"check": one.check, "ok": one.is_ok, "found": one.found, "do": one.advice} for one in findings])
+        show.give(
+            state, [{"check": one.check, "ok": one.is_ok, "found": one.found, "do": one.advice} for one in findings]
+        )
     else:
-        show.table(("", "check", "found", "what to do"), [one.row() for one in findings])
+        show.table(state, ("", "check", Column("found", least=20), Column("what to do", least=20)),
+                   [one.row() for one in findings])  # fmt: skip
     if not all(one.is_ok for one in findings):
         raise SystemExit(REFUSED)

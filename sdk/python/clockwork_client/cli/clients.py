@@ -1,4 +1,4 @@
-"""`clockwork client`: list, get, usage, put, pause, resume, delete."""
+"""`clockwork client`: list, get, usage, activity, put, pause, resume, delete."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ import click
 
 from clockwork_client import results
 from clockwork_client.answers import camel
-from clockwork_client.cli import show, values
+from clockwork_client.cli import completing, show, values
+from clockwork_client.cli.near import Group
 from clockwork_client.cli.options import options
+from clockwork_client.cli.tables import Column
 from clockwork_client.inert import inert
 from clockwork_client.overview import Counted
 
 if TYPE_CHECKING:
     from clockwork_client.cli.state import State
 
+_COUNTED = ("started", "succeeded", "failed", "dead", "skipped", "expired", "cancelled")
 _MANY = {"multiple": True}
 CLIENT: list[tuple[str, str, dict[str, Any]]] = [
     ("principals", "--principal", {**_MANY, "help": "The ARN of an IAM user or role that may act for it; repeatable."}),
@@ -37,12 +40,13 @@ CLIENT: list[tuple[str, str, dict[str, Any]]] = [
     ("min_interval_seconds", "--min-interval", {"type": values.DURATION, "help": "Of its recurring jobs."}),
     ("retention_days", "--retention-days", {"type": int}),
     ("dead_letter_queue_arn", "--dead-letter-queue", {"metavar": "ARN"}),
+    ("runs_index", "--runs-index", {"is_flag": True, "default": None, "help": "List all its executions as they end."}),
 ]
 
 
-@click.group()
+@click.group(cls=Group)
 def client() -> None:
-    """Clients, their principals and their bounds: list, get, usage, put, pause, resume, delete."""
+    """Clients, their principals and their bounds: list, get, usage, activity, put, pause, resume, delete."""
 
 
 @client.command("list")
@@ -51,22 +55,24 @@ def list_(state: State) -> None:
     """List all clients (admins)."""
     found = state.cw.clients.list()
     if state.is_json:
-        show.each_as_json(found)
+        show.give_each(state, found)
         return
     rows = [[one.client_id, one.state, ", ".join(one.principals), one.reason or ""] for one in found]
-    show.table(("client", "state", "principals", "reason"), rows)
+    columns = ("client", Column("state", is_state=True), Column("principals", least=16), Column("reason", least=12))
+    show.table(state, columns, rows)
 
 
 @client.command()
-@click.argument("client_id", required=False)
+@click.argument("client_id", required=False, shell_complete=completing.client)
 @click.pass_obj
 def usage(state: State, client_id: str | None) -> None:
     """Show a client's waiting work, and the rest of its caps."""
     found, now = state.cw.clients.usage(client_id), state.now
     if state.is_json:
-        show.as_json(found.raw)
+        show.give(state, found.raw)
         return
     show.facts(
+        state,
         [
             ("client", found.client_id),
             ("paused", "yes" if found.paused else "no"),
@@ -79,8 +85,28 @@ def usage(state: State, client_id: str | None) -> None:
             ("deliveries at once", found.max_concurrency),
             ("creates a second", found.creates_per_second),
             ("jobs left today (UTC)", found.jobs_left_today),
-        ]
+        ],
     )
+
+
+@client.command()
+@click.argument("client_id", required=False, shell_complete=completing.client)
+@click.option("--from", "from_", type=values.INSTANT, help="An hour before --to, unless given.")
+@click.option("--to", type=values.INSTANT, help="Now, unless given.")
+@click.option("--step", type=click.IntRange(60, 3_600), default=60, help="Seconds of a row, in whole minutes (60).")
+@click.pass_obj
+def activity(state: State, /, client_id: str | None, **which: Any) -> None:
+    """Show how many executions started and ended, minute by minute, and how late."""
+    found = state.cw.clients.activity(client_id=client_id, **which)
+    if state.is_json:
+        show.give(state, found.raw)
+        return
+    rows = [[show.at(state, one.at), *(str(getattr(one, name)) for name in _COUNTED), show.ms(one.p50_ms),
+             show.ms(one.p99_ms)] for one in found.items]  # fmt: skip
+    counted = [Column(name, rank=rank) for rank, name in enumerate(_COUNTED)]
+    show.table(state, ("minute", *counted, "half within", "99 % within"), rows)
+    since = show.at(state, found.complete_from)
+    show.said(f"Approximate, from {since} on: each Lambda environment notes its counts about once a minute.")
 
 
 def _counted(found: Counted) -> str:
@@ -88,7 +114,7 @@ def _counted(found: Counted) -> str:
 
 
 @client.command()
-@click.argument("client_id", required=False)
+@click.argument("client_id", required=False, shell_complete=completing.client)
 @click.pass_obj
 def get(state: State, client_id: str | None) -> None:
     """Show a client."""
@@ -96,7 +122,7 @@ def get(state: State, client_id: str | None) -> None:
 
 
 @client.command()
-@click.argument("client_id", required=False)
+@click.argument("client_id", required=False, shell_complete=completing.client)
 @click.option("--body", type=values.JSON, help="The whole client in the API's names, in place of the options.")
 @click.option("--if-revision", type=int, help="Only if the client is still at this revision.")
 @options(CLIENT)
@@ -128,7 +154,7 @@ _ENDS_DEAD = "Work that stays parked for 14 days ends DEAD. Its client can redri
 
 
 @client.command()
-@click.argument("client_id", required=False)
+@click.argument("client_id", required=False, shell_complete=completing.client)
 @click.option("--reason", help="Why, for others to read.")
 @click.option("--if-revision", type=int, help="Only if the client is still at this revision.")
 @click.pass_obj
@@ -142,7 +168,7 @@ def pause(state: State, client_id: str | None, reason: str | None, if_revision: 
 
 
 @client.command()
-@click.argument("client_id", required=False)
+@click.argument("client_id", required=False, shell_complete=completing.client)
 @click.option("--reason", help="Why, for others to read.")
 @click.option("--if-revision", type=int, help="Only if the client is still at this revision.")
 @click.pass_obj
@@ -152,7 +178,7 @@ def resume(state: State, client_id: str | None, reason: str | None, if_revision:
 
 
 @client.command()
-@click.argument("client_id")
+@click.argument("client_id", shell_complete=completing.client)
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @click.option("--if-revision", type=int, help="Only if the client is still at this revision.")
 @click.pass_obj
@@ -168,6 +194,6 @@ def delete(state: State, client_id: str, yes: bool, if_revision: int | None) -> 
 
 def _show(state: State, found: results.Client) -> None:
     if state.is_json:
-        show.as_json(found.raw)
+        show.give(state, found.raw)
     else:
-        show.facts((name, value) for name, value in found.raw.items() if value != [])
+        show.facts(state, found.raw.items())

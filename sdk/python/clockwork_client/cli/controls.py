@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clockwork_client.cli import many, show
-from clockwork_client.cli.options import Command, id_of, named, tries
-from clockwork_client.cli.shown import show_job
+from clockwork_client.cli.names import id_of
+from clockwork_client.cli.options import Command, named, tries
+from clockwork_client.cli.shown_job import show_job
 from clockwork_client.handled import HandledJobs, PassedJob
 
 if TYPE_CHECKING:
     from clockwork_client.cli.state import State
+    from clockwork_client.states import WhatWaits
 
 #: Options that select many jobs, and options that only go with those.
 _MANY = ("tag", "prefix")
@@ -38,7 +40,7 @@ def which(command: Command) -> Command:
 @click.option("--reason", help="Why, for others to read.")
 @click.option("--waiting", type=click.Choice(["keep", "cancel"]), help="What was due before and waits (keep).")
 @click.pass_obj
-def pause(state: State, /, reason: str | None, waiting: str | None, **given: Any) -> None:
+def pause(state: State, /, reason: str | None, waiting: WhatWaits | None, **given: Any) -> None:
     """Stop a named job until it is resumed; or all with a tag or a prefix of their keys."""
     if _is_about_many(given):
         call = state.cw.jobs.pause_many
@@ -53,7 +55,9 @@ def pause(state: State, /, reason: str | None, waiting: str | None, **given: Any
 @click.option("--waiting", type=click.Choice(["keep", "cancel"]), help="What was due before and waits (keep).")
 @click.option("--paused-reason", help="Of many: leave alone what was paused for another reason.")
 @click.pass_obj
-def resume(state: State, /, reason: str | None, waiting: str | None, paused_reason: str | None, **given: Any) -> None:
+def resume(
+    state: State, /, reason: str | None, waiting: WhatWaits | None, paused_reason: str | None, **given: Any
+) -> None:
     """Go on with a paused job; or with all that have a tag or a prefix of their keys."""
     if _is_about_many(given):
         call = partial(state.cw.jobs.resume_many, waiting=waiting, paused_reason=paused_reason)
@@ -78,10 +82,10 @@ def cancel(state: State, /, reason: str | None, **given: Any) -> None:
         raise click.UsageError("--reason is for many jobs")
     found = state.cw.jobs.cancel(_one(state, given), **_of_one(given))
     if state.is_json:
-        show.as_json(found.raw)
+        show.give(state, found.raw)
     else:
         tried = "nothing was changed" if found.dry_run else None
-        show.facts([("dry run", tried), ("result", found.result), ("reason", found.reason)])
+        show.facts(state, [("dry run", tried), ("result", found.result), ("reason", found.reason)])
     if found.result == "too_late":
         raise SystemExit(1)
 

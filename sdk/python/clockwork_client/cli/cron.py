@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clockwork_client.cli import show
+from clockwork_client.cli.near import Group
 from clockwork_client.inert import inert
 from clockwork_client.requests import ScheduleOptions
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from clockwork_client.cli.state import State
 
 
-@click.group()
+@click.group(cls=Group)
 def cron() -> None:
     """Cron expressions: explain, next."""
 
@@ -44,8 +45,10 @@ def _preview(state: State, expression: str, timezone: str | None, count: int, *,
         schedule["timezone"] = timezone
     found = state.cw.jobs.preview(count=count, **schedule)
     if state.is_json:
-        show.as_json(found.raw)
+        show.give(state, found.raw)
         return
     if is_told:
         click.echo(inert(found.description))
-    show.table(("there", "here"), [[one.local, show.when(one.at, state.now)] for one in found.next_fires])
+    show.table(
+        state, ("there", "here"), [[show.local(state, one.local), show.at(state, one.at)] for one in found.next_fires]
+    )

@@ -9,52 +9,59 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clockwork_client.cli import many, show, values
+from clockwork_client.cli import completing, many, rows, show, values
+from clockwork_client.cli.near import Group
 from clockwork_client.cli.options import Command
+from clockwork_client.cli.tables import Column
+from clockwork_client.cli.waiting import watched
 from clockwork_client.handled import HandledDead
 
 if TYPE_CHECKING:
     from clockwork_client.cli.state import State
 
 
-@click.group()
+@click.group(cls=Group)
 def dead() -> None:
     """DEAD executions of a client: list, causes, redrive, discard."""
 
 
 @dead.command("list")
-@click.option("--prefix", help="Of the job's key.")
+@click.option("--prefix", shell_complete=completing.key, help="Of the job's key.")
 @click.option("--from", "from_", type=values.INSTANT, help="Due at this instant or later.")
 @click.option("--to", type=values.INSTANT, help="Due at this instant or earlier.")
 @click.option("--limit", type=click.IntRange(1), default=100, help="At most so many (100).")
+@watched
 @click.pass_obj
 def list_(state: State, prefix: str | None, from_: datetime | None, to: datetime | None, limit: int) -> None:
     """List dead executions, those that were due last first."""
     found = state.cw.dead.list(prefix=prefix, from_=from_, to=to, page_size=min(limit, 1_000))
     pages = islice(found, limit)
     if state.is_json:
-        show.each_as_json(pages)
+        show.give_each(state, pages)
     else:
-        show.table(show.EXECUTION_HEADS, [show.execution_row(one, state.now) for one in pages])
+        show.table(state, rows.EXECUTIONS, [rows.execution(state, one) for one in pages])
 
 
 @dead.command()
 @click.option("--retrying", is_flag=True, help="Only those that have failed and are tried again.")
-@click.option("--prefix", help="Of the job's key.")
-@click.option("--limit", type=click.IntRange(1, 1_000), default=1_000, help="Look at so many (1,000).")
+@click.option("--prefix", shell_complete=completing.key, help="Of the job's key.")
+@click.option("--from", "from_", type=values.INSTANT, help="Due at this instant or later.")
+@click.option("--to", type=values.INSTANT, help="Due at this instant or earlier.")
+@click.option("--pages", type=click.IntRange(1, 1_000), default=10, help="Ask the API so often at most (10).")
+@click.option("--next-token", help="Go on behind what an earlier command looked at.")
 @click.pass_obj
-def causes(state: State, retrying: bool, prefix: str | None, limit: int) -> None:
+def causes(state: State, /, retrying: bool, **which: Any) -> None:
     """List the causes of what is dead, or has failed and is tried again."""
-    kinds = ("retrying",) if retrying else ("dead", "retrying")
-    found = state.cw.clients.attention(kinds=kinds, prefix=prefix, page_size=limit)
+    found = state.cw.clients.causes(kinds=("retrying",) if retrying else ("dead", "retrying"), **which)
     if state.is_json:
-        show.as_json(found.raw)
+        groups = [one.raw for one in found.groups]
+        show.give(state, {"groups": groups, "lookedAt": found.looked_at, "nextToken": found.next_token})
         return
-    heads = ("executions", "kind", "job", "cause", "due last")
-    show.table(heads, [[f"{one.count:,}", one.kind, one.job_key or "one-off jobs", one.cause or "",
-                        show.when(one.last_due_at, state.now)] for one in found.groups])  # fmt: skip
+    columns = ("executions", "kind", Column("job", least=12), Column("cause", least=24), Column("due last", rank=1))
+    show.table(state, columns, [[f"{one.count:,}", one.kind, one.job_key or "one-off", one.cause or "",
+                                 show.at(state, one.last_due_at)] for one in found.groups])  # fmt: skip
     if found.next_token:
-        show.said(f"Of the newest {len(found.items):,}: there are more.")
+        show.said(f"Of the first {found.looked_at:,}: there are more. Go on with --next-token {found.next_token}")
 
 
 def which(command: Command) -> Command:
@@ -63,7 +70,9 @@ def which(command: Command) -> Command:
     command = click.option("--yes", "-y", is_flag=True, help="Do not ask.")(command)
     command = click.option("--to", type=values.INSTANT, help="Due at this instant or earlier.")(command)
     command = click.option("--from", "from_", type=values.INSTANT, help="Due at this instant or later.")(command)
-    return click.option("--prefix", help="Of the job's key; anonymous jobs have none.")(command)
+    return click.option("--prefix", shell_complete=completing.key, help="Of the job's key; anonymous jobs have none.")(
+        command
+    )
 
 
 @dead.command()

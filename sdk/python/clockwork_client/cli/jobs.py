@@ -3,34 +3,40 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from clockwork_client import objects, requests
 from clockwork_client.answers import Target, camel
-from clockwork_client.cli import controls, show, values
+from clockwork_client.cli import completing, controls, rows, show, values
+from clockwork_client.cli.differences import with_values
+from clockwork_client.cli.names import id_of
+from clockwork_client.cli.near import Group
 from clockwork_client.cli.options import (
     DEFINITION,
     SCHEDULE,
     TARGET,
     WAYS,
     chosen,
-    id_of,
     named,
     options,
     payload,
     payload_of,
     tries,
 )
-from clockwork_client.cli.shown import show_job
+from clockwork_client.cli.shown_job import show_job
+from clockwork_client.cli.tables import Column
+from clockwork_client.cli.waiting import UNCERTAIN, awaited, wait_for, watched
 from clockwork_client.cli.workflows import FILE, target_of
+from clockwork_client.errors import Conflict
+from clockwork_client.states import JobState
 
 if TYPE_CHECKING:
     from clockwork_client.cli.state import State
 
 
-@click.group()
+@click.group(cls=Group)
 def job() -> None:
     """Jobs: create, list, count, get, fires, update, pause, resume, run, backfill, cancel."""
 
@@ -43,6 +49,7 @@ def job() -> None:
 @click.option("--idempotency-key", metavar="KEY", help="The same command under the same key makes one job.")
 @tries
 @options(SCHEDULE, TARGET, DEFINITION)
+@awaited
 @click.pass_obj
 def create(
     state: State,
@@ -54,6 +61,7 @@ def create(
     key: str | None,
     idempotency_key: str | None,
     dry_run: bool,
+    wait: float | None,
     **given: Any,
 ) -> None:
     """Create a job: clockwork job create --in 5m https://example.com/hook --data '{"order":17}'.
@@ -63,17 +71,25 @@ def create(
     found = {**chosen(SCHEDULE, given), **chosen(DEFINITION, given)}
     if sum(name in found for name in WAYS) != 1:
         raise click.UsageError("say when: one of --in, --at, --every, --cron")
+    if wait is not None and (dry_run or given["record"] == "none" or "every" in found or "cron" in found):
+        raise click.UsageError("--wait is for a job that runs once, with a record")
     if key is not None:
         found["key"] = key
     content = payload_of(data, text)
-    made = state.cw.schedule(
-        _target(target, workflow, {name: given[name] for name, _, _ in TARGET}),
-        None if content is None else content.value,
-        idempotency_key=idempotency_key,
-        dry_run=dry_run,
-        **found,
-    )
-    show_job(state, made)
+    to = _target(target, workflow, {name: given[name] for name, _, _ in TARGET})
+    body = requests.job(to, None if content is None else content.value, **found)
+    try:
+        made = state.cw.create(body, idempotency_key=idempotency_key, dry_run=dry_run)
+    except Conflict as error:
+        raise with_values(state, error, body) from error
+    if wait is None:
+        show_job(state, made)
+        return
+    show.said(f"The job {made.job_key or made.job_id} is created.", whole=True)
+    if state.cw.jobs.get(made.job_id).record == "none":
+        show.said("Its level of record is none: nothing tells when it has ended.")
+        raise SystemExit(UNCERTAIN)
+    wait_for(state, lambda: next(state.cw.executions.list(made.job_id, page_size=1), None), wait)
 
 
 def _target(text: str | None, workflow: dict[str, Any] | None, more: dict[str, Any]) -> Target:
@@ -88,33 +104,30 @@ def _target(text: str | None, workflow: dict[str, Any] | None, more: dict[str, A
 
 
 @job.command("list")
-@click.option("--prefix", help="Of the keys.")
-@click.option("--state", "job_state", help="ACTIVE, PAUSED, COMPLETED or CANCELLED.")
+@click.option("--prefix", shell_complete=completing.key, help="Of the keys.")
+@click.option(
+    "--state", "job_state", type=values.Word(get_args(JobState)), help="ACTIVE, PAUSED, COMPLETED or CANCELLED."
+)
 @click.option("--tag", help="name=value, or a name.")
 @click.option("--contains", help="In the key or the target, in any case.")
 @click.option("--due-from", type=values.INSTANT, help="Its next fire is due then or later.")
 @click.option("--due-to", type=values.INSTANT, help="Its next fire is due then or earlier.")
 @click.option("--limit", type=click.IntRange(1), default=100, help="At most so many (100).")
+@watched
 @click.pass_obj
-def list_(state: State, /, job_state: str | None, limit: int, **which: Any) -> None:
+def list_(state: State, /, job_state: JobState | None, limit: int, **which: Any) -> None:
     """List named jobs in the order of their keys."""
     pages = state.cw.jobs.list(state=job_state, page_size=min(limit, 1_000), **which)
     if state.is_json:
-        show.each_as_json(islice(pages, limit))
+        show.give_each(state, islice(pages, limit))
         return
-    now = state.now
-    rows = [
-        [one.job_key, one.state, show.schedule(one.schedule, now), show.when(one.next_fire_at or one.due_at, now),
-         show.target(one.target), one.job_id]
-        for one in islice(pages, limit)
-    ]  # fmt: skip
-    show.table(("key", "state", "schedule", "next fire", "target", "job"), rows)
+    show.table(state, rows.JOBS, [rows.job(state, one) for one in islice(pages, limit)])
     if next(pages, None) is not None:
         show.said(f"The first {limit}: there are more. Choose --limit or --prefix.")
 
 
 @job.command()
-@click.option("--prefix", help="Of the keys.")
+@click.option("--prefix", shell_complete=completing.key, help="Of the keys.")
 @click.option("--tag", help="name=value, or a name.")
 @click.option("--contains", help="In the key or the target, in any case.")
 @click.pass_obj
@@ -122,11 +135,11 @@ def count(state: State, /, **which: str | None) -> None:
     """Count named jobs, by state and by tag."""
     found = state.cw.jobs.counts(**which)
     if state.is_json:
-        show.as_json(found.raw)
+        show.give(state, found.raw)
         return
     more = " or more" if found.more else ""
-    show.facts([("jobs", f"{found.count}{more}"), *((one.state.lower(), one.count) for one in found.states)])
-    show.table(("tag", "jobs"), [[one.tag, str(one.count)] for one in found.tags])
+    show.facts(state, [("jobs", f"{found.count}{more}"), *((one.state.lower(), one.count) for one in found.states)])
+    show.table(state, ("tag", "jobs"), [[one.tag, str(one.count)] for one in found.tags])
 
 
 @job.command()
@@ -154,18 +167,14 @@ def fires(state: State, job_id: str | None, key: str | None, from_: Any, count: 
     """List the next fires of a named job, with the shifts of the clock among them."""
     found = state.cw.jobs.fires(id_of(state, job_id, key), from_=from_, count=count)
     if state.is_json:
-        show.as_json(found.raw)
+        show.give(state, found.raw)
         return
-    rows = [
-        [
-            "" if one.ordinal is None else str(one.ordinal),
-            one.local,
-            show.when(one.at, state.now),
-            _SHIFTS.get(one.dst or "", one.dst or ""),
-        ]
+    columns = ("fire", "there", "here", Column("shift of the clock", least=18))
+    show.table(state, columns, [
+        ["" if one.ordinal is None else str(one.ordinal), show.local(state, one.local), show.at(state, one.at),
+         _SHIFTS.get(one.dst or "", one.dst or "")]
         for one in found.items
-    ]
-    show.table(("fire", "there", "here", "shift of the clock"), rows)
+    ])  # fmt: skip
 
 
 @job.command()
@@ -218,14 +227,17 @@ def update(
 @job.command()
 @named
 @click.option("--idempotency-key", metavar="KEY", help="The same command under the same key runs it once.")
+@awaited
 @click.pass_obj
-def run(state: State, job_id: str | None, key: str | None, idempotency_key: str | None) -> None:
+def run(state: State, job_id: str | None, key: str | None, idempotency_key: str | None, wait: float | None) -> None:
     """Execute a named job once, now."""
     started = state.cw.jobs.run(id_of(state, job_id, key), idempotency_key=idempotency_key)
-    if state.is_json:
-        show.as_json(started.raw)
+    if wait is not None:
+        wait_for(state, lambda: state.cw.executions.get(started.execution_id), wait)
+    elif state.is_json:
+        show.give(state, started.raw)
     else:
-        show.facts([("execution", started.execution_id)])
+        show.facts(state, [("execution", started.execution_id)])
 
 
 @job.command()
@@ -248,9 +260,9 @@ def backfill(
     found = id_of(state, job_id, key)
     started = state.cw.jobs.backfill(found, from_, to, max_per_second=max_per_second, idempotency_key=idempotency_key)
     if state.is_json:
-        show.as_json(started.raw)
+        show.give(state, started.raw)
     else:
-        show.facts([("backfill", started.backfill_id), ("executions", started.count)])
+        show.facts(state, [("backfill", started.backfill_id), ("executions", started.count)])
 
 
 for command in (controls.pause, controls.resume, controls.cancel):

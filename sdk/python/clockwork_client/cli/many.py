@@ -42,9 +42,9 @@ def handle(
         raise
     if state.is_json:
         left = {"passed": [one.raw for one in passed]} if passed else {}
-        show.as_json({"matched": matched, "changed": changed, **left})
+        show.give(state, {"matched": matched, "changed": changed, **left})
     else:
-        show.facts([("found", matched), ("changed", changed), ("passed", len(passed) or None)])
+        show.facts(state, [("found", matched), ("changed", changed), ("passed", len(passed) or None)])
     if passed:
         raise SystemExit(1)
 

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from clockwork_client.cli import show, values
+from clockwork_client.cli import completing, show, values
+from clockwork_client.cli.near import Group
+from clockwork_client.cli.tables import Column
+from clockwork_client.cli.waiting import watched
 from clockwork_client.operations import Kind
 
 if TYPE_CHECKING:
@@ -15,14 +18,14 @@ if TYPE_CHECKING:
     from clockwork_client.operations import Operation
 
 
-@click.group()
+@click.group(cls=Group)
 def operation() -> None:
     """Changes of many jobs or dead executions: begin, list, get, watch, stop."""
 
 
 @operation.command()
 @click.argument("kind", type=click.Choice(get_args(Kind)))
-@click.option("--prefix", help="Of the job's key.")
+@click.option("--prefix", shell_complete=completing.key, help="Of the job's key.")
 @click.option("--tag", help="Of jobs: NAME, or NAME=VALUE.")
 @click.option("--from", "from_", type=values.INSTANT, help="Of dead executions: due at this instant or later.")
 @click.option("--to", type=values.INSTANT, help="Of dead executions: due at this instant or earlier.")
@@ -39,16 +42,17 @@ def begin(state: State, /, kind: Any, **given: Any) -> None:
 
 @operation.command("list")
 @click.option("--limit", type=click.IntRange(1, 1_000), default=20, help="At most so many (20).")
+@watched
 @click.pass_obj
 def list_(state: State, limit: int) -> None:
     """List operations, the newest first."""
     found = state.cw.operations.list(page_size=limit).page()
     if state.is_json:
-        show.each_as_json(found)
+        show.give_each(state, found)
         return
-    heads = ("operation", "kind", "state", "changed", "found", "begun")
-    show.table(heads, [[one.operation_id, one.kind, one.state, f"{one.changed:,}", f"{one.matched:,}",
-                        show.when(one.made_at, state.now)] for one in found])  # fmt: skip
+    columns = ("operation", "kind", Column("state", is_state=True), "changed", "found", Column("begun", rank=1))
+    show.table(state, columns, [[one.operation_id, one.kind, one.state, f"{one.changed:,}", f"{one.matched:,}",
+                                 show.at(state, one.made_at)] for one in found])  # fmt: skip
 
 
 @operation.command()
@@ -84,11 +88,12 @@ def stop(state: State, operation_id: str, reason: str | None) -> None:
 
 def _show(state: State, found: Operation) -> None:
     if state.is_json:
-        show.as_json(found.raw)
+        show.give(state, found.raw)
         return
     filter_ = ", ".join(f"{name} {value}" for name, value in found.filter.raw.items())
     uncertain = found.uncertain_calls and f"of {found.uncertain_calls} calls: each may have changed up to 100 more"
     show.facts(
+        state,
         [
             ("operation", found.operation_id),
             ("kind", found.kind),
@@ -104,7 +109,11 @@ def _show(state: State, found: Operation) -> None:
             ("ended", show.when(found.ended_at, state.now)),
             ("waits until", show.when(found.waits_until, state.now)),
             ("because", found.fault),
-        ]
+        ],
     )
     if found.passed_items:
-        show.table(("passed", "reason"), [[one.item, one.reason] for one in found.passed_items])
+        show.table(
+            state,
+            (Column("passed", least=12), Column("reason", least=20)),
+            [[one.item, one.reason] for one in found.passed_items],
+        )

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from clockwork_client import results
-from clockwork_client.cli import values
-from clockwork_client.errors import NotFound
+from clockwork_client.cli import completing, values
 from clockwork_client.reports import Completion
 
 if TYPE_CHECKING:
-    from clockwork_client.cli.state import State
+    pass
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 #: The option of the client, its flag, and its settings for click.
@@ -65,6 +64,15 @@ TARGET: list[tuple[str, str, dict[str, Any]]] = [
     ("timeout_seconds", "--timeout", {"type": values.DURATION, "help": "Of a webhook, or of a pool's attempt."}),
     ("message_group_id", "--message-group-id", {"help": "Of SQS and SNS FIFO."}),
     ("partition_key", "--partition-key", {"help": "Of Kinesis; the orderingKey, or else the jobId, unless given."}),
+    ("cluster_arn", "--cluster-arn", {"help": "Of an ECS task, as all down to --assign-public-ip."}),
+    ("container", "--container", {"help": "The one that gets the payload, and whose exit code decides."}),
+    ("command", "--command", {"multiple": True, "help": "A word in place of the container's command; repeatable."}),
+    ("environment", "--environment", {"type": values.PAIR, "multiple": True, "help": "name=value; repeatable."}),
+    ("launch_type", "--launch-type", {"type": click.Choice(["FARGATE", "EC2", "EXTERNAL"])}),
+    ("subnets", "--subnet", {"multiple": True, "help": "Repeatable."}),
+    ("security_groups", "--security-group", {"multiple": True, "help": "Repeatable."}),
+    ("assign_public_ip", "--assign-public-ip", {"type": bool, "help": "true or false."}),
+    ("envelope", "--envelope", {"type": bool, "help": "false: the payload alone, for AWS services."}),
     ("role_arn", "--role-arn", {"help": "Taken on to send, for AWS services."}),
     ("source", "--source", {"help": "Of an event."}),
     ("detail_type", "--detail-type", {"help": "Of an event."}),
@@ -86,27 +94,21 @@ def options(*tables: list[tuple[str, str, dict[str, Any]]]) -> Callable[[Command
 
 
 def named(command: Command) -> Command:
-    """A decorator: the command is about one job, by its id or by `--key`. The command gets the id."""
-    command = click.option("--key", help="The key of a named job, in place of its id.")(command)
-    return click.argument("job_id", required=False, metavar="[JOB_ID]")(command)
+    """A decorator: the command is about one job, by its key or its id. `names.id_of` finds the id."""
+    command = click.option(
+        "--key", shell_complete=completing.key, help="The same as JOB, for a key that looks like an id."
+    )(command)
+    return click.argument("job_id", required=False, metavar="JOB", shell_complete=completing.key)(command)
+
+
+def one_execution(command: Command) -> Command:
+    """A decorator: the command is about one execution. `names.execution_of` finds its id."""
+    return click.argument("execution_id", metavar="EXECUTION|JOB", shell_complete=completing.key)(command)
 
 
 def tries(command: Command) -> Command:
     """A decorator: the command can say what it would do. It gets that as `dry_run`."""
     return click.option("--dry-run", is_flag=True, help="Change nothing; say what would be.")(command)
-
-
-def id_of(state: State, job_id: str | None, key: str | None) -> str:
-    """The given id, or the id of the given key. Raises UsageError, or NotFound for an unknown key."""
-    if (job_id is None) == (key is None):
-        raise click.UsageError("name the job: its JOB_ID, or --key KEY")
-    if job_id is not None:
-        return job_id
-    assert key is not None
-    found = state.cw.jobs.find(key)
-    if found is None:
-        raise NotFound(404, f"there is no named job {key!r} of this client")
-    return found.job_id
 
 
 def chosen(table: list[tuple[str, str, dict[str, Any]]], given: Mapping[str, Any]) -> dict[str, Any]:

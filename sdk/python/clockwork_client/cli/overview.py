@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clockwork_client.cli import show, values
+from clockwork_client.cli import completing, show, values
+from clockwork_client.cli.names import id_of
+from clockwork_client.cli.tables import Column
+from clockwork_client.cli.waiting import watched
 from clockwork_client.overview import AuditEntry
 
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 @click.option("--to", type=values.INSTANT, help="24 hours later unless given.")
 @click.option("--within", type=values.DURATION, help="From now on, in place of --from and --to: 90m, 7d.")
 @click.option("--limit", type=click.IntRange(1), default=100, help="At most so many (100).")
+@watched
 @click.pass_obj
 def upcoming(state: State, from_: str | None, to: str | None, within: float | None, limit: int) -> None:
     """List the client's jobs that are about to start, anonymous ones included.
@@ -35,15 +39,14 @@ def upcoming(state: State, from_: str | None, to: str | None, within: float | No
             raise click.UsageError("--within reaches too far") from None
     pages = state.cw.upcoming(from_=from_, to=to, page_size=min(limit, 1_000))
     if state.is_json:
-        show.each_as_json(islice(pages, limit))
+        show.give_each(state, islice(pages, limit))
         return
-    now = state.now
-    rows = [
-        [show.when(one.at, now), one.job_key or "", _what(one.recurs, one.attempt, one.waits_for),
-         show.target(one.target), one.job_id]
+    columns = ("starts", Column("key", least=20), "what", Column("target", least=20, rank=1), Column("job", rank=2))
+    show.table(state, columns, [
+        [show.at(state, one.at), one.job_key or "one-off", _what(one.recurs, one.attempt, one.waits_for),
+         show.place(one.target), one.job_id if state.is_wide or one.job_key is None else ""]
         for one in islice(pages, limit)
-    ]  # fmt: skip
-    show.table(("starts", "key", "what", "target", "job"), rows)
+    ])  # fmt: skip
     if next(pages, None) is not None:
         show.said(f"The first {limit}: there are more. Choose --limit or --to.")
 
@@ -57,7 +60,7 @@ def _what(recurs: bool | None, attempt: int | None, waits_for: str | None) -> st
 
 
 @click.command()
-@click.option("--job-id", help="Of this job alone.")
+@click.option("--job", "--job-id", "job_id", shell_complete=completing.key, help="Of this job alone: its key or id.")
 @click.option("--limit", type=click.IntRange(1), default=100, help="At most so many (100).")
 @click.pass_obj
 def audit(state: State, job_id: str | None, limit: int) -> None:
@@ -65,17 +68,18 @@ def audit(state: State, job_id: str | None, limit: int) -> None:
 
     The newest first. Creates are not listed.
     """
-    pages = state.cw.audit(job_id=job_id, page_size=min(limit, 1_000))
+    pages = state.cw.audit(job_id=job_id and id_of(state, job_id), page_size=min(limit, 1_000))
     if state.is_json:
-        show.each_as_json(islice(pages, limit))
+        show.give_each(state, islice(pages, limit))
         return
-    now = state.now
-    rows = [
-        [show.when(one.at, now), one.principal, one.action, one.execution_id or one.job_key or one.job_id or "",
+    columns = ("when", Column("who", least=10, rank=1), "what", Column("of", least=12),
+               Column("details", least=12, rank=2), Column("why", least=12))  # fmt: skip
+    show.table(state, columns, [
+        [show.at(state, one.at), one.principal if state.is_wide else one.principal.rpartition(":")[2], one.action,
+         one.execution_id or one.job_key or one.job_id or "",
          _details(one), f"refused: {one.refused}" if one.refused else one.reason or ""]
         for one in islice(pages, limit)
-    ]  # fmt: skip
-    show.table(("when", "who", "what", "of", "details", "why"), rows)
+    ])  # fmt: skip
     if next(pages, None) is not None:
         show.said(f"The newest {limit}: there are more. Choose --limit.")
 
@@ -86,20 +90,21 @@ def _details(one: AuditEntry) -> str:
 
 
 @click.command()
+@watched
 @click.pass_obj
 def shards(state: State) -> None:
     """Show the state of each shard of the timeline (admins)."""
     found, waiting = state.cw.shards(), None if state.is_json else state.cw.backlog()
     if state.is_json:
-        show.as_json([one.raw for one in found])
+        show.give(state, [one.raw for one in found])
         return
-    rows = [
+    columns = ("shard", "status", "poller", "lag", "released up to", Column("last visit", rank=1), "quarantine")
+    show.table(state, columns, [
         [one.partition_id, one.status, "at work" if one.leased else "", _seconds(one.lag_ms),
-         show.when(one.horizon_at, state.now), "" if one.last_released is None else str(one.last_released),
+         show.at(state, one.horizon_at), "" if one.last_released is None else str(one.last_released),
          str(one.quarantined or "")]
         for one in found
-    ]  # fmt: skip
-    show.table(("shard", "status", "poller", "lag", "released up to", "last visit", "quarantine"), rows)
+    ])  # fmt: skip
     if waiting is not None:
         show.said(f"About {waiting:,} due messages wait in the fullest release queue.")
 
@@ -114,7 +119,9 @@ def whoami(state: State) -> None:
     """Show the caller's principal, and the clients that it may act for."""
     found = state.cw.whoami()
     if state.is_json:
-        show.as_json(found.raw)
+        show.give(state, found.raw)
         return
     clients = "every client" if found.admin else ", ".join(found.client_ids) or "none"
-    show.facts([("principal", found.principal), ("may act for", clients), ("admin", "yes" if found.admin else "no")])
+    show.facts(
+        state, [("principal", found.principal), ("may act for", clients), ("admin", "yes" if found.admin else "no")]
+    )

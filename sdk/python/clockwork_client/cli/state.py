@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from clockwork_client.calls import Unanswered
+    from clockwork_client.calls import Machine, Unanswered
     from clockwork_client.client import Clockwork
 
 
@@ -35,7 +35,19 @@ class State:
     @property
     def is_json(self) -> bool:
         """Whether the answer goes to a program."""
-        return self.output == "json"
+        return self.output in ("json", "jsonl")
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether a table shows all that it can, however wide."""
+        return self.output == "wide"
+
+    @property
+    def machine(self) -> Machine:
+        """The clock and the pauses of this machine."""
+        from clockwork_client.calls import Machine
+
+        return self.settings.get("machine") or Machine()
 
     @property
     def now(self) -> datetime:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,34 @@ import click
 
 from clockwork_client import targets
 from clockwork_client.answers import Target, instant
+from clockwork_client.cli.near import near
+from clockwork_client.objects import seconds_of
+from clockwork_client.places import maker_of
 
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|min|h|d|w)")
-_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-_ARN = re.compile(r"arn:[\w-]+:(\w+):")
 #: More characters than any token of an attempt has.
 _LONGEST_TOKEN = 2_000
+
+
+class Word(click.ParamType):  # type: ignore[type-arg]
+    """One of a few words, in any case. A word that is like one of them is refused; the API judges all others."""
+
+    name = "word"
+
+    def __init__(self, known: Sequence[str]) -> None:
+        self._known = known
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Read it, or fail with the words that are like it."""
+        word = str(value).upper()
+        if word not in self._known and (alike := near(word, self._known)):
+            self.fail(f"{value!r} is unknown.{alike}", param, ctx)
+        return word
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:  # noqa: ARG002
+        """The words that begin so."""
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(one) for one in self._known if one.startswith(incomplete.upper())]
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]
@@ -30,13 +51,10 @@ class Duration(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Read it, or fail with what is expected."""
-        text = str(value)
-        if re.fullmatch(r"\d+(\.\d+)?", text, re.ASCII):
-            return _number(float(text))
-        parts = _PART.findall(text)
-        if not parts or "".join(map("".join, parts)) != text:
-            self.fail(f"{text!r} is no duration: 90s, 5m, 1h30m, 2d", param, ctx)
-        return _number(round(sum(float(count) * _SECONDS[unit] for count, unit in parts), 3))
+        try:
+            return seconds_of(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 class Instant(click.ParamType):  # type: ignore[type-arg]
@@ -140,22 +158,16 @@ DURATION, INSTANT, JSON, PAIR, TOKEN = Duration(), Instant(), Json(), Pair(), To
 
 
 def target(text: str, more: dict[str, Any]) -> Target:
-    """`https://...`, an ARN of a queue, topic, function or bus, `kafka:topic`, or `pool:name/handler`, as a target.
+    """`https://...`, an ARN of a resource of AWS, `kafka:topic`, or `pool:name/handler`, as a target.
 
     `more` are the options of targets that were given: each has to fit the type. Raises UsageError.
     """
     given = {name: value for name, value in more.items() if value not in (None, ())}
-    match = _ARN.match(text)
-    service = match[1] if match else text.partition(":")[0]
-    makers: dict[str, Callable[..., Target]] = {**targets.OF_ARNS, "https": targets.http, "http": targets.http}
-    makers |= {"kafka": targets.kafka, "pool": targets.pool}
-    make = makers.get(service)
-    if make is None:
-        known_arns = ", ".join(targets.OF_ARNS)
-        raise click.UsageError(
-            f"{text!r} is no target: https://..., kafka:TOPIC, pool:NAME/HANDLER, or an ARN of {known_arns}"
-        )
-    if service == "kafka" and "message_key" in given:
+    try:
+        make, arguments = maker_of(text)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    if make is targets.kafka and "message_key" in given:
         given["key"] = given.pop("message_key")
     # By their names alone: `inspect` takes long to load.
     code, defaults = make.__code__, make.__kwdefaults__ or {}
@@ -164,18 +176,13 @@ def target(text: str, more: dict[str, Any]) -> Target:
         raise click.UsageError(f"a target of this type has no {_flag(strange[0])}")
     if lacking := [name for name in known if name not in {**defaults, **given}]:
         raise click.UsageError(f"a target of this type needs {' and '.join(map(_flag, lacking))}")
-    if "headers" in given:
-        given["headers"] = dict(given["headers"])
-    named = text if service not in ("kafka", "pool") else text.partition(":")[2]
-    return make(*(named.partition("/")[::2] if service == "pool" else [named]), **given)
+    for pairs in {"headers", "environment"} & given.keys():
+        given[pairs] = dict(given[pairs])
+    return make(*arguments, **given)
 
 
 def _flag(option: str) -> str:
     return f"--{option.replace('_', '-')}"
-
-
-def _number(seconds: float) -> float:
-    return int(seconds) if seconds.is_integer() else seconds
 
 
 def _no_number(constant: str) -> Any:

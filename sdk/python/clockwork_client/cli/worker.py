@@ -45,6 +45,8 @@ def worker(
     from clockwork_client.worker.worker import Worker
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    # A worker that starts before its network waits for it.
+    state.settings.pop("connecting", None)
     pool, cw = found(where), state.cw
     try:
         made = Worker(pool, cw, concurrency=concurrency, drain=drain, worker_id=worker_id)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clockwork_client.cli import show
+from clockwork_client.cli.near import Group
 
 if TYPE_CHECKING:
     from clockwork_client.answers import Target
@@ -45,7 +46,7 @@ def target_of(raw: dict[str, Any]) -> Target:
     return Target({"type": "workflow", **raw})
 
 
-@click.group()
+@click.group(cls=Group)
 def workflow() -> None:
     """Files with workflows: check, graph."""
 
@@ -63,7 +64,7 @@ def check(state: State, file: dict[str, Any]) -> None:
     check(file)
     nodes = len(file["nodes"])
     if state.is_json:
-        show.as_json({"nodes": nodes})
+        show.give(state, {"nodes": nodes})
     else:
         show.said(f"No fault in {nodes} nodes.")
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from clockwork_client.console import words
 from clockwork_client.console.context import Asked, Context, NoSuchPage, Page
 from clockwork_client.console.flashes import Flash, Repeat
+from clockwork_client.console.forms import finite
 from clockwork_client.console.pages import admin, confirm, operations
 from clockwork_client.console.problems import Problem, problem_of
 from clockwork_client.console.view import at
@@ -167,7 +168,7 @@ def on_stop(context: Context, asked: Asked, operation_id: str) -> Done:
 def _number(text: str) -> float | None:
     """The number that somebody typed; 0, which the API refuses beside its field, if it is none."""
     try:
-        return float(text) if text else None
+        return finite(text) if text else None
     except ValueError:
         return 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -33,6 +34,7 @@ from clockwork_client.console.pages import (
     upcoming,
 )
 from clockwork_client.console.problems import Problem
+from clockwork_client.console.reads import Patience
 from clockwork_client.console.sessions import LASTS_SECONDS
 from clockwork_client.console.view import HERE, environment
 
@@ -172,6 +174,7 @@ class Site:
             query=dict(request.query_params),
             form=request.scope.get(FORM, {}),
             is_refresh=_is_refresh(request),
+            goes_on=Patience(self.context.clock).goes_on,
         )
 
     def _html(self, request: Request, found: Page) -> Response:
@@ -203,13 +206,19 @@ class Site:
             "outage": problem if problem is not None and problem.is_of_all else None,
             "nav": path.split("/")[1] if path != "/" else "attention",
             "path": path,
-            "here": f"{path}?{request.url.query}" if request.url.query else path,
+            "here": _here(path, request.url.query),
             "flash": None if _is_refresh(request) else context.flashes.take(session, path),
             "is_read_only": context.is_read_only,
             "every": context.every,
             "now": context.now(),
             "token": lambda to: context.sessions.form_token(session, to),
         }
+
+
+def _here(path: str, query: str) -> str:
+    """The address of a page in its own links. Two slashes at its begin would lead to another host."""
+    local = "/" + quote(path.lstrip("/"), errors="replace")
+    return f"{local}?{query}" if query else local
 
 
 def _is_refresh(request: Request) -> bool:

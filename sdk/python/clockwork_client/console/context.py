@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from threading import Lock
+from time import monotonic
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -42,7 +43,8 @@ class Page(NamedTuple):
 class Asked(NamedTuple):
     """A request as pages see it: its session, the client it is about, its path and query, and the fields of its form.
 
-    `is_refresh`: a part of a page that is open already.
+    `is_refresh`: a part of a page that is open already. `goes_on` tells, behind a call, whether the page may make one
+    more.
     """
 
     session: str
@@ -51,6 +53,12 @@ class Asked(NamedTuple):
     query: Mapping[str, str]
     form: Mapping[str, str]
     is_refresh: bool = False
+    goes_on: Callable[[], bool] = lambda: True
+
+    @property
+    def behind(self) -> str | None:
+        """The token of the page of a list that is asked for; None for the first one."""
+        return self.text("next") or None
 
     def text(self, name: str) -> str:
         """A field of the query, cut to a bounded length."""
@@ -78,7 +86,8 @@ class Broken(Exception):
 class Context:
     """The things that all pages share. `profile` is that of the AWS CLI, for advice.
 
-    `cw` makes the calls of buttons. `reading` makes those of pages, which give up sooner; without it `cw` does.
+    `cw` makes the calls of buttons. `reading` makes those of pages, which give up sooner; without it `cw` does. `clock`
+    tells the seconds that a page waits.
     """
 
     cw: Clockwork
@@ -89,6 +98,7 @@ class Context:
     flashes: Flashes = field(default_factory=Flashes)
     new_key: Callable[[], str] = new_key
     reading: Clockwork | None = None
+    clock: Callable[[], float] = monotonic
 
     def __post_init__(self) -> None:
         self.source = Source(self.reading or self.cw, self.profile)

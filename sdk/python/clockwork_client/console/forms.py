@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -169,10 +170,18 @@ def _when(way: str, fields: Mapping[str, str]) -> dict[str, Any]:
     if way != "every":
         return {**found, way: fields[way]}
     try:
-        seconds = float(fields["every"])
+        seconds = finite(fields["every"])
     except ValueError:
         raise ValueError("a number of seconds is missing") from None
     return {**found, "every": {"seconds": int(seconds) if seconds.is_integer() else seconds}}
+
+
+def finite(text: str) -> float:
+    """A number that JSON has. Raises ValueError."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -199,11 +208,23 @@ def _tags(text: str) -> dict[str, str]:
 
 def _loaded(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_no_number)
+        found = json.loads(text, parse_constant=_no_number)
+        _check_sendable(found)
     except RecursionError:
         raise ValueError("is nested too deep") from None
     except json.JSONDecodeError as fault:
         raise ValueError(f"is not JSON: {fault}") from None
+    return found
+
+
+def _check_sendable(value: Any) -> None:
+    """Raises ValueError for what JSON can spell and no request can carry."""
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError("has half of a character: \\ud800 to \\udfff come in pairs") from None
+    except ValueError:
+        raise ValueError("has a number that is too large") from None
 
 
 def _no_number(constant: str) -> Any:

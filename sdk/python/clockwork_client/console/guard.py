@@ -138,7 +138,7 @@ class Guard:
         ]:
             return Refusal(415, "A form of this console is urlencoded.")
         too_large = Refusal(413, f"A form has at most {LARGEST_BODY:,} bytes.")
-        if asked.length.isdigit() and int(asked.length[:12]) > LARGEST_BODY:
+        if asked.length.isdecimal() and int(asked.length[:12]) > LARGEST_BODY:
             return too_large
         body = await _bounded(receive)
         if body is None:

@@ -13,12 +13,17 @@ from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from clockwork_client.answers import Answer
 from clockwork_client.console.problems import Problem, problem_of
 from clockwork_client.errors import ClockworkError
+from clockwork_client.pages import Pages
 
 Value = TypeVar("Value")
+Item = TypeVar("Item", bound=Answer)
 #: A failure is not asked about again for so many seconds.
 _FAILURE_SECONDS = 3.0
+#: For so long (s) a page waits for the API. A call of a list ends after half a second, unless one read takes longer.
+_PAGE_SECONDS = 1.3
 #: The oldest answers beyond so many are dropped.
 _MOST_ENTRIES = 2_000
 
@@ -29,6 +34,37 @@ class Seen(NamedTuple, Generic[Value]):
     value: Value | None
     problem: Problem | None = None
     age: float = 0.0
+
+
+class Found(NamedTuple, Generic[Item]):
+    """A list, as far as it was read: with `more`, there are more, which `next_token` leads to, if it is there.
+
+    `looked_at`: how many a filter has looked at, shown or not; 0 where the API does not tell.
+    """
+
+    items: tuple[Item, ...]
+    more: bool = False
+    next_token: str | None = None
+    looked_at: int = 0
+
+
+class Patience:
+    """How long a page waits for the API. `clock` tells seconds that never go back.
+
+    A page makes the calls that it cannot do without. It asks for more only if another call, as long as the last one,
+    would end in time. Calls that it makes side by side may let it wait for one of them longer.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, seconds: float = _PAGE_SECONDS) -> None:
+        self._clock = clock
+        self._asked_at = clock()
+        self._until = self._asked_at + seconds
+
+    def goes_on(self) -> bool:
+        """Whether the page may make one more call. It is asked behind each."""
+        now = self._clock()
+        took, self._asked_at = now - self._asked_at, now
+        return now + took <= self._until
 
 
 class _Entry:
@@ -111,3 +147,19 @@ class Reads:
         entry.value, entry.has_value, entry.problem = value, True, None
         entry.read_at = self._clock()
         return None
+
+
+def first(pages: Pages[Item], most: int) -> Found[Item]:
+    """The first items of a list, as far as one call brings them."""
+    found = pages.page()
+    return Found(tuple(found[:most]), len(found) > most or pages.next_token is not None)
+
+
+def onward(pages: Pages[Item], enough: int, calls: int = 1, goes_on: Callable[[], bool] = lambda: True) -> Found[Item]:
+    """The next items of a list, until there are enough, by so many calls at most, and while `goes_on` says so."""
+    found = pages.page()
+    for _ in range(calls - 1):
+        if pages.next_token is None or len(found) >= enough or not goes_on():
+            break
+        found += pages.page()
+    return Found(tuple(found), pages.next_token is not None, pages.next_token, pages.looked_at)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import NamedTuple
 
 from clockwork_client.console import words
@@ -17,6 +18,12 @@ _RIVER_WIDTH, _RIVER_HEIGHT, _GAP = 960.0, 132.0, 2.5
 #: From the base line up.
 _ORDER = ("ok", "skip", "run", "wait", "bad")
 _TOLD = {"ok": "succeeded", "bad": "failed", "skip": "skipped", "run": "running", "wait": "waiting"}
+
+
+#: An instant, a tone, and how many runs of it ended then or are under way.
+Ended = tuple[datetime, str, int]
+#: An instant, and how many runs start in its minute from then on.
+Coming = tuple[datetime, int]
 
 
 class Bar(NamedTuple):
@@ -99,20 +106,30 @@ def shares(parts: Sequence[tuple[str, float]], width: float = 480.0) -> tuple[Ba
 
 
 def river(
-    past: Iterable[tuple[datetime, str]], ahead: Iterable[datetime], now: datetime, released_until: datetime | None
+    past: Iterable[Ended],
+    ahead: Iterable[Coming],
+    now: datetime,
+    released_until: datetime | None,
+    late: Mapping[datetime, str] = MappingProxyType({}),
 ) -> River:
-    """Columns of a minute each. `past` are due instants with the states of their runs; `ahead` are starts to come."""
+    """Columns of a minute each. `ahead` are starts to come. `late` tells by minute how late runs started."""
     begin = now.replace(second=0, microsecond=0)
     ended: dict[int, Counter[str]] = {}
-    for at, state in past:
-        ended.setdefault(_minute(at, begin), Counter())[words.tone(state)] += 1
-    coming = Counter(_minute(at, begin) for at in ahead)
+    for at, tone, count in past:
+        ended.setdefault(_minute(at, begin), Counter())[tone] += count
+    coming = Counter[int]()
+    for at, count in ahead:
+        coming[_minute(at, begin)] += count
     minutes = range(-RIVER_MINUTES, RIVER_MINUTES + 1)
     ended = {minute: counts for minute, counts in ended.items() if minute in minutes}
     coming = Counter({minute: count for minute, count in coming.items() if minute in minutes})
     step = _RIVER_WIDTH / len(minutes)
     top = max([sum(one.values()) + coming[minute] for minute, one in ended.items()] + list(coming.values()) + [4])
-    columns = [_column(minute, begin, ended.get(minute, Counter()), coming[minute], step, top) for minute in minutes]
+    told = {_minute(at, begin): says for at, says in late.items()}
+    columns = [
+        _column(minute, begin, ended.get(minute, Counter()), coming[minute], step, top, told.get(minute, ""))
+        for minute in minutes
+    ]
     total = sum(ended.values(), Counter[str]())
     offset = (now - begin).total_seconds() / 60
     reach = 0.0 if released_until is None else (released_until - now).total_seconds() / 60
@@ -140,7 +157,7 @@ def _ticks(begin: datetime) -> Iterable[Tick]:
         yield Tick(at, f"{at:%H:%M}")
 
 
-def _column(minute: int, begin: datetime, ended: Counter[str], coming: int, step: float, top: int) -> Column:
+def _column(minute: int, begin: datetime, ended: Counter[str], coming: int, step: float, top: int, late: str) -> Column:
     x, y, bars = (minute + RIVER_MINUTES) * step, _RIVER_HEIGHT, []
     for tone, count in [*((tone, ended[tone]) for tone in _ORDER), ("next", coming)]:
         if count:
@@ -148,6 +165,7 @@ def _column(minute: int, begin: datetime, ended: Counter[str], coming: int, step
             y -= height
             bars.append(Bar(round(x, 1), round(y, 1), round(step - _GAP, 1), round(height, 1), tone))
     told = [f"{count:,} {_TOLD[tone]}" for tone in _ORDER if (count := ended[tone])]
+    told += [late] if late and told else []
     told += [f"{coming:,} to come"] if coming else []
     says = f"{begin + timedelta(minutes=minute):%H:%M} UTC: {', '.join(told) or 'nothing'}"
     return Column(round(x, 1), round(step, 1), tuple(bars), says)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import islice
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any
 
-from clockwork_client.attention import Attention, ClientRuns
+from clockwork_client.attention import Activity, Attention, Causes, ClientRuns
 from clockwork_client.client import Clockwork
-from clockwork_client.console.reads import Reads, Seen
+from clockwork_client.console.reads import Found, Reads, Seen, first, onward
 from clockwork_client.handled import JobCounts
 from clockwork_client.operations import Operation
 from clockwork_client.overview import AuditEntry, Shard, UpcomingItem, Usage, WhoAmI
@@ -20,7 +19,6 @@ from clockwork_client.pools import PoolState
 from clockwork_client.results import Client, Execution, Job, JobFires, Preview, Ran
 from clockwork_client.workflows.answers import RunNodes
 
-Item = TypeVar("Item")
 #: The most named jobs, dead executions, upcoming starts and changes that a page looks at.
 MOST_JOBS, MOST_DEAD, MOST_UPCOMING, MOST_CHANGES = 1_000, 200, 500, 200
 #: The clients of a page, and the pools of which a page asks for the whole.
@@ -35,17 +33,19 @@ _THREADS = 8
 #: A list of jobs is kept for so many seconds, and for longer if it is long. The API lets a client read 25 units a
 #: second in each of its environments, and an open page shall not use them up.
 _JOBS_KEPT, _JOBS_A_SECOND = 4.0, 20.0
-#: The calls of one search. Each reads 2,000 jobs at most.
-_SEARCH_CALLS = 4
-#: The jobs among which a page looks for the runs of its own, 50 a call, and the states of those that do not fire.
-_MOST_LOOKED_AT, _STATES = 150, 2
+#: The newest runs are kept for so many seconds: at least, and of a client with many jobs.
+_LATEST_KEPT = 10.0, 60.0
+#: The calls of one search, each of which reads 2,000 jobs at most; and of the starts of more than an hour. A page and
+#: its frame make 8 calls at most. A call may bring few items, or none, where few pass a filter.
+_SEARCH_CALLS, _UPCOMING_CALLS = 3, 5
+#: The calls of one look at causes, each of which looks at 1,000 executions at most.
+_CAUSES_CALLS = 6
+#: The calls by which a page looks for the runs of its jobs, 50 jobs a call: without a search before, and with one. And
+#: the states of those that do not fire.
+_STRIPS_CALLS, _STRIPS_CALLS_OF_SEARCH, _STATES = 4, 2, 2
 
 
-class Found(NamedTuple, Generic[Item]):
-    """A list, as far as it was read: with `more`, there are more."""
-
-    items: tuple[Item, ...]
-    more: bool = False
+GoesOn = Callable[[], bool]
 
 
 class Source:
@@ -77,7 +77,8 @@ class Source:
             return Seen(who.value.client_ids if who.value else None, who.problem, who.age)
 
         def ask() -> tuple[str, ...]:
-            return tuple(sorted(one.client_id for one in islice(self.cw.clients.list(page_size=MOST_JOBS), MOST_JOBS)))
+            listed = first(self.cw.clients.list(page_size=MOST_JOBS), MOST_JOBS).items
+            return tuple(sorted(one.client_id for one in listed))
 
         return self._reads.read("clients", 60, ask, is_lasting=True)
 
@@ -85,7 +86,7 @@ class Source:
         """All clients, for admins."""
 
         def ask() -> Found[Client]:
-            found = _first(self.cw.clients.list(page_size=MOST_CLIENTS + 1), MOST_CLIENTS)
+            found = first(self.cw.clients.list(page_size=MOST_CLIENTS + 1), MOST_CLIENTS)
             return Found(tuple(sorted(found.items, key=lambda one: one.client_id)), found.more)
 
         return self._reads.read("all-clients", 4, ask)
@@ -108,29 +109,24 @@ class Source:
         """A client's waiting work, and the rest of its caps."""
         return self._reads.read(("usage", client), 4, lambda: self.cw.clients.usage(client))
 
-    def jobs(self, client: str) -> Seen[Found[Job]]:
-        """The named jobs of a client, in the order of their keys."""
+    def jobs(self, client: str, behind: str | None = None) -> Seen[Found[Job]]:
+        """The named jobs of a client, in the order of their keys, those behind a token if one is given."""
 
         def ask() -> Found[Job]:
-            found = _first(self.cw.jobs.list(client_id=client, page_size=MOST_JOBS), MOST_JOBS)
+            found = onward(self.cw.jobs.list(client_id=client, page_size=MOST_JOBS, next_token=behind), MOST_JOBS)
             self._jobs_kept[client] = max(_JOBS_KEPT, len(found.items) / _JOBS_A_SECOND)
             return found
 
-        return self._reads.read(("jobs", client), self._jobs_kept.get(client, _JOBS_KEPT), ask)
+        return self._reads.read(("jobs", client, behind), self._jobs_kept.get(client, _JOBS_KEPT), ask)
 
-    def search(self, client: str, text: str) -> Seen[Found[Job]]:
-        """The named jobs with a text in their key or target, among the first 8,000: so many do a few calls read."""
+    def search(self, client: str, text: str, behind: str | None, goes_on: GoesOn) -> Seen[Found[Job]]:
+        """The named jobs with a text in their key or target, as far as a few calls look."""
 
         def ask() -> Found[Job]:
-            pages = self.cw.jobs.list(contains=text, client_id=client, page_size=MOST_JOBS)
-            found = list[Job]()
-            for _ in range(_SEARCH_CALLS):
-                found += pages.page()
-                if pages.next_token is None or len(found) >= MOST_JOBS:
-                    break
-            return Found(tuple(found[:MOST_JOBS]), pages.next_token is not None)
+            pages = self.cw.jobs.list(contains=text, client_id=client, page_size=MOST_JOBS, next_token=behind)
+            return onward(pages, MOST_JOBS, _SEARCH_CALLS, goes_on)
 
-        return self._reads.read(("search", client, text), 8, ask)
+        return self._reads.read(("search", client, text, behind), 8, ask)
 
     def job(self, job_id: str) -> Seen[Job]:
         """One job whole."""
@@ -139,23 +135,17 @@ class Source:
     def runs(self, job_id: str, most: int) -> Seen[Found[Execution]]:
         """The newest executions of a job."""
         key = ("runs", job_id, most)
-        return self._reads.read(key, 4, lambda: _first(self.cw.executions.list(job_id, page_size=most + 1), most))
-
-    def runs_of(self, jobs: Iterable[Job], most: int) -> dict[str, Sequence[Execution]]:
-        """The newest executions of a few jobs. A job whose call fails has none here."""
-
-        def newest(job_id: str) -> Seen[Found[Execution]]:
-            def ask() -> Found[Execution]:
-                return _first(self.cw.executions.list(job_id, page_size=most + 1), most)
-
-            return self._reads.read(("newest", job_id, most), 15, ask)
-
-        ids = [one.job_id for one in jobs]
-        found = self._pool.map(newest, ids)
-        return {job_id: seen.value.items if seen.value else () for job_id, seen in zip(ids, found, strict=True)}
+        return self._reads.read(key, 4, lambda: first(self.cw.executions.list(job_id, page_size=most + 1), most))
 
     def strips(
-        self, client: str, jobs: Sequence[Job], most: int, *, contains: str | None = None, tag: str | None = None
+        self,
+        client: str,
+        jobs: Sequence[Job],
+        most: int,
+        goes_on: GoesOn = lambda: True,
+        *,
+        contains: str | None = None,
+        tag: str | None = None,
     ) -> Seen[dict[str, Sequence[Ran]]]:
         """The newest runs of the jobs of a page, by a few calls. A job that they did not come to is left out.
 
@@ -164,25 +154,23 @@ class Source:
         """
         due = sorted(one.next_fire_at for one in jobs if one.state == "ACTIVE" and one.next_fire_at is not None)
         still = sorted({one.state for one in jobs if one.state != "ACTIVE" or one.next_fire_at is None})
-
         wanted = {one.job_id for one in jobs}
+        which: list[dict[str, Any]] = [{"due_from": due[0], "due_to": due[-1]}] if due else []
+        which += [{"state": one} for one in still[:_STATES]]
 
         def ask() -> dict[str, Sequence[Ran]]:
-            found = dict[str, Sequence[Ran]]()
-
-            def look(pages: Iterable[Job]) -> None:
-                # Others may fire between the same instants, or be in the same state.
-                for one in islice(pages, _MOST_LOOKED_AT):
-                    if one.job_id in wanted and one.runs is not None:
-                        found[one.job_id] = one.runs
-                    if len(found) == len(wanted):
-                        return
-
-            given: dict[str, Any] = {"client_id": client, "runs": most, "contains": contains, "tag": tag}
-            if due:
-                look(self.cw.jobs.list(due_from=due[0], due_to=due[-1], **given))
-            for state in still[:_STATES]:
-                look(self.cw.jobs.list(state=state, **given))
+            left, found = _STRIPS_CALLS_OF_SEARCH if contains else _STRIPS_CALLS, dict[str, Sequence[Ran]]()
+            lists = which[:left]
+            for number, each in enumerate(lists, 1):
+                pages = self.cw.jobs.list(client_id=client, runs=most, contains=contains, tag=tag, **each)
+                # Each list that follows has a call at least.
+                while left > len(lists) - number and len(found) < len(wanted) and goes_on():
+                    left -= 1
+                    # Others may fire between the same instants, or be in the same state.
+                    listed = (one for one in pages.page() if one.job_id in wanted)
+                    found.update({one.job_id: one.runs for one in listed if one.runs is not None})
+                    if pages.next_token is None:
+                        break
             return found
 
         key = ("strips", client, tuple(one.job_id for one in jobs), most)
@@ -208,15 +196,31 @@ class Source:
 
         def ask() -> Found[Execution]:
             pages = self.cw.dead.list(prefix=prefix, from_=from_, to=to, client_id=client, page_size=MOST_DEAD + 1)
-            return _first(pages, MOST_DEAD)
+            return first(pages, MOST_DEAD)
 
         return self._reads.read(("dead", client, prefix, from_, to), 4, ask)
+
+    def causes(self, client: str, which: Mapping[str, str], next_token: str | None, goes_on: GoesOn) -> Seen[Causes]:
+        """The causes of dead executions, over so many pages as a page of the console may wait for."""
+        given = _given(which)
+
+        def ask() -> Causes:
+            return self.cw.clients.causes(
+                kinds=("dead",),
+                client_id=client,
+                pages=_CAUSES_CALLS,
+                next_token=next_token,
+                goes_on=goes_on,
+                **given,
+            )
+
+        return self._reads.read(("causes", client, tuple(which.items()), next_token), 10, ask)
 
     def operations(self, client: str) -> Seen[Found[Operation]]:
         """The newest operations of a client."""
 
         def ask() -> Found[Operation]:
-            return _first(self.cw.operations.list(client_id=client, page_size=MOST_OPERATIONS + 1), MOST_OPERATIONS)
+            return first(self.cw.operations.list(client_id=client, page_size=MOST_OPERATIONS + 1), MOST_OPERATIONS)
 
         return self._reads.read(("operations", client), 4, ask)
 
@@ -238,37 +242,45 @@ class Source:
 
     def client_runs(self, client: str, which: Mapping[str, str], next_token: str | None) -> Seen[ClientRuns]:
         """One page of the runs of a client's named jobs, kept for longer: the API looks at each of them."""
-        given: dict[str, Any] = {("from_" if name == "from" else name): value or None for name, value in which.items()}
+        ask = partial(self.cw.clients.runs, client_id=client, page_size=MOST_RUNS, next_token=next_token)
+        key = ("client-runs", client, tuple(which.items()), next_token)
+        return self._reads.read(key, 10, partial(ask, **_given(which)))
 
-        def ask() -> ClientRuns:
-            return self.cw.clients.runs(client_id=client, page_size=MOST_RUNS, next_token=next_token, **given)
+    def latest(self, client: str, since: datetime) -> Seen[ClientRuns]:
+        """The newest runs of a client's named jobs since an instant. The API looks at each job: it is asked seldom."""
+        ask = partial(self.cw.clients.runs, client_id=client, from_=since, page_size=MOST_RUNS)
+        kept = min(_LATEST_KEPT[1], max(_LATEST_KEPT[0], 2 * self._jobs_kept.get(client, _JOBS_KEPT)))
+        return self._reads.read(("latest", client), kept, ask)
 
-        return self._reads.read(("client-runs", client, tuple(which.items()), next_token), 10, ask)
+    def activity(self, client: str, since: datetime) -> Seen[Activity]:
+        """The counts of a client since an instant, minute by minute."""
+        ask = partial(self.cw.clients.activity, client_id=client, from_=since)
+        return self._reads.read(("activity", client), 15, ask)
 
-    def upcoming(self, client: str, until: datetime, hours: int) -> Seen[Found[UpcomingItem]]:
-        """The starts within so many hours, which end at `until`. The API admits each look like a create."""
+    def upcoming(
+        self, client: str, until: datetime, hours: int, goes_on: GoesOn | None = None, behind: str | None = None
+    ) -> Seen[Found[UpcomingItem]]:
+        """The starts within so many hours, which end at `until`, by one call unless `goes_on` is given.
+
+        The API admits each call like a create.
+        """
+        pages = partial(self.cw.upcoming, to=until, client_id=client, page_size=MOST_UPCOMING, next_token=behind)
+        calls, asks = (1, None) if goes_on is None else (_UPCOMING_CALLS, goes_on)
 
         def ask() -> Found[UpcomingItem]:
-            pages = self.cw.upcoming(to=until, client_id=client, page_size=MOST_UPCOMING)
-            return _first(pages, MOST_UPCOMING)
+            return onward(pages(), MOST_UPCOMING, calls, asks or (lambda: True))
 
-        return self._reads.read(("upcoming", client, hours), 30, ask)
+        return self._reads.read(("upcoming", client, hours, calls, behind), 30, ask)
 
     def trail(self, client: str) -> Seen[Found[AuditEntry]]:
         """The newest changes of a client."""
-
-        def ask() -> Found[AuditEntry]:
-            return _first(self.cw.audit(client_id=client, page_size=MOST_CHANGES), MOST_CHANGES)
-
-        return self._reads.read(("trail", client), 4, ask)
+        changes = partial(self.cw.audit, client_id=client, page_size=MOST_CHANGES)
+        return self._reads.read(("trail", client), 4, lambda: first(changes(), MOST_CHANGES))
 
     def preview(self, schedule: Mapping[str, Any], count: int) -> Seen[Preview]:
         """The next fires of a schedule in the API's names. Nothing is saved, and a look is let in like a create."""
-
-        def ask() -> Preview:
-            return self.cw.jobs.preview(schedule=schedule, count=count)
-
-        return self._reads.read(("preview", json.dumps(schedule, sort_keys=True)), 60, ask)
+        key = ("preview", json.dumps(schedule, sort_keys=True))
+        return self._reads.read(key, 60, partial(self.cw.jobs.preview, schedule=schedule, count=count))
 
     def fires(self, job: Job) -> Seen[JobFires]:
         """The next fires of a named job. They change with the job, and as time passes."""
@@ -281,6 +293,6 @@ def within(now: datetime, hours: int) -> datetime:
     return now + timedelta(hours=hours)
 
 
-def _first(pages: Iterable[Item], most: int) -> Found[Item]:
-    found = tuple(islice(pages, most + 1))
-    return Found(found[:most], len(found) > most)
+def _given(which: Mapping[str, str]) -> dict[str, Any]:
+    """The filters of a page as the client's calls name them."""
+    return {("from_" if name == "from" else name): value or None for name, value in which.items()}

@@ -8,24 +8,12 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from clockwork_client.answers import Target, place_of
-from clockwork_client.overview import AuditEntry, Counted, Usage
+from clockwork_client.overview import Counted, Usage
+from clockwork_client.reports import Completion
 from clockwork_client.results import Cancellation, Execution, Job, Ran, Schedule
+from clockwork_client.states import FINAL as FINAL
+from clockwork_client.states import tone as tone
 
-#: State of a job or an execution -> its tone, by which shape and colour are chosen.
-_TONES = {
-    "ACTIVE": "ok",
-    "SUCCEEDED": "ok",
-    "DEAD": "bad",
-    "EXPIRED": "bad",
-    "RUNNING": "run",
-    "RELEASED": "run",
-    "SKIPPED": "skip",
-    "CANCELLED": "skip",
-    "UNREACHED": "bad",
-    "COMPLETED": "skip",
-}
-#: States after which nothing of a job or of an execution starts, unless somebody asks for it.
-FINAL = frozenset({"SUCCEEDED", "CANCELLED", "EXPIRED", "SKIPPED", "DEAD", "COMPLETED"})
 _STATES = {
     "PENDING": "waiting",
     "FAILED": "will be retried",
@@ -66,11 +54,6 @@ class Why(NamedTuple):
     says: str
 
 
-def tone(state: str) -> str:
-    """`ok`, `bad`, `run`, `skip` or `wait`. A state of a later version waits, as far as this version knows."""
-    return _TONES.get(state, "wait")
-
-
 def state(name: str) -> str:
     """A state of a job or of an execution in words."""
     return _STATES.get(name, name.lower().replace("_", " "))
@@ -107,11 +90,16 @@ def ms(value: float | None) -> str:
 
 def every(seconds: float) -> str:
     """`Every 90 seconds`, `Every 2 hours`, `Every day`."""
+    says = duration(seconds)
+    return f"Every {says.removeprefix('1 ')}" if says.startswith("1 ") else f"Every {says}"
+
+
+def duration(seconds: float) -> str:
+    """A duration that somebody chose, in its largest whole unit: `1 day`, `90 minutes`, `0.5 seconds`."""
     for size, unit in _UNITS:
         if seconds >= size and seconds % size == 0:
-            count = seconds / size
-            return f"Every {unit}" if count == 1 else f"Every {count:,.0f} {unit}s"
-    return f"Every {seconds:g} seconds"
+            return plural(int(seconds // size), unit)
+    return f"{seconds:g} seconds"
 
 
 def schedule(found: Schedule | None, description: str | None = None) -> str:
@@ -142,10 +130,19 @@ def instant(at: datetime) -> str:
 
 
 def target(found: Target | None) -> str:
-    """A target in one text: its address, its pool and handler, or the number of its steps."""
+    """A target in one text: its address, its topic, its pool and handler, or the number of its steps."""
     if found is None:
         return ""
-    return f"workflow {place_of(found)}" if found.type == "workflow" else place_of(found) or found.type
+    kind = {"workflow": "workflow ", "kafka": "topic "}.get(found.type, "")
+    return f"{kind}{place_of(found)}" if place_of(found) else found.type
+
+
+def completion(found: Completion | None) -> str:
+    """By which news an attempt ends, where the target's answer alone does not end it."""
+    if found is None:
+        return ""
+    news = "when AWS says so" if found.mode == "end" else "by a report of its receiver"
+    return news if found.timeout_seconds is None else f"{news}, within {duration(found.timeout_seconds)}"
 
 
 def took(one: Execution | Ran) -> float | None:
@@ -158,8 +155,10 @@ def took(one: Execution | Ran) -> float | None:
     return (last.ended_at - last.started_at).total_seconds() * 1000
 
 
-def late(one: Execution) -> float | None:
+def late(one: Execution | Ran) -> float | None:
     """How late the first attempt started (ms); None if the API does not tell it yet."""
+    if isinstance(one, Ran):
+        return one.lateness_ms
     return next((each.lateness_ms for each in one.attempts if each.lateness_ms is not None), None)
 
 
@@ -182,13 +181,13 @@ def waits_for(cause: str | None, attempt: int | None, recurs: bool | None) -> st
     return "repeats" if recurs else "once"
 
 
-def why(job: Job, runs: Sequence[Execution], usage: Usage | None = None, pause: AuditEntry | None = None) -> Why:
+def why(job: Job, runs: Sequence[Execution], usage: Usage | None = None) -> Why:
     """The present doing of a job, or the cause of its wait. `runs` are its newest executions, newest first.
 
-    `usage` is that of its client, and `pause` the entry of the trail that paused the job. The first that holds is told.
+    `usage` is that of its client. The first that holds is told.
     """
     last = runs[0] if runs else None
-    held = _held(job, last, usage, pause)
+    held = _held(job, last, usage)
     if held is not None:
         return held
     if last is not None and last.state == "RUNNING":
@@ -198,11 +197,11 @@ def why(job: Job, runs: Sequence[Execution], usage: Usage | None = None, pause: 
     return _ended(job, runs)
 
 
-def _held(job: Job, last: Execution | None, usage: Usage | None, pause: AuditEntry | None) -> Why | None:
+def _held(job: Job, last: Execution | None, usage: Usage | None) -> Why | None:
     if usage is not None and usage.paused:
         return Why("wait", "The client is paused: what comes due is parked until an admin resumes it.")
     if job.state == "PAUSED":
-        by = f" by {person(pause.principal)}" if pause is not None else ""
+        by = f" by {person(job.paused_by)}" if job.paused_by else ""
         since = f" since {instant(job.paused_at)}" if job.paused_at is not None else ""
         return Why("wait", f"Paused{since}{by}: {job.reason or 'nobody said why'}")
     for circuit in usage.open_circuits if usage is not None else ():

@@ -24,7 +24,11 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
+        import pydantic  # noqa: F401 - which the kit's API loads for the first request that has a fault
+
         from clockwork_client.testing import virtual
     except ImportError as error:
-        raise ImportError(f"the testing kit needs 'clockwork-client[testing]': {error}", name=error.name) from error
+        missing = (error.name or "clockwork").partition(".")[0]
+        advice = "pip install 'clockwork-client[testing]', or in a checkout `make setup`"
+        raise ImportError(f"the testing kit needs the package {missing}: {advice} ({error})", name=missing) from error
     return getattr(virtual, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import msgspec
@@ -53,11 +53,15 @@ class Delivery:
 
 @dataclass(frozen=True)
 class Answer:
-    """A target's answer: a status, and for a webhook the body and the header Retry-After (seconds, or a date)."""
+    """A target's answer: a status, and for a webhook the body and the header Retry-After (seconds, or a date).
+
+    `takes`: how long the attempt lasts (s, or a timedelta). Beyond the target's `timeoutSeconds` it times out.
+    """
 
     status: int = 200
     body: str = ""
     retry_after: int | str | None = None
+    takes: float | timedelta = 0
 
 
 #: The answer to a delivery: a status, an Answer, or an exception for an attempt without an answer.

@@ -6,11 +6,11 @@ import base64
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from threading import RLock
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from clockwork.routes import ROUTES
+from clockwork_client.testing.sides import Lock
 from clockwork_client.transport import Request, Response
 
 #: An address that the client takes for an API of AWS, so that it knows its region. Nothing is ever sent there.
@@ -45,7 +45,7 @@ class Gateway:
 
     handle: Callable[[dict[str, Any], Any], dict[str, Any]]
     caller: str
-    lock: RLock
+    lock: Lock
 
     def __call__(self, request: Request) -> Response:
         """Answer as the deployed API does."""

@@ -19,6 +19,9 @@ from clockwork.flows.timeline.shards import all_shards
 from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.world import MemoryClockwork
 
+#: Records and rows are looked through for expired ones as often (ms) as that. TTL is never prompt either.
+EXPIRES_EVERY_MS = 3_600_000
+
 
 class ExactQueue:
     """A release queue whose messages are visible at the millisecond at which their release is to run.
@@ -53,6 +56,9 @@ class Lambdas:
         self._last_tick = clockwork.clock.at
         #: When (ms) each ordered shard was polled last: a row that could not be released then waits for a tick.
         self._polled_at: dict[str, int] = {}
+        #: No poller runs before this instant (ms).
+        self.blind_until = 0
+        self._expired_at = clockwork.clock.at
         all_shards(self._world)
 
     def next_at(self) -> int | None:
@@ -67,7 +73,7 @@ class Lambdas:
         if any(at <= now for at in self._calls()):
             run_operations(self._world, self._sweep_ends_at(), waits=False)
         self._see_to_requests()
-        for partition_id, due_at in self._clockwork.ordered_due().items():
+        for partition_id, due_at in self._ordered_due():
             if due_at <= now:
                 self._poll(partition_id)
         if _is_due(self._clockwork.queue.next_visible_at(), now):
@@ -78,22 +84,29 @@ class Lambdas:
 
     def _events(self) -> Iterator[int]:
         invoker = self._clockwork.invoker
-        if invoker.asked or invoker.successors or invoker.swept:
+        if invoker.swept:
             yield self._clockwork.clock.at
+        if invoker.asked or invoker.successors:
+            yield max(self._clockwork.clock.at, self.blind_until)
         yield from self._ticks()
         yield from self._calls()
         for queue in (self._clockwork.queue, self._clockwork.ordered_queue):
             if (visible_at := queue.next_visible_at()) is not None:
                 yield visible_at
-        for partition_id, due_at in self._clockwork.ordered_due().items():
+        for partition_id, due_at in self._ordered_due():
             if due_at > self._polled_at.get(partition_id, -1):
                 yield due_at
+
+    def _ordered_due(self) -> Iterator[tuple[str, int]]:
+        """When (ms) the next row of each ordered shard is released: at its instant, or once pollers run again."""
+        for partition_id, due_at in self._clockwork.ordered_due().items():
+            yield partition_id, max(due_at, self.blind_until)
 
     def _ticks(self) -> Iterator[int]:
         """The tick that is needed next, if any."""
         needed_at = min(self._needs(), default=None)
         if needed_at is not None:
-            at = max(needed_at, self._last_tick + self._tick_ms)
+            at = max(needed_at, self._last_tick + self._tick_ms, self.blind_until)
             ticks = -(-(at - self._first_tick) // self._tick_ms)
             yield self._first_tick + ticks * self._tick_ms
 
@@ -131,8 +144,16 @@ class Lambdas:
                 return True
         return False
 
+    def expire(self) -> None:
+        """Delete the records and rows whose time is over."""
+        self._expired_at = self._clockwork.clock.at
+        self._clockwork.executions.expire(self._expired_at)
+        self._clockwork.timeline.expire(self._expired_at)
+
     def _tick(self) -> None:
         self._last_tick = self._clockwork.clock.at
+        if self._last_tick - self._expired_at >= EXPIRES_EVERY_MS:
+            self.expire()
         for shard in all_shards(self._world):
             self._poll(shard.partition_id)
         repairs = repair_all(self._world, self._sweep_ends_at(), waits=False)
@@ -142,14 +163,20 @@ class Lambdas:
     def _see_to_requests(self) -> None:
         """Start the pollers and sweeps that other Lambdas have asked for."""
         invoker = self._clockwork.invoker
-        while invoker.asked or invoker.successors or invoker.swept:
-            partition_ids, client_ids = [*invoker.asked, *invoker.successors], [*invoker.swept]
-            for asked in (invoker.asked, invoker.successors, invoker.swept, invoker.together, invoker.lookaheads):
+        while invoker.swept or (self._sees and (invoker.asked or invoker.successors)):
+            partition_ids, client_ids = [*invoker.asked, *invoker.successors] if self._sees else [], [*invoker.swept]
+            done = (invoker.asked, invoker.successors, invoker.together, invoker.lookaheads) if self._sees else ()
+            for asked in (invoker.swept, *done):
                 asked.clear()
             for partition_id in dict.fromkeys(partition_ids):
                 self._poll(partition_id)
             for client_id in dict.fromkeys(client_ids):
                 unpark(self._world, self._sweep_ends_at(), client_id)
+
+    @property
+    def _sees(self) -> bool:
+        """Whether pollers run."""
+        return self._clockwork.clock.at >= self.blind_until
 
     def _poll(self, partition_id: str) -> None:
         self._polled_at[partition_id] = self._clockwork.clock.at

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
-from threading import RLock
 from typing import Any
 
 from botocore.credentials import Credentials
 
 from clockwork.domain import instants
+from clockwork.domain.cron.zones import ruled_by
 from clockwork.domain.executions import Outcome
 from clockwork.domain.releases import Delivery as Attempt
-from clockwork.edge.app import make_api
 from clockwork.flows.hardening import hardened_releases
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports.routing import Routed, by_order
@@ -25,13 +23,14 @@ from clockwork_client.calls import Machine, segment
 from clockwork_client.client import Clockwork
 from clockwork_client.results import Job
 from clockwork_client.testing.deliveries import Answer, Answering, Delivery, delivery_of, moment, outcome_of
+from clockwork_client.testing.further import Further
 from clockwork_client.testing.gateway import URL, Gateway, principal
 from clockwork_client.testing.inline import InlineContext, run_handler
 from clockwork_client.testing.lambdas import ExactQueue, Lambdas
+from clockwork_client.testing.lasting import LastingTargets, lasted
 from clockwork_client.testing.scheduled import Scheduled, all_scheduled, check_scheduled
 from clockwork_client.testing.steps import Began, Run, Stepping, Steps, answered, stepped, told, with_answer
 from clockwork_client.testing.workers import InlineWorkers
-from clockwork_client.worker.pool import Pool
 
 __all__ = ["Answer", "Delivery", "InlineContext", "Run", "Scheduled", "VirtualClockwork", "run_handler"]
 
@@ -40,7 +39,7 @@ _ADMIN = principal("admin")
 _CREDENTIALS = Credentials("AKIAIOSFODNN7EXAMPLE", "no-secret")
 
 
-class VirtualClockwork:
+class VirtualClockwork(Further):
     """A Clockwork of one's own, whose time passes only by `advance` and `run_until`.
 
     `at` is when it begins, RFC 3339 or a datetime with a zone. `signing_secrets` are the values of the secrets whose
@@ -55,6 +54,7 @@ class VirtualClockwork:
         signing_secrets: Mapping[str, str] | None = None,
         pools: Iterable[str] = (),
     ) -> None:
+        super().__init__()
         self.deliveries: list[Delivery] = []
         self._secrets = dict(signing_secrets or {})
         named = tuple(pool_setting(name, ("high", "normal", "low")) for name in pools)
@@ -64,12 +64,12 @@ class VirtualClockwork:
         self._core.clock.at = _ms(at)
         self._core.signing_secrets.names.update(self._secrets)
         queues = Routed(by_order(ExactQueue(self._core.queue), self._core.ordered_queue))
-        self._core.world = replace(self._core.world, releases=hardened_releases(self._core.world, queues))
+        targets = LastingTargets(self._core.targets, self._core.clock)
+        releases = hardened_releases(self._core.world, queues)
+        self._core.world = self._core.world.with_(releases=releases, targets=targets)
         self._lambdas = Lambdas(self._core)
         self._steps = Steps()
         self._workers = InlineWorkers(self._core, self._steps)
-        self._api = make_api(self._core.world, lambda _: None)
-        self._lock = RLock()
         self._answer: Answering = lambda _: 200
         self._ending: Stepping | None = None
         self._core.targets.ask = self._asked
@@ -148,16 +148,6 @@ class VirtualClockwork:
         """
         self._steps.check_order(names, run)
 
-    def work(self, pool: Pool) -> None:
-        """From now on the handlers of a pool do its jobs, one after the other, as they come due.
-
-        `pools` of this Clockwork has to name it, and a client needs it among its `allowed_pools`. A handler may call
-        `client(...)`, and takes no time unless it sleeps in a call that is repeated.
-        """
-        worker = principal(f"worker-{pool.name}")
-        self.admin.pools.put(pool.name, principals=[worker], handlers=sorted(pool.handlers))
-        self._workers.add(pool, self._client(worker, None))
-
     def advance(self, **duration: float) -> None:
         """Let time pass: `advance(minutes=10)`, with the units of a timedelta. See `run_until`."""
         self._run(self._core.clock.at + _milliseconds(timedelta(**duration)))
@@ -175,7 +165,7 @@ class VirtualClockwork:
 
         A recurring job has its next ten fires.
         """
-        with self._lock:
+        with self._lock, ruled_by(self._rules):
             found = [one for name, own in self._clients.items() for one in all_scheduled(self._core.world, name, own)]
         return sorted(found, key=lambda one: one.at)
 
@@ -191,7 +181,7 @@ class VirtualClockwork:
 
     def _client(self, caller: str, client_id: str | None) -> Clockwork:
         machine = Machine(lambda: self._core.clock.at / 1000, self._sleep, lambda: 1.0, self._new_key)
-        transport = Gateway(self._api, caller, self._lock)
+        transport = Gateway(self._serve, caller, self._lock)
         return Clockwork(
             URL, client_id, region="us-east-1", credentials=_CREDENTIALS, transport=transport, machine=machine
         )
@@ -221,7 +211,7 @@ class VirtualClockwork:
 
         The lock is taken once, so that `_ask` can release it while a target answers.
         """
-        with self._lock:
+        with self._lock, ruled_by(self._rules):
             if self._is_answering:
                 return
             while (at := self._next_at()) is not None and at <= until:
@@ -230,6 +220,7 @@ class VirtualClockwork:
                 self._let_work()
                 self._raise_fault()
             self._core.clock.hold_until(until)
+            self._lambdas.expire()
 
     def _next_at(self) -> int | None:
         found = [at for at in (self._lambdas.next_at(), *self._workers.next_at()) if at is not None]
@@ -249,8 +240,11 @@ class VirtualClockwork:
         if delivery.node is not None and delivery.run is not None:
             self._steps.began.append(Began(delivery.run, delivery.node, delivery.attempt, delivery.at))
         try:
-            answer = self._ask(delivery)
+            began_at, answer = self._core.clock.at, self._ask(delivery)
             outcome = outcome_of(answer, attempt, self._core.clock.at)
+            if isinstance(answer, Answer) and answer.takes:
+                longest = attempt.occurrence.target.seconds(self._core.settings)
+                outcome = lasted(outcome, began_at, answer.takes, longest)
             return with_answer(outcome, answer) if delivery.node is not None else outcome
         except Exception as fault:  # noqa: BLE001 - the flows contain a fault; the test has to see it
             self._fault = self._fault or fault

@@ -105,8 +105,7 @@ class Claims:
             for claim_id, one in waiting.items()
         ]
         sent_at = self._clock.now()
-        held = self._sharing.held(priority_of(queue), sent_at)
-        slots = {"count": self._slots.count, "held": held} if have_overflow(self._queues) else None
+        slots = self._sharing.told(priority_of(queue), sent_at) if have_overflow(self._queues) else None
         answers = self._calls.claim(self._worker_id, self._handlers, claims, slots)
         started = 0
         answered_at = self._clock.now()
@@ -117,7 +116,7 @@ class Claims:
             del waiting[claim_id]
             if answer.get("outcome") == "start":
                 started += 1
-                self._sharing.met(priority_of(queue), answer.get("clientId"), answered_at)
+                self._sharing.met(priority_of(queue), answer, answered_at)
                 self._begin(answer, sent_at, answered_at)
             else:
                 self._slots.give()

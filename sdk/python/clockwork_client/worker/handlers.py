@@ -37,6 +37,8 @@ log = logger(__name__)
 
 #: The time (s) for which an attempt is kept that cannot begin, so that the next worker is not tried in vain at once.
 _PAUSE = 0.5
+#: The words for outcomes in the line that a worker logs of each attempt.
+_ENDS = {"complete": "complete", "fail": "failed", "cancelled": "cancelled", "handback": "handed back"}
 
 
 class Handlers:
@@ -96,7 +98,7 @@ class Handlers:
                 self._desk.drop(attempt)  # it is somebody else's already
             else:
                 attempt.end("the worker has handed it back")
-                self._reports.put(attempt, {"outcome": "handback"})
+                self._report(attempt, {"outcome": "handback"})
 
     def _serve(self) -> None:
         while True:
@@ -180,7 +182,14 @@ class Handlers:
             if outcome is None:
                 self._desk.drop(attempt)
             else:
-                self._reports.put(attempt, outcome)
+                self._report(attempt, outcome)
+
+    def _report(self, attempt: Attempt, outcome: dict[str, Any]) -> None:
+        """Have the API told how an attempt ended, and log a line of it."""
+        seconds, error = max(0.0, self._clock.now() - attempt.start_at), outcome.get("error")
+        told = (attempt.handler, attempt.execution_id, attempt.number, _ENDS[outcome["outcome"]], seconds)
+        log.info("%s: %s, attempt %d, %s after %.3f s%s", *told, "" if error is None else f": {error!r:.200}")
+        self._reports.put(attempt, outcome)
 
     def _context(self, attempt: Attempt) -> Context:
         return Context(attempt, self._clock, self._keeper)

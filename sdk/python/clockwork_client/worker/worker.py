@@ -73,7 +73,7 @@ class Worker:
         found = queues if queues is not None else sqs_queues(cw, queue_urls(cw, pool))
         identity = self.worker_id, sorted(pool.handlers)
         is_over = Event()
-        sharing = Sharing(self._desk)
+        sharing = Sharing(self._desk, concurrency)
         claims = Claims(found, calls, self._clock, is_over, self._slots, sharing, identity, self._take_up)
         self._receiving = Receiving(found, claims, self._clock, is_over, self._slots, self._desk)
         self._is_draining = Event()

@@ -7,12 +7,10 @@ from collections.abc import Iterable, Iterator
 from clockwork_client import objects, results
 from clockwork_client.calls import segment
 from clockwork_client.pages import Resource
+from clockwork_client.states import ENDED
 from clockwork_client.workflows.answers import RunNodes
 from clockwork_client.workflows.mermaid import Drawn, mermaid
 from clockwork_client.workflows.workflow import Step
-
-#: States of executions that change no more.
-_FINAL = frozenset({"SUCCEEDED", "DEAD", "EXPIRED", "CANCELLED", "SKIPPED"})
 
 
 class Runs(Resource):
@@ -50,7 +48,7 @@ class Runs(Resource):
         """The nodes of a run, now and after each change, until the run has ended. Asked for each `every` seconds."""
         before: RunNodes | None = None
         while True:
-            has_ended = self.get(execution_id).state in _FINAL
+            has_ended = self.get(execution_id).state in ENDED
             if (found := self.nodes(execution_id)) != before:
                 yield found
             if has_ended:

@@ -9,9 +9,9 @@ from typing import Any, Literal
 from clockwork_client import objects
 from clockwork_client.answers import Target
 from clockwork_client.objects import Duration
+from clockwork_client.places import target_at
 from clockwork_client.reports import Completion
 from clockwork_client.results import RetryPolicy
-from clockwork_client.targets import http
 from clockwork_client.workflows.check import check
 from clockwork_client.workflows.graph import ancestors_of
 from clockwork_client.workflows.mermaid import Drawn, mermaid
@@ -124,7 +124,7 @@ class Workflow:
             options["if"] = [one.raw for one in conditions]
         if edges := self._edges(self._names(after), referred):
             options["after"] = edges
-        self.nodes[name] = {"target": http(target).raw if isinstance(target, str) else target.raw, **options}
+        self.nodes[name] = {"target": target_at(target).raw, **options}
         return Step(self, name)
 
     def include(self, other: Workflow, *, prefix: str = "", after: Steps = ()) -> dict[str, Step]:

@@ -16,10 +16,11 @@ from tests.simulation.mutants.named.pulling import PULLING
 from tests.simulation.mutants.named.regulating import REGULATING
 from tests.simulation.mutants.named.releasing import RELEASING
 from tests.simulation.mutants.named.running import RUNNING
+from tests.simulation.mutants.named.sharing import SHARING
 from tests.simulation.mutants.named.skipping import SKIPPING
 
 NAMED = (
     *(*RELEASING, *ASKING, *NAMING, *DELIVERING, *CALLING_BACK, *COMPLETING, *ENDING, *PULLING),
     *(*REGULATING, *ORDERING, *LASTING, *LEAVING, *SKIPPING, *LIVING, *CONTAINING),
-    *(*FLOWING, *RUNNING, *OPERATING),
+    *(*FLOWING, *RUNNING, *OPERATING, *SHARING),
 )

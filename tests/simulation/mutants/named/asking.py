@@ -7,6 +7,7 @@ from tests.simulation.mutants.mutant import Mutant
 _MARK = "    world.timeline.cancel(job.job_ref.partition_id, job.job_ref.key, job.job_ref.element)\n"
 _WORK = "tests/handlers/test_work_of_requests.py"
 _TOKENS = "tests/unit/domain/requests/test_page_tokens.py"
+_LISTING = "tests/unit/flows/test_listing_of_runs.py"
 _UNRECORDED = "        return _cancel_unrecorded(world, job)\n"
 
 ASKING = (
@@ -154,6 +155,53 @@ ASKING = (
         (("if execution.is_final or not any(", "if not any("),),
         "I12",
         tests="tests/handlers/test_attention.py",
+    ),
+    Mutant(
+        "a run leaves the index once it is changed",
+        "domain/storage/runs_index.py",
+        (("        if (before is not None and before.end.indexed)\n        or (after", "        if (after"),),
+        "I12",
+        tests="tests/handlers/test_indexed_runs.py",
+    ),
+    Mutant(
+        "runs of clients without an index come into one",
+        "domain/storage/runs_index.py",
+        (("after.client_id in listing and ", ""),),
+        "I12",
+        tests=_LISTING,
+    ),
+    Mutant(
+        "an end waits for a failed read of each client",
+        "flows/hardening.py",
+        (
+            (
+                "                if isinstance(error, Unavailable):\n                    return found",
+                "                if 0:\n                    return found",
+            ),
+        ),
+        "I3",
+        tests=_LISTING,
+    ),
+    Mutant(
+        "what is listed of an earlier client is shown to the next one",
+        "flows/activity/runs.py",
+        ((" and is_of_client_since(self._client.since_at, run)", ""),),
+        "I9",
+        tests="tests/handlers/test_indexed_runs.py",
+    ),
+    Mutant(
+        "a place of the index tells whose run it is",
+        "flows/activity/runs.py",
+        (("run.client_id == self._client.client_id and ", ""),),
+        "I9",
+        tests="tests/handlers/test_indexed_runs.py",
+    ),
+    Mutant(
+        "a page of one run reads record by record",
+        "flows/activity/runs.py",
+        (("begin, count = begin + len(some), 2 * count", "begin += len(some)"),),
+        "L1",
+        tests="tests/handlers/test_indexed_runs.py",
     ),
     Mutant(
         "a name may hold characters that nobody sees",

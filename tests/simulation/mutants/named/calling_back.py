@@ -40,4 +40,11 @@ CALLING_BACK = (
         (('ids.derive("callback", dead.execution_id)', 'ids.derive("callback", dead.execution_id, expires_at)'),),
         "I1",
     ),
+    Mutant(
+        "a death of another copy at level none is not called back",
+        "flows/deliver/outcome.py",
+        (("        batch.owe(item, saved.actual)\n", ""),),
+        "I1",
+        tests="tests/unit/flows/test_call_back_faults.py",
+    ),
 )

@@ -50,7 +50,7 @@ COMPLETING = (
     Mutant(
         "a receiver's claim ends with the deliverer's",
         "domain/lifecycle/reports.py",
-        (("renewed_until(running, now), outcome.started_at", "running.claim.until, outcome.started_at"),),
+        (("until=renewed_until(running, now), started_at", "until=running.claim.until, started_at"),),
         "P4",
     ),
     Mutant(
@@ -100,6 +100,8 @@ COMPLETING = (
     ),
 )
 _ENDS = "tests/unit/flows/ends/test_ends.py"
+_TASKS = "tests/contract/test_targets_ecs.py"
+_BARE, _BARE_SENT = "tests/handlers/test_bare_targets.py", "tests/contract/test_targets_bare.py"
 #: Each leaves out a rule of ends that AWS tells: of names, watches, stops or silence.
 ENDING = (
     Mutant(
@@ -212,5 +214,68 @@ ENDING = (
         ((""".get("type") == "EXPRESS":""", """.get("type") == "NONE":"""),),
         "L1",
         tests="tests/contract/test_targets_step_functions.py",
+    ),
+    Mutant(
+        "a state machine is for ever what it was once",
+        "aws/targets/service_attempts.py",
+        (("now + KNOWN_FOR_MS", "now + KNOWN_FOR_MS * 1_000"),),
+        "L1",
+        tests="tests/contract/test_targets_step_functions.py",
+    ),
+    Mutant(
+        "an attempt starts a second task where the answer to the first was lost",
+        "targets/ecs.py",
+        (("if message.token is not None else max(1, message.attempt - MOST_TOKENS + 1)", "if True else 0"),),
+        "E1",
+        tests=_TASKS,
+    ),
+    Mutant(
+        "an attempt has no token but that of one which found no room",
+        "targets/ecs.py",
+        (("in range(first, message.attempt + 1)", "in range(first, first + 1)"),),
+        "L1",
+        tests=_TASKS,
+    ),
+    Mutant(
+        "a task that was broken off has succeeded",
+        "targets/ecs.py",
+        (("if code == 0 and stop_code == _ENDED:", "if code == 0:"),),
+        "E2",
+        tests=_TASKS,
+    ),
+    Mutant(
+        "a task that was refused for good is tried again",
+        "targets/ecs.py",
+        (("not refused.code.startswith(_PASSING)", "False"),),
+        "L1",
+        tests=_TASKS,
+    ),
+    Mutant(
+        "a receiver waits for a token that travels in no envelope",
+        "edge/requests/policies.py",
+        (("has_envelope and asked.envelope is False", "False"),),
+        "I1",
+        tests=_BARE,
+    ),
+    Mutant(
+        "a job without an envelope has one",
+        "targets/service.py",
+        (('return getattr(self, "envelope", None) is False', "return False"),),
+        "I1",
+        tests=_BARE_SENT,
+    ),
+    Mutant(
+        "a bare event that is no object is sent",
+        "targets/eventbridge.py",
+        (("if self.is_bare and not _is_object(message.payload):", "if False:"),),
+        "L1",
+        tests=_BARE_SENT,
+    ),
+    Mutant(
+        "a conflict without a task counts as a start",
+        "targets/ecs.py",
+        (('return None if fault.response.get("resourceIds") else', "return None if True else"),),
+        "I1",
+        tests=_TASKS,
     ),
 )

@@ -141,7 +141,7 @@ CONTAINING = (
         _LOOKING,
         (
             (
-                "(group.most_silent < MOST_SILENT, world.random.fraction(), group)",
+                "(group.most_silent < MOST_SILENT, self._world.random.fraction(), group)",
                 "(group.most_silent < MOST_SILENT, group.name, group)",
             ),
         ),

@@ -136,4 +136,23 @@ OPERATING = (
         "I8",
         tests=_PROGRESS,
     ),
+    Mutant(
+        "a redriven release that the queue refuses waits nowhere",
+        "flows/requests/redrive.py",
+        (("    if waiting:\n        put_off(world, waiting)\n", ""),),
+        "L1",
+        tests=_FAULTS,
+    ),
+    Mutant(
+        "an operation that nobody can read takes a place for a month",
+        "flows/operations/begin.py",
+        (
+            (
+                "    return not isinstance(world.operations.find(client_id, operation_id), Unreadable)\n",
+                "    return True\n",
+            ),
+        ),
+        "I9",
+        tests=_FAULTS,
+    ),
 )

@@ -20,29 +20,8 @@ _REPEATED = """\
     plans = [(item, plan) for item, plan in plans if item not in again]
 """
 _IN_HAND = "    return record.awaited is not None and "
-_SHARES, _SHARING = "tests/unit/domain/test_shares.py", "tests/unit/flows/pools/test_sharing.py"
 _TOKENS = "tests/unit/flows/pools/test_tokens_of_workers.py"
-_MOVED = "            _move(batch, [new[place] for place in places])\n"
-_NEW = "        new = [item for item in some if not item.release.spilled]\n"
-_QUEUE = "            held[index].queue = overflow_of(ticket.priority) if release.spilled else ticket.priority\n"
-_HOLD = "        _renew(self._held.setdefault(pool, {}), worker_id, (now, held), MOST_WORKERS)\n"
-_MEET = "            _renew(known, client, now, MOST_MET)\n"
-_NOTED = "        return noted_at is not None and now < noted_at + NOTED_FOR_MS\n"
 PULLING = (
-    Mutant(
-        "a ticket that its overflow queue refuses is sent to no other one",
-        "flows/sealing.py",
-        (("        return self._unspilled(placed, refused, keys[0], now)\n", "        return refused\n"),),
-        "P10",
-        tests="tests/unit/flows/pools/test_sharing.py",
-    ),
-    Mutant(
-        "tickets are moved to an overflow queue that refused one a moment ago",
-        "flows/pools/sharing.py",
-        ((" and not shares.is_shut(pool, now):", ":"),),
-        "P10",
-        tests="tests/unit/flows/pools/test_sharing.py",
-    ),
     Mutant(
         "a worker's claim is written before its watch is sent",
         "flows/deliver/claim.py",
@@ -54,13 +33,6 @@ PULLING = (
             ),
         ),
         "I12",
-    ),
-    Mutant(
-        "a worker without a ticket tells of overflow queues",
-        "flows/pools/sharing.py",
-        (("    if not items:\n        return []\n", ""),),
-        "I9",
-        tests=_SHARING,
     ),
     Mutant(
         "a worker's token is not checked",
@@ -170,82 +142,12 @@ PULLING = (
         "flows/deliver/claim.py",
         ((_SAVED, _REPEATED + _SAVED),),
         "P8",
-        "stalled",
+        tests="tests/unit/flows/pools/test_permits.py",
     ),
     Mutant(
         "a pool tells of attempts that have ended",
         "flows/pools/presence.py",
         ((_IN_HAND, "    return record.awaited is None or "),),
         "P9",
-    ),
-    Mutant(
-        "a flood's tickets are claimed in their order",
-        "flows/pools/sharing.py",
-        ((_MOVED, "            _ = places\n"),),
-        "P10",
-        "flooded",
-    ),
-    Mutant(
-        "a ticket is moved again and again",
-        "flows/pools/sharing.py",
-        ((_NEW, "        new = list(some)\n"),),
-        "P10",
-        tests=_SHARING,
-    ),
-    Mutant(
-        "a moved ticket is deleted where it lay first",
-        "flows/pools/claim.py",
-        ((_QUEUE, "            held[index].queue = ticket.priority\n"),),
-        "P10",
-        tests=_SHARING,
-    ),
-    Mutant(
-        "a client alone in a pool is moved",
-        "domain/pools/shares.py",
-        (("        if shares > 1 and counts[client] >= most:", "        if counts[client] >= most:"),),
-        "P10",
-        tests=_SHARES,
-    ),
-    Mutant(
-        "a flood is forgotten while others send",
-        "domain/pools/shares.py",
-        ((_HOLD, "        self._held[pool] = {worker_id: (now, held)}\n"),),
-        "P10",
-        tests=_SHARES,
-    ),
-    Mutant(
-        "a quiet client is forgotten while a flood sends",
-        "domain/pools/shares.py",
-        ((_MEET, "            self._met[pool, priority] = {client: now}\n"),),
-        "P10",
-        tests=_SHARES,
-    ),
-    Mutant(
-        "no share is kept for a client that may come",
-        "domain/pools/shares.py",
-        ((" + any(client not in present for client in met)", ""),),
-        "P10",
-        "flooded",
-    ),
-    Mutant(
-        "tickets are moved for a worker that never asks for them there",
-        "flows/pools/sharing.py",
-        (("        if sharing is not None and is_late", "        if is_late"),),
-        "P10",
-        tests=_SHARING,
-    ),
-    Mutant(
-        "a sender puts a whole flood into the first queue",
-        "flows/sealing.py",
-        (("spilled = release.spilled or (not is_first and has_overflow[pool])", "spilled = release.spilled"),),
-        "P10",
-        tests=_SHARING,
-    ),
-    Mutant(
-        "a sender spills where no worker asks for it",
-        "flows/sealing.py",
-        ((_NOTED, "        return True\n"),),
-        "P10",
-        tests=_SHARING,
     ),
 )

@@ -275,7 +275,7 @@ REGULATING = (
     Mutant(
         "what is redriven is not released",
         "flows/requests/redrive.py",
-        (("    if rows:\n", "    if not rows:\n"),),
+        ((".refused if rows else {}", ".refused if not rows else {}"),),
         "L1",
     ),
     Mutant(

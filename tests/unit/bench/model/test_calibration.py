@@ -58,7 +58,7 @@ def test_a_machine_that_is_as_the_model_says_is_predicted(agreeing: Measured) ->
 
 @pytest.mark.parametrize("name", MEASURED)
 @pytest.mark.parametrize("factor", FACTORS)
-def test_no_constant_can_be_wrong_threefold_unnoticed(agreeing: Measured, name: str, factor: float) -> None:
+def test_no_constant_can_be_doubled_or_a_third_unnoticed(agreeing: Measured, name: str, factor: float) -> None:
     wrong = scaled(LIMITS, name, factor)
     assert broken(errors_of(predict(Load(), wrong), wrong, agreeing))
 
@@ -119,6 +119,23 @@ def test_without_a_measurement_nothing_is_claimed(
         capacity.main(["--json", "--scenario", "rate_1"])
     assert ended.value.code == 1
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["calibration"] == {"assumed": list(NOT_SHOWN)}
+
+
+@pytest.mark.parametrize("doubled", [None, *MEASURED])
+def test_the_command_fails_if_one_constant_is_doubled(
+    doubled: str | None, agreeing: Measured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = LIMITS if doubled is None else scaled(LIMITS, doubled, 2)
+    monkeypatch.setattr("bench.model.calibration.EMULATOR", limits)
+    starts = Starts(limits.first_start_ms, limits.next_start_ms)
+    monkeypatch.setattr(capacity, "calibrated", lambda: calibrate(agreeing, starts))
+    monkeypatch.setattr(capacity, "_BY_NAME", {})
+    if doubled is None:
+        capacity.main(["--json"])
+    else:
+        with pytest.raises(SystemExit) as ended:
+            capacity.main(["--json"])
+        assert ended.value.code == 1
 
 
 def test_constants_are_medians_and_errors_are_shares() -> None:

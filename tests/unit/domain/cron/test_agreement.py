@@ -14,6 +14,7 @@ from clockwork.domain.cron.compiled import DayMatch
 from clockwork.domain.cron.engine import fires_between, next_fire
 from clockwork.domain.cron.invalid import InvalidCron
 from clockwork.domain.cron.parser import compile_cron
+from tests.support.searches import drawn
 from tests.unit.domain.cron.agreement import EXPRESSIONS as SAMPLE
 from tests.unit.domain.cron.agreement import OPTIONS, disagreements
 from tests.unit.domain.cron.expressions import EXPRESSIONS, FIVE_FIELDS, INSTANTS, SIX_FIELDS
@@ -45,7 +46,7 @@ def test_the_engine_agrees_with_the_oracle_around_every_shift_of_odd_years(zone:
 
 @pytest.mark.long
 @given(EXPRESSIONS, st.sampled_from(ODD_ZONES), st.integers(0, 3), st.sampled_from(OPTIONS))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=drawn(200), deadline=None)
 def test_the_engine_agrees_with_the_oracle_on_random_expressions_around_shifts(
     expression: str, zone_and_year: tuple[str, int], which: int, options: tuple[str, str]
 ) -> None:
@@ -56,7 +57,7 @@ def test_the_engine_agrees_with_the_oracle_on_random_expressions_around_shifts(
 
 
 @given(FIVE_FIELDS, INSTANTS, st.sampled_from(["cron", "and", "or"]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 def test_the_engine_finds_the_days_that_the_oracle_finds(expression: str, at: int, day_match: DayMatch) -> None:
     assume(not never_fires(expression, day_match))
     day = at // 1000 // DAY * DAY
@@ -72,7 +73,7 @@ def test_the_engine_finds_the_days_that_the_oracle_finds(expression: str, at: in
 
 @pytest.mark.long
 @given(SIX_FIELDS, st.sampled_from(["America/New_York", "Australia/Lord_Howe"]))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=drawn(12), deadline=None)
 def test_seconds_agree_with_the_oracle_through_a_shift(expression: str, zone: str) -> None:
     assume(not never_fires(expression))
     for change in changes_of_shift(zone, 2026):
@@ -83,7 +84,7 @@ def test_seconds_agree_with_the_oracle_through_a_shift(expression: str, zone: st
 
 
 @given(FIVE_FIELDS, INSTANTS, st.sampled_from(["UTC", "America/New_York", "Europe/London", "Asia/Kathmandu"]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=drawn(300), deadline=None)
 def test_the_engine_agrees_with_cronsim_away_from_its_known_defects(expression: str, at: int, zone: str) -> None:
     assume("W" not in expression.replace("WED", "").replace("LW", "") and "?" not in expression)
     assume(all(f"L{digit}" not in expression for digit in "0123456789") and "FRIL" not in expression)

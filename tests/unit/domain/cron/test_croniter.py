@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 
 from clockwork.domain.cron.engine import next_fire
 from clockwork.domain.cron.parser import compile_cron
+from tests.support.searches import drawn
 from tests.unit.domain.cron.expressions import FIVE_FIELDS, INSTANTS
 from tests.unit.domain.cron.test_agreement import never_fires
 
@@ -60,7 +61,7 @@ def reads_alike(expression: str) -> bool:
 
 
 @given(FIVE_FIELDS, INSTANTS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=drawn(300), deadline=None)
 def test_the_engine_agrees_with_croniter_away_from_its_known_differences(expression: str, at: int) -> None:
     assume(reads_alike(expression))
     assert (expression, at, ours(expression, at)) == (expression, at, theirs(expression, at))

@@ -9,6 +9,7 @@ from clockwork.domain.cron.compiled import ALL_DAYS, ALL_WEEKDAYS, CompiledCron
 from clockwork.domain.cron.description import MONTHS, WEEKDAYS, description
 from clockwork.domain.cron.invalid import InvalidCron
 from clockwork.domain.cron.parser import compile_cron
+from tests.support.searches import drawn
 from tests.unit.domain.cron.expressions import FIVE_FIELDS, SIX_FIELDS
 
 SENTENCES = [
@@ -54,7 +55,7 @@ def test_a_schedule_is_described_in_a_sentence(expression: str, sentence: str) -
 
 @pytest.mark.long
 @given(FIVE_FIELDS | SIX_FIELDS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=drawn(300), deadline=None)
 def test_a_description_read_back_is_the_schedule(expression: str) -> None:
     try:
         cron = compile_cron(expression)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from clockwork.domain.cron.days import month_length
 from clockwork.domain.cron.exclude_parser import InvalidExclude, parse_exclude
 from clockwork.domain.cron.exclusion import Exclusion, excluded_until
+from tests.support.searches import drawn
 from tests.unit.domain.cron.expressions import INSTANTS, ZONES
 from tests.unit.domain.cron.oracle import Matcher, local_ticks
 
@@ -51,7 +52,7 @@ def test_an_entry_excludes_by_the_clock_of_the_zone(entry: str, at: str, until: 
     ZONES,
     INSTANTS,
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 def test_all_that_an_answer_spans_is_excluded(entries: list[str], zone: str, at: int) -> None:
     until = excluded_until(parse_exclude(entries), zone, at)
     first = at // 60_000 * 60

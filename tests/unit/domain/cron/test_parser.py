@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from clockwork.domain.cron.compiled import CompiledCron
 from clockwork.domain.cron.invalid import Fault, InvalidCron
 from clockwork.domain.cron.parser import compile_cron
+from tests.support.searches import drawn
 from tests.unit.domain.cron.expressions import FIVE_FIELDS, SIX_FIELDS
 
 SAME = [
@@ -140,7 +141,7 @@ def test_unknown_options_are_refused_with_their_choices() -> None:
 
 @given(st.text(max_size=300) | st.text("0123456789*/-,?LW#@RH()MONJAN \t", max_size=60))
 @example("0 0 " + "9" * 200 + " * *")
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=drawn(500), deadline=None)
 def test_no_text_makes_the_parser_raise_anything_but_invalid_cron(text: str) -> None:
     try:
         assert isinstance(compile_cron(text), CompiledCron)
@@ -150,7 +151,7 @@ def test_no_text_makes_the_parser_raise_anything_but_invalid_cron(text: str) -> 
 
 
 @given(FIVE_FIELDS | SIX_FIELDS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 def test_a_compiled_schedule_survives_json_and_messagepack(expression: str) -> None:
     try:
         cron = compile_cron(expression)

@@ -8,6 +8,7 @@ from clockwork.domain.cron.compiled import CompiledCron, DstGap, DstOverlap
 from clockwork.domain.cron.engine import HORIZON_SECONDS, fires_between, next_fire
 from clockwork.domain.cron.invalid import InvalidCron
 from clockwork.domain.cron.parser import compile_cron
+from tests.support.searches import drawn
 from tests.unit.domain.cron.expressions import EXPRESSIONS, INSTANTS, SIX_FIELDS, ZONES
 from tests.unit.domain.cron.oracle import changes_of_offset
 
@@ -35,7 +36,7 @@ SCHEDULES = st.builds(
 
 
 @given(SCHEDULES, ZONES, INSTANTS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=drawn(300), deadline=None)
 def test_fires_are_strictly_later_whole_seconds_within_the_horizon(cron: CompiledCron, zone: str, at: int) -> None:
     for _ in range(5):
         fire = next_fire(cron, zone, at)
@@ -48,7 +49,7 @@ def test_fires_are_strictly_later_whole_seconds_within_the_horizon(cron: Compile
 
 
 @given(SCHEDULES, ZONES, INSTANTS, st.lists(st.floats(0, 1), min_size=3, max_size=3))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=drawn(300), deadline=None)
 def test_nothing_is_skipped_between_an_instant_and_the_next_fire(
     cron: CompiledCron, zone: str, at: int, fractions: list[float]
 ) -> None:
@@ -61,7 +62,7 @@ def test_nothing_is_skipped_between_an_instant_and_the_next_fire(
 
 
 @given(SCHEDULES, st.sampled_from(GAPS), st.integers(0, 1), st.integers(1, 3 * HOUR_MS))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=drawn(200), deadline=None)
 def test_every_start_near_a_shift_continues_the_same_sequence(
     cron: CompiledCron, zone_and_gap: tuple[str, int], which: int, before_ms: int
 ) -> None:
@@ -73,7 +74,7 @@ def test_every_start_near_a_shift_continues_the_same_sequence(
 
 
 @given(st.integers(0, 59), st.sampled_from(GAPS), st.lists(st.integers(0, 59_999), min_size=2, max_size=5))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=drawn(100), deadline=None)
 def test_a_daily_time_inside_a_gap_fires_at_its_end_whatever_the_start(
     minute: int, zone_and_gap: tuple[str, int], starts: list[int]
 ) -> None:

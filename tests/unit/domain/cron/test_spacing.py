@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from clockwork.domain.cron.parser import compile_cron
 from clockwork.domain.cron.spacing import fires_closer_than
 from clockwork.domain.recurrence import Recurrence, next_occurrence
+from tests.support.searches import drawn
 
 TODAY = date(2026, 5, 5)
 START = int(datetime(2026, 5, 1, tzinfo=UTC).timestamp() * 1000)
@@ -61,7 +62,7 @@ FIELDS = st.tuples(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=drawn(40), deadline=None)
 @given(FIELDS, st.integers(0, 30 * DAY))
 def test_the_judgement_is_that_of_the_fires_of_eight_years(fields: tuple[str, ...], slack: int) -> None:
     cron = compile_cron(" ".join(fields))

@@ -20,7 +20,7 @@ from clockwork.domain.fires.missed import MISSED_AFTER_MS, is_missed, missed_to
 from clockwork.domain.keys import edge_key, instant_of
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.recurrence import Every, Fire, Recurrence, TooMuchWork, Work
-from clockwork.edge.responses.named_jobs import next_due_of, state_of
+from clockwork.edge.responses.fires import next_due_of, state_of
 from clockwork.flows.named.repair import check_chain
 from tests.support.named import Named
 

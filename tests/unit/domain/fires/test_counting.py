@@ -15,6 +15,7 @@ from clockwork.domain.cron.exclusion import Exclusion
 from clockwork.domain.cron.parser import compile_cron
 from clockwork.domain.fires.counting import count_fires, last_base, nth_base
 from clockwork.domain.recurrence import Every, Recurrence, next_occurrence
+from tests.support.searches import drawn
 from tests.unit.domain.cron.expressions import INSTANTS, ZONES
 from tests.unit.domain.cron.oracle import changes_of_offset
 from tests.unit.domain.cron.test_properties import SCHEDULES
@@ -60,14 +61,14 @@ def agrees(recurrence: Recurrence, after_at: int) -> None:
 
 @pytest.mark.long
 @given(SCHEDULES, ZONES, EXCLUDES, INSTANTS, BOUNDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 def test_cron_schedules(cron: CompiledCron, zone: str, exclude: Exclusion, at: int, end_at: int | None) -> None:
     agrees(Recurrence(cron=cron, timezone=zone, exclude=exclude, start_at=at + 7_001, end_at=end_at), at)
 
 
 @pytest.mark.long
 @given(SCHEDULES, st.sampled_from(["America/New_York", "Australia/Lord_Howe", "Pacific/Apia"]), EXCLUDES, st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 def test_cron_schedules_around_shifts(cron: CompiledCron, zone: str, exclude: Exclusion, data: st.DataObject) -> None:
     shift = data.draw(st.sampled_from(changes_of_offset(zone, 2009, 2026)))
     before_ms = data.draw(st.integers(-7_200_000, DAY_MS))
@@ -75,7 +76,7 @@ def test_cron_schedules_around_shifts(cron: CompiledCron, zone: str, exclude: Ex
 
 
 @given(EVERIES, ZONES, EXCLUDES, INSTANTS, BOUNDS, BOUNDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 def test_intervals(
     every: Every, zone: str, exclude: Exclusion, at: int, start_at: int | None, end_at: int | None
 ) -> None:

@@ -31,6 +31,7 @@ from clockwork.edge.requests.outlines import outlines_of
 from clockwork.targets.http import HttpTarget
 from clockwork.targets.message import Payload
 from tests.support.examples import NOW, occurrence
+from tests.support.searches import drawn
 
 OUTLINES = st.lists(
     st.builds(
@@ -119,7 +120,7 @@ def as_new_job(index: int, element: dict[str, Any]) -> NewJob:
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=drawn(60))
 @given(elements=st.lists(JOBS, min_size=2, max_size=80))
 def test_a_row_has_at_most_8_kb_whatever_its_jobs_and_their_client_say(elements: list[dict[str, Any]]) -> None:
     made = {i: occurrence_of(as_new_job(i, element), LAVISH, NOW) for i, element in enumerate(elements)}

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clockwork.domain.requests.page_tokens import opened, sealed
+from tests.support.searches import drawn
 
 KEY, OTHER, SALT = "k" * 44, "o" * 44, "s" * 22
 PLACE = ("listUpcoming", "acme", "0")
@@ -17,7 +18,7 @@ PLACE = ("listUpcoming", "acme", "0")
 texts = st.text(st.characters(codec="utf-8"), max_size=300)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=drawn(200), deadline=None)
 @given(texts.filter(bool), st.lists(texts, max_size=4), texts)
 def test_a_token_opens_where_it_was_given(position: str, place: list[str], salt: str) -> None:
     assert opened(sealed(position, place, KEY, salt), place, [KEY]) == position

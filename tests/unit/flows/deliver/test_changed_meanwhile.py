@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -56,7 +55,7 @@ def test_an_ordered_item_is_refused_its_new_target_only_by_its_client_as_it_is_n
     (message,) = clockwork.ordered_queue.messages.values()
     (release,) = codec.decode_message(message.body)
     assert release.occurrence.target == FIRST
-    clockwork.world = replace(clockwork.world, clients=clients)
+    clockwork.world = clockwork.world.with_(clients=clients)
     clockwork.deliver_ordered()
     states = {one.state for one in named.executions()}
     assert states == ({State.SUCCEEDED} if listed == BOTH else {State.DEAD})
@@ -199,8 +198,8 @@ def test_what_another_deliverer_has_to_deliver_by_then_is_sent_to_its_queue(
     more |= {} if order is None else {"ordering_key": order, "sequence": 0}
     named = Named(target=before, **more)
     clockwork = named.clockwork
-    ways = replace(clockwork.settings, has_network=True, kafka_release_queue_url="of Kafka's deliverer")
-    clockwork.world = replace(clockwork.world, settings=ways)
+    ways = clockwork.settings.with_(has_network=True, kafka_release_queue_url="of Kafka's deliverer")
+    clockwork.world = clockwork.world.with_(settings=ways)
     listed = {"allowed_topics": ("orders",), "allowed_private_targets": ("10.0.0.7:80",)}
     clockwork.clients.put(msgspec.structs.replace(ACME, max_concurrency=cap, **listed))
     clockwork.clock.advance(600_000)
@@ -237,8 +236,8 @@ def test_an_attempt_has_no_token_if_its_job_completes_by_callback_no_more() -> N
 def test_what_is_redriven_in_order_and_changed_to_kafka_meanwhile_is_not_dropped_as_a_repeat(url: str) -> None:
     named = Named(target=OPEN, every_ms=600_000, ordering_key="k", sequence=0)
     clockwork = named.clockwork
-    ways = replace(clockwork.settings, kafka_release_queue_url=url)
-    clockwork.world = replace(clockwork.world, settings=ways)
+    ways = clockwork.settings.with_(kafka_release_queue_url=url)
+    clockwork.world = clockwork.world.with_(settings=ways)
     clockwork.clients.put(msgspec.structs.replace(ACME, allowed_topics=("orders",)))
     to_kafka = replaced(named.definition(target=KafkaTarget("orders"), every_ms=600_000, ordering_key="k"), b'"y"')
     clockwork.clock.advance(600_000)

@@ -120,7 +120,7 @@ def test_an_allowed_target_costs_no_further_read(monkeypatch: pytest.MonkeyPatch
     regulated.create(5, target=SqsTarget(QUEUE))
     monkeypatch.setattr(regulated.clockwork.clients, "get", counted)
     assert len(regulated.run(10)) == 5
-    assert asked == [{}], "once for the batch"
+    assert asked == [{}, {}], "once for the batch, and once for where its ends are listed: environments keep clients"
 
 
 def test_a_refused_job_takes_neither_slot_nor_permit_nor_probe() -> None:

@@ -17,6 +17,7 @@ from clockwork.domain.policies import Completion, RetryPolicy
 from clockwork.domain.releases import Deliver, Delivery, Of
 from clockwork.domain.storage.codec import encode_message
 from clockwork.flows.access import Caller
+from clockwork.flows.deliver import claim
 from clockwork.flows.ends.events import take_ends
 from clockwork.flows.requests.cancel import cancel_execution
 from clockwork.flows.requests.create import create_jobs
@@ -49,7 +50,7 @@ class Story:
             "retry_policy": SOON,
             **job,
         }
-        self.clockwork.clients.put(msgspec.structs.replace(ACME, allowed_target_arns=(MACHINE,)))
+        self.clockwork.clients.put(msgspec.structs.replace(ACME, allowed_target_arns=(MACHINE, "arn:aws:ecs:*")))
         world = self.clockwork.world
         (created,) = create_jobs(world, request(new_job(delay_ms=10_000, **given)), ensure_shards(world))
         self.job_id, self.due_at = created.job_id, created.due_at
@@ -431,3 +432,21 @@ def test_a_watch_that_asks_holds_up_no_other_item_of_its_batch() -> None:
     create_jobs(world, request(new_job(delay_ms=60_000 - 2_000)), ensure_shards(world))
     story.goes_on(70)
     assert order == ["delivered", "asked"]
+
+
+def test_a_watch_that_nobody_can_judge_holds_up_no_other_item_of_its_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    story = Story()
+
+    def odd(*_: object) -> bool:
+        raise ValueError("a fault of this one watch")
+
+    world = story.clockwork.world
+    (beside,) = create_jobs(world, request(new_job(delay_ms=60_000 - 2_000)), ensure_shards(world))
+    with monkeypatch.context() as patched:
+        patched.setattr(claim, "asks", odd)
+        story.goes_on(70)
+    assert [one.job_id for one in story.clockwork.targets.delivered][1:] == [beside.job_id]
+    assert story.record.state is State.RUNNING
+    assert not story.clockwork.targets.errands
+    story.goes_on(8 * 60)
+    assert story.clockwork.targets.errands, "the watch came back"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from typing import Any
@@ -10,8 +10,19 @@ from typing import Any
 import pytest
 
 from clockwork.domain.clients import DELETED
-from clockwork.domain.errors import NewerFormat, Unavailable, Undecodable
-from clockwork.domain.requests.operations import FIRST_WAIT_MS, GIVEN_UP_MS, LONGEST_WAIT_MS, Kind, Meant, Open, Stage
+from clockwork.domain.errors import NewerFormat, TooManyOpen, Unavailable, Undecodable
+from clockwork.domain.executions import State
+from clockwork.domain.releases import Refused, Release
+from clockwork.domain.requests.operations import (
+    FIRST_WAIT_MS,
+    GIVEN_UP_MS,
+    LONGEST_WAIT_MS,
+    MOST_OPEN,
+    Kind,
+    Meant,
+    Open,
+    Stage,
+)
 from clockwork.domain.requests.trail import unnoted
 from clockwork.flows.operations.begin import Asked, begin
 from clockwork.ports import Saved
@@ -270,6 +281,23 @@ def test_a_record_that_nobody_can_read_leaves_the_list_and_the_others_run(monkey
     assert operating.record(fine).stage is Stage.DONE
 
 
+def test_operations_that_this_version_cannot_read_take_no_place_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    operating = Operating(acme=1)
+    unread = {operating.begin() for _ in range(MOST_OPEN)}
+    with pytest.raises(TooManyOpen):
+        operating.begin()
+    find, newer = operating.clockwork.operations.find, NewerFormat("format 9")
+    monkeypatch.setattr(
+        operating.clockwork.operations, "find", lambda client_id, one: newer if one in unread else find(client_id, one)
+    )
+    fine = {operating.begin() for _ in range(MOST_OPEN)}
+    with pytest.raises(TooManyOpen):
+        operating.begin()
+    operating.sweep()
+    assert operating.world.operations.open_of("acme").since.keys() == unread
+    assert {operating.record(one).stage for one in fine} == {Stage.DONE}
+
+
 def test_a_port_without_an_answer_leaves_the_operation_to_the_next_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     operating = Operating(acme=1, other=1)
     mine, others = operating.begin(), operating.begin("other")
@@ -299,3 +327,26 @@ def test_a_list_that_loses_a_race_is_written_again(monkeypatch: pytest.MonkeyPat
     operation_id = operating.begin()
     assert list(operating.world.operations.open_of("acme").since) == ["another", operation_id]
     assert operating.record(operation_id).stage is Stage.RUNNING
+
+
+def test_an_execution_that_the_queue_never_takes_ends_dead_again_and_holds_up_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    operating = Operating(acme=3)
+    odd = operating.listed()[1].execution_id
+    send = operating.clockwork.queue.send
+
+    def refusing(releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        never = [index for index, one in enumerate(releases) if one.execution_id == odd]
+        assert not send([one for index, one in enumerate(releases) if index not in never], now)
+        return [Refused(index, permanent=True, reason="too large") for index in never]
+
+    monkeypatch.setattr(operating.clockwork.queue, "send", refusing)
+    operation_id = operating.begin()
+    operating.sweep()
+    record = operating.record(operation_id)
+    assert (record.stage, record.changed, record.uncertain) == (Stage.DONE, 3, 0)
+    operating.mended = True
+    operating.run(120)
+    (dead,) = operating.listed()
+    assert (dead.execution_id, dead.state, dead.reason) == (odd, State.DEAD, "it cannot be released: too large")

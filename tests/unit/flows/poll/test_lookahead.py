@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 
@@ -48,7 +48,7 @@ class Waiting:
 )
 def test_a_tick_tells_its_pollers_how_far_to_look_ahead(messages: int | None, lookahead: int, narrowed: bool) -> None:
     clockwork = MemoryClockwork(Settings.for_account())
-    report = tick(replace(clockwork.world, backlog=Waiting(messages)))
+    report = tick(clockwork.world.with_(backlog=Waiting(messages)))
     assert (report.started, report.narrowed) == (16, narrowed)
     assert set(clockwork.invoker.lookaheads) == {lookahead}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -65,7 +64,7 @@ def slow(clockwork: MemoryClockwork, send_ms: int) -> World:
             clockwork.clock.advance(send_ms)
             return refused
 
-    return replace(clockwork.world, releases=Slow(clockwork.clock))
+    return clockwork.world.with_(releases=Slow(clockwork.clock))
 
 
 def waiting(clockwork: MemoryClockwork) -> int:

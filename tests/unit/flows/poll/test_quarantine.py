@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -49,7 +48,7 @@ class Silent:
 
 def ready(partition_id: str = P) -> MemoryClockwork:
     clockwork = MemoryClockwork()
-    clockwork.world = replace(clockwork.world, settings=clockwork.settings.with_(ordered_shards=1))
+    clockwork.world = clockwork.world.with_(settings=clockwork.settings.with_(ordered_shards=1))
     clockwork.shards.register(partition_id)
     return clockwork
 

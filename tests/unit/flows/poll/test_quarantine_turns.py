@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 from clockwork.domain.errors import NewerFormat, Unavailable
@@ -161,3 +162,19 @@ def test_none_of_several_clients_whose_calls_take_seconds_has_the_first_turn_of_
     for _ in range(STEP_MS // MINUTE_MS - 1):
         visit(clockwork)
     assert len(asked) >= 3
+
+
+def test_a_client_is_met_in_each_look_however_many_rows_of_unknown_clients_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each row of a newer format is a group by itself, as after a version was rolled back."""
+    clockwork, clients = ready(), [f"out-{number}" for number in range(8)]
+    rows = [pointer_row("newer", number) for number in range(300)]
+    clockwork.timeline.put([msgspec.structs.replace(row, blob=b"\xff" + row.blob[1:]) for row in rows])
+    clockwork.timeline.put([pointer_row(client, 9_000 + number) for number, client in enumerate(clients)])
+    silent = Silent(clockwork, monkeypatch, *clients)
+    assert visit(clockwork).quarantined == 308
+    for client in clients:
+        silent.client_ids.remove(client)
+        visit(clockwork)
+        assert kept_of(clockwork, client, holds=True) == 0

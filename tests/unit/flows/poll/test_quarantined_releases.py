@@ -10,7 +10,6 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -260,7 +259,7 @@ def test_a_fire_is_kept_alone_and_is_not_missed_however_late_it_is_released(monk
 def test_a_chain_that_is_given_up_goes_on_with_all_its_fires(monkeypatch: pytest.MonkeyPatch) -> None:
     named = Named(every_ms=30_000, catch_up="all")
     clockwork, partition_id = named.clockwork, named.job.partition_id
-    clockwork.world = replace(clockwork.world, settings=clockwork.settings.with_(commit_occurrences=3))
+    clockwork.world = clockwork.world.with_(settings=clockwork.settings.with_(commit_occurrences=3))
     began_at = clockwork.clock.at
 
     def raises(*_: object) -> Any:
@@ -360,7 +359,7 @@ def test_any_number_is_passed_and_released_once(monkeypatch: pytest.MonkeyPatch)
 
 def test_an_ordered_shard_passes_a_row_that_raises_and_owes_it(monkeypatch: pytest.MonkeyPatch) -> None:
     clockwork = MemoryClockwork()
-    clockwork.world = replace(clockwork.world, settings=clockwork.settings.with_(ordered_shards=1))
+    clockwork.world = clockwork.world.with_(settings=clockwork.settings.with_(ordered_shards=1))
     clockwork.shards.register("o000")
     jobs = [due(clockwork, one, ordering_key="k") for one in (ODD, "acme")]
     clockwork.timeline.put([row_of_job("o000", f"{n:022d}", one, NOW * 2) for n, one in enumerate(jobs)])
@@ -509,7 +508,7 @@ def test_a_deleted_job_is_kept_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_one_that_an_ordered_queue_never_takes_holds_up_no_other_key(monkeypatch: pytest.MonkeyPatch) -> None:
     clockwork = MemoryClockwork()
-    clockwork.world = replace(clockwork.world, settings=clockwork.settings.with_(ordered_shards=1))
+    clockwork.world = clockwork.world.with_(settings=clockwork.settings.with_(ordered_shards=1))
     clockwork.shards.register("o000")
     jobs = [due(clockwork, ODD, ordering_key="k"), *(due(clockwork, ordering_key=f"k{n}") for n in range(20))]
     clockwork.timeline.put([row_of_job("o000", f"{n:022d}", one, NOW * 2) for n, one in enumerate(jobs)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -24,7 +23,7 @@ def test_what_lies_behind_a_chain_that_goes_on_is_released_though_its_pointer_is
     named = Named(every_ms=1_000)
     clockwork, shard = named.clockwork, named.job.partition_id
     # The chain has more fires up to the horizon than one expansion yields, so its row cuts the portion.
-    world = replace(clockwork.world, settings=clockwork.settings.with_(commit_occurrences=5))
+    world = clockwork.world.with_(settings=clockwork.settings.with_(commit_occurrences=5))
     clockwork.clock.advance(60_000)
     due = [occurrence(due_at=clockwork.clock.at + 30_000 + n, record="none") for n in range(3)]
     clockwork.timeline.put([row_of_job(shard, f"{n:022d}", one, NOW * 2) for n, one in enumerate(due)])

@@ -27,6 +27,7 @@ from clockwork.flows.containment import Faults
 from clockwork.flows.hardening import HardenedExecutions, HardenedReleases
 from clockwork.flows.poll.shard import poll_shard
 from clockwork.flows.poll.visit import PollReport
+from clockwork.flows.world import Environment
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Saved
@@ -286,7 +287,9 @@ def test_an_odd_one_among_500_costs_a_few_calls_and_not_500(ordered: bool) -> No
     assert [one.index for one in queue.send(releases, NOW)] == [77]
     assert len(calls) <= 61
     calls.clear()
-    executions = HardenedExecutions(SimpleNamespace(save=call), Faults(), MemoryClock(NOW), Retention(1, 1, 1))
+    clients = SimpleNamespace(get=lambda _: None)
+    port = SimpleNamespace(save=call)
+    executions = HardenedExecutions(port, Environment(), MemoryClock(NOW), Retention(1, 1, 1), clients)
     records = [(None, one.first_record(State.PENDING, NOW, waits=Waiting(NOW))) for one in releases]
     assert [index for index, one in enumerate(executions.save(records)) if not one.ok] == [77]
     assert len(calls) <= 19

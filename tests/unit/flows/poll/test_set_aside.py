@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -319,7 +318,7 @@ def test_an_ordered_shard_waits_at_the_first_that_was_refused_and_keeps_its_orde
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clockwork = MemoryClockwork()
-    clockwork.world = replace(clockwork.world, settings=clockwork.settings.with_(ordered_shards=1))
+    clockwork.world = clockwork.world.with_(settings=clockwork.settings.with_(ordered_shards=1))
     clockwork.shards.register("o000")
     due = [occurrence(due_at=clockwork.clock.at + n, ordering_key="k", record="full") for n in range(6)]
     rows = [row_of_job("o000", f"{n:022d}", one, NOW * 2) for n, one in enumerate(due)]

@@ -254,7 +254,7 @@ def test_a_check_whose_record_cannot_be_read_fails_alone(clockwork: MemoryClockw
         def __getattr__(self, name: str) -> Any:
             return getattr(inner, name)
 
-    object.__setattr__(clockwork.world, "executions", Damaged())
+    msgspec.structs.force_setattr(clockwork.world, "executions", Damaged())
     report = clockwork.deliver_visible()
     assert [one.execution_id for _, one in tickets(clockwork)] == [second.execution_id]
     assert len(report.failed_messages) == 1

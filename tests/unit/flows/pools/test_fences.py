@@ -87,7 +87,7 @@ def test_a_claim_that_its_watch_has_overtaken_is_made_anew_with_a_watch_of_its_o
         assert watches(clockwork) == []
 
     stalling = Stalling(clockwork.world.executions, the_watch_comes)
-    object.__setattr__(clockwork.world, "executions", stalling)
+    msgspec.structs.force_setattr(clockwork.world, "executions", stalling)
     answer = claimed(clockwork, body)
     record = clockwork.executions.find(sent.job_id, sent.execution_id)
     assert record is not None
@@ -118,7 +118,7 @@ def test_a_watch_that_is_refused_leaves_its_attempt_unclaimed(clockwork: MemoryC
         def send(self, releases: Sequence[Deliver], _now: int) -> Sequence[Refused]:
             return [Refused(index, False, "no answer") for index, _ in enumerate(releases)]
 
-    object.__setattr__(clockwork.world, "releases", Refusing())
+    msgspec.structs.force_setattr(clockwork.world, "releases", Refusing())
     answer = claimed(clockwork, body)
     assert (answer.start, answer.is_left) == (None, True)
     assert clockwork.executions.find(sent.job_id, sent.execution_id) is None

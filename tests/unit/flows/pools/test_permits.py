@@ -72,6 +72,20 @@ def test_a_repeat_of_a_claim_keeps_its_permit_though_none_is_free(clockwork: Mem
     assert taken(clockwork) == LIMIT
 
 
+def test_a_repeat_of_a_claim_is_written_so_that_a_stalled_call_cannot_end_it_unseen(clockwork: MemoryClockwork) -> None:
+    (sent,) = send(clockwork, 1)
+    asked = asked_of(clockwork)
+    claim(clockwork, asked)
+    as_the_stalled_call_knows_it = clockwork.executions.find(sent.job_id, sent.execution_id)
+    assert as_the_stalled_call_knows_it is not None
+    clockwork.clock.advance(10_000)
+    (again,) = claim(clockwork, asked)
+    assert again.start is not None
+    ended = as_the_stalled_call_knows_it.changed(cancel_noted_at=clockwork.clock.at)
+    (saved,) = clockwork.executions.save([(as_the_stalled_call_knows_it, ended)])
+    assert not saved.ok
+
+
 def test_a_dead_worker_keeps_its_permit_until_its_claim_has_ended_and_no_longer(clockwork: MemoryClockwork) -> None:
     send(clockwork, LIMIT)
     assert len(started(clockwork)) == LIMIT
@@ -124,7 +138,7 @@ def test_a_limit_that_gives_no_answer_leaves_the_tickets(clockwork: MemoryClockw
         def __getattr__(self, name: str) -> Any:
             return getattr(inner, name)
 
-    object.__setattr__(clockwork.world, "regulation", Out())
+    msgspec.structs.force_setattr(clockwork.world, "regulation", Out())
     (answer,) = claim(clockwork, asked_of(clockwork))
     assert (answer.start, answer.is_left) == (None, True)
 
@@ -141,7 +155,7 @@ def test_a_permit_that_is_not_renewed_ends_no_heartbeat(clockwork: MemoryClockwo
         def __getattr__(self, name: str) -> Any:
             return getattr(inner, name)
 
-    object.__setattr__(clockwork.world, "regulation", Out())
+    msgspec.structs.force_setattr(clockwork.world, "regulation", Out())
     clockwork.clock.advance(30_000)
     (answer,) = beat(clockwork, tokens)
     assert (answer.is_stale, answer.is_unavailable) == (False, False)

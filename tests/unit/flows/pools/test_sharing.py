@@ -12,8 +12,15 @@ import pytest
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.keys import row_key
+from clockwork.domain.pools.floods import FLOODS_FOR_MS, NOTED_FOR_MS, Flood, Overflow, renewed
 from clockwork.domain.pools.pool import Pool
-from clockwork.domain.pools.shares import MOST_FIRST, NOTED_FOR_MS, SHUT_FOR_MS
+from clockwork.domain.pools.shares import (
+    BEYOND_WITHIN_MS,
+    MANY_BEYOND,
+    MOST_FIRST,
+    NOTES_APART_MS,
+    SHUT_FOR_MS,
+)
 from clockwork.domain.releases import Deliver, Of, Refused
 from clockwork.domain.storage.codec import decode_ticket
 from clockwork.flows.pools.claim import Asked, Claimed, claim_for
@@ -244,7 +251,7 @@ def test_what_the_overflow_queue_refuses_goes_to_the_first_and_starts_from_there
 def test_a_sender_asks_an_overflow_queue_again_a_minute_after_it_refused(
     clockwork: MemoryClockwork, refusing: list[str]
 ) -> None:
-    clockwork.world.pools.note_overflow("etl", clockwork.clock.at)
+    clockwork.world.pools.note_overflow("etl", Overflow(clockwork.clock.at))
     for asked in (1, 0):
         send(clockwork, FLOOD, MOST_FIRST + 1, apart=0)
         assert refusing.count("high-overflow") == asked
@@ -292,18 +299,140 @@ class TestSenders:
         self, clockwork: MemoryClockwork, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self.note(clockwork)
-        monkeypatch.setattr(type(clockwork.pools), "overflow_at", raising)
+        monkeypatch.setattr(type(clockwork.pools), "overflow", raising)
         send(clockwork, FLOOD, 30, apart=0)
         assert visible(clockwork) == [FLOOD] * 30
+        assert started(claim(clockwork, received(clockwork))) == 10
 
-    def test_a_note_that_is_not_taken_costs_no_claim_and_is_made_by_the_next(
+    def test_a_note_that_is_not_taken_costs_no_claim_and_is_made_some_seconds_later(
         self, clockwork: MemoryClockwork, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        send(clockwork, QUIET, 2)
-        first, second = received(clockwork)
+        send(clockwork, QUIET, 3)
+        first, *later = received(clockwork)
         with monkeypatch.context() as broken:
             broken.setattr(type(clockwork.pools), "note_overflow", raising)
             assert started(claim(clockwork, [first])) == 1
-        assert clockwork.pools.overflow_at("etl") is None
-        claim(clockwork, [second])
-        assert clockwork.pools.overflow_at("etl") == clockwork.clock.at
+        for one, apart_ms, noted in zip(later, (0, NOTES_APART_MS), (False, True), strict=True):
+            clockwork.clock.advance(apart_ms)
+            claim(clockwork, [one])
+            assert (clockwork.pools.overflow("etl") is not None) == noted
+
+
+class TestFloods:
+    """A client whose tickets are beyond its share again and again is noted, and all of its tickets are spilled."""
+
+    @pytest.fixture
+    def notes(self, clockwork: MemoryClockwork, monkeypatch: pytest.MonkeyPatch) -> list[Overflow]:
+        """The notes that are written."""
+        written, keep = list[Overflow](), clockwork.pools.note_overflow
+
+        def note(name: str, one: Overflow) -> None:
+            written.append(one)
+            keep(name, one)
+
+        monkeypatch.setattr(clockwork.pools, "note_overflow", note)
+        return written
+
+    def flood(self, clockwork: MemoryClockwork, count: int = MANY_BEYOND, sharing: Sharing = FULL) -> None:
+        """Late tickets are claimed where the client has more than its share."""
+        send(clockwork, FLOOD, count)
+        clockwork.clock.advance(LATE)
+        claim(clockwork, received(clockwork), sharing)
+
+    def flooding(self, clockwork: MemoryClockwork) -> set[str]:
+        note = clockwork.pools.overflow("etl")
+        return set() if note is None else set(note.flooding("high", clockwork.clock.at))
+
+    def test_a_trickle_of_a_client_that_floods_goes_to_the_overflow_queue_as_a_whole(
+        self, clockwork: MemoryClockwork
+    ) -> None:
+        self.flood(clockwork)
+        assert self.flooding(clockwork) == {FLOOD}
+        send(clockwork, FLOOD, 5)
+        send(clockwork, QUIET, 2)
+        assert visible(clockwork) == [QUIET] * 2
+        assert visible(clockwork, "high-overflow") == [FLOOD] * (MANY_BEYOND + 5)
+
+    def test_a_few_tickets_beyond_a_share_are_no_flood(self, clockwork: MemoryClockwork) -> None:
+        self.flood(clockwork, MANY_BEYOND - 1)
+        clockwork.clock.advance(BEYOND_WITHIN_MS)
+        self.flood(clockwork, MANY_BEYOND - 1)
+        assert self.flooding(clockwork) == set()
+
+    def test_a_client_alone_is_never_noted(self, clockwork: MemoryClockwork) -> None:
+        self.flood(clockwork, 10, Sharing("one", 10, {FLOOD: 10}))
+        assert self.flooding(clockwork) == set()
+
+    def test_the_note_ends_by_itself_and_lasts_while_spilled_tickets_wait(
+        self, clockwork: MemoryClockwork, notes: list[Overflow]
+    ) -> None:
+        self.flood(clockwork, 10)
+        clockwork.clock.advance(FLOODS_FOR_MS - 1_000)
+        assert started(claim(clockwork, received(clockwork, "high-overflow"))) == 10
+        clockwork.clock.advance(2_000)
+        assert self.flooding(clockwork) == {FLOOD}
+        clockwork.clock.advance(FLOODS_FOR_MS)
+        assert self.flooding(clockwork) == set()
+        send(clockwork, FLOOD, 1)
+        assert visible(clockwork) == [FLOOD]
+        assert len(notes) == 2
+
+    def test_spilled_tickets_that_start_at_once_renew_no_note(
+        self, clockwork: MemoryClockwork, notes: list[Overflow]
+    ) -> None:
+        self.flood(clockwork, 10)
+        clockwork.clock.advance(FLOODS_FOR_MS - 1_000)
+        received(clockwork, "high-overflow")
+        send(clockwork, FLOOD, 10, apart=0)
+        assert started(claim(clockwork, received(clockwork, "high-overflow"))) == 10
+        assert len(notes) == 1
+
+    def test_a_client_below_its_share_renews_no_note_though_its_spilled_tickets_wait(
+        self, clockwork: MemoryClockwork, notes: list[Overflow]
+    ) -> None:
+        """Others have the most of the slots: it goes back to the first queue, and both share."""
+        self.flood(clockwork, 10)
+        clockwork.clock.advance(FLOODS_FOR_MS - 1_000)
+        claim(clockwork, received(clockwork, "high-overflow"), Sharing("one", 10, {FLOOD: 3, QUIET: 7}))
+        assert len(notes) == 1
+
+    def test_a_flood_costs_a_write_in_half_of_its_time_and_no_other_client_any(
+        self, clockwork: MemoryClockwork, notes: list[Overflow]
+    ) -> None:
+        for _ in range(60):
+            self.flood(clockwork)
+        assert len(notes) <= 60 * LATE // (FLOODS_FOR_MS // 2) + 1
+        notes.clear()
+        for _ in range(60):
+            send(clockwork, QUIET, 1)
+            clockwork.clock.advance(LATE)
+            claim(clockwork, received(clockwork), Sharing("two", 20, {FLOOD: 1, QUIET: 1}))
+        assert notes == []
+
+    def test_two_environments_that_write_at_once_note_both_floods_in_the_end(self, clockwork: MemoryClockwork) -> None:
+        self.flood(clockwork)
+        other = renewed(None, [("high", "other")], clockwork.clock.at)
+        assert other is not None
+        clockwork.pools.note_overflow("etl", other)
+        clockwork.clock.advance(NOTES_APART_MS)
+        self.flood(clockwork)
+        assert self.flooding(clockwork) == {FLOOD, "other"}
+
+    def test_a_made_up_ticket_notes_no_flood(self, clockwork: MemoryClockwork, notes: list[Overflow]) -> None:
+        for number in range(2 * MANY_BEYOND):
+            claim(clockwork, [Asked(f"{number:c>22}", "made up", "r")], FULL)
+        assert notes == []
+
+    def test_a_quiet_client_beside_a_noted_flood_is_never_moved(self, clockwork: MemoryClockwork) -> None:
+        """It would wait behind the flood, and its tickets are the only ones of the first queue."""
+        self.flood(clockwork)
+        send(clockwork, QUIET, 5)
+        clockwork.clock.advance(LATE)
+        assert started(claim(clockwork, received(clockwork), Sharing("one", 10, {FLOOD: 1, QUIET: 9}))) == 5
+
+    def test_where_no_worker_asks_overflow_queues_a_note_spills_nothing(self, clockwork: MemoryClockwork) -> None:
+        now = clockwork.clock.at
+        floods = (Flood("high", FLOOD, now + 1_000),)
+        clockwork.pools.note_overflow("etl", Overflow(now - NOTED_FOR_MS, floods))
+        send(clockwork, FLOOD, 2, apart=0)
+        assert visible(clockwork) == [FLOOD] * 2

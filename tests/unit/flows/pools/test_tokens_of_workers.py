@@ -56,7 +56,7 @@ def clockwork() -> MemoryClockwork:
 @pytest.fixture
 def counted(clockwork: MemoryClockwork) -> Counted:
     counting = Counted(clockwork.world.executions)
-    object.__setattr__(clockwork.world, "executions", counting)
+    msgspec.structs.force_setattr(clockwork.world, "executions", counting)
     return counting
 
 

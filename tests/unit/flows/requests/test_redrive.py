@@ -306,7 +306,7 @@ def test_a_hint_is_never_redriven_as_it_was_though_it_waits_already(monkeypatch:
     named = Named(retry_policy=RetryPolicy(max_attempts=1))
     dead = _dead_of_a_named_job(named, is_whole=False)
     with monkeypatch.context() as broken, pytest.raises(Unavailable):
-        broken.setattr(redriving, "put_and_check", _no_answer)
+        broken.setattr(redriving, "put_and_check_each", _no_answer)
         redrive(named.clockwork.world, dead)
     with pytest.raises(NotDead, match="no payload"):
         redrive(named.clockwork.world, _stored(named, dead), as_it_was=True)
@@ -327,7 +327,7 @@ def test_what_waits_is_redriven_again_in_its_own_way_alone(
     world = named.clockwork.world
     with monkeypatch.context() as broken:
         if is_lost:
-            broken.setattr(redriving, "put_and_check", _no_answer)
+            broken.setattr(redriving, "put_and_check_each", _no_answer)
         with contextlib.suppress(Unavailable):
             redrive(world, dead, as_it_was=as_it_was)
     with pytest.raises(NotDead, match="repeat that without asItWas" if not as_it_was else "repeat that with asItWas"):
@@ -344,7 +344,7 @@ def test_what_waits_by_the_definition_of_a_job_that_was_deleted_meanwhile_ends(m
     named = Named(retry_policy=RetryPolicy(max_attempts=1))
     dead = _dead_of_a_named_job(named, is_whole=True)
     with monkeypatch.context() as broken, pytest.raises(Unavailable):
-        broken.setattr(redriving, "put_and_check", _no_answer)
+        broken.setattr(redriving, "put_and_check_each", _no_answer)
         redrive(named.clockwork.world, dead)
     monkeypatch.setattr(write, "see_to_older", lambda *_: UnderWay())  # An outage leaves it to its deliverer.
     named.change(cancelled(None))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from clockwork.domain.ids import AnonymousJob, decode_job
@@ -31,7 +30,7 @@ class Deployments:
 
     def of(self, shards: int) -> World:
         world = self.clockwork.world
-        self.clockwork.world = replace(world, settings=world.settings.with_(shards=shards))
+        self.clockwork.world = world.with_(settings=world.settings.with_(shards=shards))
         return self.clockwork.world
 
     def create(self, shards: int, asked: CreateRequest | None = None) -> CreatedJob:

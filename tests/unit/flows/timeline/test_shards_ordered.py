@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from clockwork.domain.errors import OrderedShardsChanged, Unavailable
@@ -19,7 +17,7 @@ from tests.support.examples import ACME, NOW, new_job, request
 
 def with_ordered(clockwork: MemoryClockwork, ordered_shards: int) -> World:
     world = clockwork.world
-    return replace(world, settings=world.settings.with_(ordered_shards=ordered_shards), environment=Environment())
+    return world.with_(settings=world.settings.with_(ordered_shards=ordered_shards), environment=Environment())
 
 
 @pytest.mark.parametrize("asked", [1, 3, 16])

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import urllib3
@@ -79,6 +81,14 @@ def test_a_console_that_cannot_start_is_told_and_the_server_stays() -> None:
 
 
 def test_the_announcement_has_the_link() -> None:
-    told = announcement("http://a", "http://b", "The console of http://a is at http://c/enter?token=t", ROOT,
-                        seconds=1, state=None)  # fmt: skip
+    ready: Any = SimpleNamespace(url="http://a", kafka=None)
+    said = "The console of http://a is at http://c/enter?token=t"
+    told = announcement(ready, "http://b", said, ROOT, seconds=1, state=None)
     assert "  console      http://c/enter?token=t shows" in told
+
+
+@pytest.mark.parametrize(("kafka", "line"), [(None, ""), ("127.0.0.1:4795", "127.0.0.1:4795 has the topic demo")])
+def test_the_announcement_has_the_broker_if_there_is_one(kafka: str | None, line: str) -> None:
+    ready: Any = SimpleNamespace(url="http://a", kafka=kafka)
+    told = announcement(ready, "http://b", "", ROOT, seconds=1, state=None)
+    assert (line in told, "  kafka " in told) == (True, kafka is not None)

@@ -18,7 +18,8 @@ def test_a_shell_gets_the_environment_of_demo_and_a_way_to_act_as_the_admin(tmp_
     folder = tmp_path / "it's a folder" / ".clockwork"
     folder.mkdir(parents=True)
     (folder / "dev.env").write_text(files.environment(folder, "http://127.0.0.1:4780", "http://127.0.0.1:4790"))
-    script = '. "$1"; . "$1"; echo "$CLOCKWORK_URL $AWS_ACCESS_KEY_ID ${AWS_PROFILE-none}"; as_admin env; echo "$PATH"'
+    shown = 'echo "$CLOCKWORK_URL $AWS_ACCESS_KEY_ID ${AWS_PROFILE-none} $AWS_CA_BUNDLE"'
+    script = f'. "$1"; . "$1"; {shown}; as_admin env; echo "$PATH"'
     said = subprocess.run(
         [shell, "-e", "-c", script, "sh", str(folder / "dev.env")],
         env={"PATH": os.environ["PATH"], "AWS_PROFILE": "work", "AWS_SESSION_TOKEN": "of another account"},
@@ -26,7 +27,7 @@ def test_a_shell_gets_the_environment_of_demo_and_a_way_to_act_as_the_admin(tmp_
         text=True,
         check=True,
     ).stdout.splitlines()
-    assert said[0] == "http://127.0.0.1:4780 CLOCKWORKDEVDEMO0000 none"
+    assert said[0] == f"http://127.0.0.1:4780 CLOCKWORKDEVDEMO0000 none {folder}/ca.pem"
     assert "AWS_ACCESS_KEY_ID=CLOCKWORKDEVADMIN000" in said
     assert [line for line in said if line.startswith("AWS_SESSION_TOKEN")] == []
     assert said[-1] == f"{folder}/bin:{os.environ['PATH']}"

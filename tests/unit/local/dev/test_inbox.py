@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from local.dev.inbox import LONGEST_SHOWN, Inbox, inert, line_of
 from local.receiver import Post
 
@@ -18,6 +20,13 @@ HEADERS = {
 def test_a_line_tells_path_answer_attempt_lateness_and_body() -> None:
     line = line_of(Post(DUE_MS + 12, "/hello", HEADERS, b'{"order":17}'), 200)
     assert line.endswith('/hello  answered 200  attempt 2, 12 ms late  {"order":17}')
+
+
+def test_what_was_to_run_later_is_late_from_then_on_and_says_so() -> None:
+    headers = {**HEADERS, "clockwork-run-at": "2026-01-01T00:01:00.000Z"}
+    line = line_of(Post(DUE_MS + 60_007, "/hello", headers, b""), 200)
+    at = datetime.fromtimestamp(DUE_MS / 1000 + 60).astimezone().strftime("%H:%M:%S")
+    assert line.endswith(f"attempt 2, to run at {at}.000, 7 ms late")
 
 
 def test_what_clockwork_did_not_send_is_shown_as_that() -> None:

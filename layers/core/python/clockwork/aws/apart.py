@@ -1,4 +1,4 @@
-"""Reads a stored item apart from the others of an answer, so that a damaged item stops no other one."""
+"""Reads a stored item apart from the others of an answer: a damaged item stops no other one, nor passes for one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from clockwork.domain.errors import NewerFormat, Undecodable, Unreadable
+from clockwork.domain.storage.codec import Stored, decode
 
 log = logging.getLogger(__name__)
 
@@ -37,3 +38,19 @@ def read_apart(
     if not isinstance(fault, NewerFormat):
         on_unreadable(fault)
     return fault
+
+
+def decoded(item: Mapping[str, Any], attribute: str, kind: type[Stored], **names: str) -> Stored:
+    """The value in an attribute of an item. `names`: the item's attributes, by the fields that have to say the same.
+
+    Raises NewerFormat, or Undecodable: also for a value that names another item. Otherwise whoever may act on the one
+    would act on the other.
+    """
+    blob = item.get(attribute, {}).get("B")
+    if blob is None:
+        raise Undecodable(f"its item has no {attribute}")
+    value = decode(blob, kind)
+    for field, name in names.items():
+        if getattr(value, field) != item.get(name, {}).get("S"):
+            raise Undecodable(f"its {attribute} has another {name}")
+    return value

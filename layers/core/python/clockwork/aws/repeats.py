@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from random import SystemRandom
 from typing import TypeVar
+
+import msgspec
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True)
-class Backoff:
+class Backoff(msgspec.Struct, frozen=True):
     """Exponential backoff: a bounded number of rounds with growing, jittered pauses between them.
 
     The jitter is "full jitter": https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/

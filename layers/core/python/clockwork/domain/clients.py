@@ -66,6 +66,10 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     #: For how many days after its end an execution's record is kept. None: as the deployment's setting says.
     retention_days: int | None = None
     dead_letter_queue_arn: str | None = None
+    #: Its executions are listed in an index of their own once they have ended, at one write each.
+    runs_index: bool = False
+    #: Since when (ms) that is so: what ended earlier is not in it.
+    runs_indexed_from: int | None = None
     #: Nothing is delivered: the deliverer parks occurrences that come due until an admin resumes the client.
     paused: bool = False
     pause_reason: str | None = None
@@ -129,6 +133,13 @@ DELETED = "its client was deleted"
 def disowns(client: Client | None, created_at: int) -> bool:
     """Whether what was created at this instant (ms) belongs to a client that was deleted, or is being deleted."""
     return client is not None and (client.deleting_at is not None or created_at < client.since_at)
+
+
+def as_replaced(before: Client, after: Client, from_at: int) -> Client:
+    """The client that replaces `before`. An index that it switches on has what ends from `from_at` (ms) on."""
+    if before.runs_index == after.runs_index:
+        return after
+    return msgspec.structs.replace(after, runs_indexed_from=from_at if after.runs_index else None)
 
 
 def as_gone(client: Client, now: int) -> Client:

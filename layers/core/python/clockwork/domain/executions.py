@@ -98,13 +98,15 @@ class Awaited(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 class Claimed(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The claim of the attempt that runs: the token of its deliverer or worker, its end (ms) and its start (ms).
 
-    `awaited`: None if the target's answer ends the attempt.
+    `awaited`: None if the target's answer ends the attempt. `lateness_ms`: of a first attempt, if its
+    record keeps no occurrence (`late_ms`).
     """
 
     claimant: str
     until: int
     started_at: int
     awaited: Awaited | None = None
+    lateness_ms: int | None = None
 
 
 class Report(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -146,6 +148,8 @@ class End(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     skipped: Skipped | None = None
     #: The report on the last attempt, if that ends or ended by callback. A failure is noted before the attempt ends.
     report: Report | None = None
+    #: It is in the index of its client's runs, which it came into when it ended for the first time.
+    indexed: bool = False
 
 
 class Kept(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

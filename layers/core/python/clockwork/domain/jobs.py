@@ -20,7 +20,11 @@ LEAST_WINDOW_SECONDS = 3
 
 def is_signed(target: JobTarget, on_failure: Target | None) -> bool:
     """Whether a job's deliveries or its callback are signed."""
-    return any(one.is_signed for one in targets_in(target)) or (on_failure is not None and on_failure.is_signed)
+    if on_failure is not None and on_failure.is_signed:
+        return True
+    if isinstance(target, WorkflowTarget):
+        return any(one.is_signed for one in targets_in(target))
+    return target.is_signed
 
 
 class NodeOf(msgspec.Struct, frozen=True, array_like=True):

@@ -94,6 +94,8 @@ class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     boundary_at: int = 0
     #: Paused: what is due after this (ms) does not start.
     paused_at: int | None = None
+    #: The principal who paused it, or gave the reason that it has now.
+    paused_by: str | None = None
     #: Fires of the chain that are due before this (ms) were missed in a pause, and stay undelivered.
     skips_until: int = 0
     closings: tuple[Closing, ...] = ()

@@ -245,7 +245,7 @@ class Delivery(msgspec.Struct, frozen=True):
     """One attempt, as a target adapter gets it: to be started now, and to end before `deadline_at` (ms).
 
     `token`: under which its receiver calls back, if the attempt ends by callback. `node`: of a workflow's node.
-    `begun`: as in `Budget`. `errand`: nothing is to be started, but what was begun to be seen to.
+    `begun`: as in `Budget`. `errand`: nothing is to be started, but what was begun to be seen to. `run_at`: in ms.
     """
 
     execution_id: str
@@ -257,6 +257,7 @@ class Delivery(msgspec.Struct, frozen=True):
     node: NodeOf | None = None
     begun: int = 0
     errand: Errand | None = None
+    run_at: int | None = None
 
     def __repr__(self) -> str:
         """Without the token, and without the payload: neither must reach a log."""
@@ -267,7 +268,10 @@ class Delivery(msgspec.Struct, frozen=True):
         """The content that the receiver gets."""
         due_at, payload = self.occurrence.due_at, self.occurrence.payload
         run, name = (None, None) if self.node is None else (self.node.run, self.node.name)
-        return Message(self.execution_id, self.job_id, self.attempt, due_at, payload, self.token, run, name, self.begun)
+        # A first attempt is wanted once it is late, whatever held it up; a retry or redrive at an instant of its own.
+        run_at = self.occurrence.late_since if self.attempt == 1 else self.run_at
+        facts = (self.token, run, name, self.begun, run_at)
+        return Message(self.execution_id, self.job_id, self.attempt, due_at, payload, *facts)
 
     @property
     def ends_there(self) -> bool:

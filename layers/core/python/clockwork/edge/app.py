@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable
 from functools import cache, partial
 from http import HTTPStatus
-from traceback import extract_tb
 from typing import TYPE_CHECKING, Any
 
 from clockwork.domain.clients import ClientUnreadable
@@ -19,6 +18,8 @@ from clockwork.edge.http.router import Router
 from clockwork.edge.operations.base import Counts
 from clockwork.edge.operations.creates import CreateApi
 from clockwork.flows.access import NOBODY, identify, require_admin
+from clockwork.flows.containment import place_of
+from clockwork.flows.requests.quotas import Intake
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.flows.world import World
 from clockwork.routes import ROUTES, Route
@@ -33,17 +34,18 @@ Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 def make_api(world: World, count: Counts) -> Handler:
     """The Lambda handler of the API. It tells `count` its metrics, such as how many jobs a create was promised."""
-    creates = CreateApi(world, count, cache(partial(ensure_shards, world)))
-    creates.intake.reading.phase = world.random.fraction()
+    intake = Intake()
+    intake.reading.phase = world.random.fraction()
+    creates = CreateApi(world, count, cache(partial(ensure_shards, world)), intake)
     router = Router(route for route in ROUTES if not route.unsigned or world.settings.takes_unsigned)
 
     @cache
     def others() -> Api:
-        return late.all_operations(world, count, creates.shards, creates.intake)
+        return late.all_operations(world, count, creates.shards, intake)
 
     def handle(event: dict[str, Any], _: Any) -> dict[str, Any]:
         if (found := router.find(event)) is None:
-            return _not_found()
+            return _not_found(router, event)
         route, path = found
         try:
             api = creates if hasattr(creates, route.operation) else others()
@@ -62,16 +64,15 @@ def _answer(api: CreateApi, route: Route, path: dict[str, str], event: dict[str,
     if query:
         late.check_query(route.operation, query)
     request = Request(event, caller, path, query)
-    if request.is_dry:
-        api = late.dry_run(api)
-    reading = api.intake.reading
-    reading.begin(api.world)
+    asked = late.dry_run(api) if request.is_dry else api
+    reading = asked.intake.reading
+    reading.begin(asked.world)
     try:
-        status, body = getattr(api, route.operation)(request)
+        status, body = getattr(asked, route.operation)(request)
     except PartitionThrottled as error:
-        raise reading.throttled(api.world, error) from error
+        raise reading.throttled(asked.world, error) from error
     finally:
-        reading.settle(api.world)
+        reading.settle(asked.world)
     return _respond(status, body, "text/plain" if isinstance(body, PlainText) else "application/json")
 
 
@@ -81,8 +82,7 @@ def _problem(route: Route, error: Exception) -> dict[str, Any]:
         log.warning("unavailable: %s", error, extra={"action": "api_unavailable", "operation": route.operation})
     elif document.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         # The log gets the place of the fault, never the message: a library's may quote its input, such as a payload.
-        where = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in extract_tb(error.__traceback__)]
-        extra = {"action": "api_failed", "operation": route.operation, "error": type(error).__name__, "where": where}
+        extra = {"action": "api_failed", "operation": route.operation, **place_of(error)}
         log.error("unexpected error", extra=extra)
     answer = _respond(document.status, document, problems.CONTENT_TYPE)
     if isinstance(error, TooManyRequests):
@@ -90,9 +90,16 @@ def _problem(route: Route, error: Exception) -> dict[str, Any]:
     return answer
 
 
-def _not_found() -> dict[str, Any]:
-    document = problems.Problem.of(HTTPStatus.NOT_FOUND, "there is no such route")
-    return _respond(document.status, document, problems.CONTENT_TYPE)
+def _not_found(router: Router, event: dict[str, Any]) -> dict[str, Any]:
+    methods, below = router.others(event)
+    if not methods:
+        detail = "there is no such route: GET /v1/openapi.json describes all"
+        return _respond(HTTPStatus.NOT_FOUND, problems.Problem.of(HTTPStatus.NOT_FOUND, detail), problems.CONTENT_TYPE)
+    detail = f"this path takes {', '.join(methods)} alone" + (f"; there is {below.key}" if below else "")
+    document = problems.Problem.of(HTTPStatus.METHOD_NOT_ALLOWED, detail)
+    answer = _respond(document.status, document, problems.CONTENT_TYPE)
+    answer["headers"]["Allow"] = ", ".join(methods)
+    return answer
 
 
 def _respond(status: int, body: Any, content_type: str) -> dict[str, Any]:

@@ -6,7 +6,6 @@ Most requests create jobs and have no query.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -33,8 +32,7 @@ def dry_run(api: CreateApi) -> CreateApi:
 
     world = without_writes(api.world)
     shards = partial(plain_partitions, world.settings.shards)
-    trial = {"world": world, "count": _uncounted, "shards": shards, "intake": Trial(api.intake), "is_dry": True}
-    return replace(api, **trial)  # type: ignore[arg-type]
+    return type(api)(world, _uncounted, shards, Trial(api.intake), is_dry=True)
 
 
 def _uncounted(_: Mapping[str, int | Sequence[int]]) -> None:
@@ -42,7 +40,7 @@ def _uncounted(_: Mapping[str, int | Sequence[int]]) -> None:
 
 
 def check_query(operation: str, query: Mapping[str, str]) -> None:
-    """Raise InvalidRequest for every parameter of a query that the operation does not know."""
-    from clockwork.edge.description import parameters
+    """Raise InvalidRequest with every fault that a query has in itself."""
+    from clockwork.edge.description import queries
 
-    parameters.check_query(query, parameters.query_of(operation))
+    queries.check_query(operation, query)

@@ -12,13 +12,16 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from traceback import extract_tb
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from clockwork.domain.errors import ClockworkError, Unavailable
 from clockwork.domain.timeline import Row
 from clockwork.ports import Timeline
 
 log = logging.getLogger(__name__)
+
+#: The most frames of a defect that a log line tells.
+MOST_FRAMES = 40
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -60,10 +63,34 @@ def why(faults: Faults, error: Exception, about: object = "") -> str:
     if isinstance(error, ClockworkError):
         return str(error)
     faults.add(error)
-    where = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in extract_tb(error.__traceback__)]
-    extra = {"action": "fault_contained", "about": str(about), "error": type(error).__name__, "where": where}
-    log.error("a fault is contained", extra=extra)
+    log.error("a fault is contained", extra={"action": "fault_contained", "about": str(about), **place_of(error)})
     return f"internal fault: {type(error).__name__}"
+
+
+def place_of(error: Exception) -> dict[str, Any]:
+    """The fields of a log line about a defect: its type and its place, without its text.
+
+    Of an endless recursion the last frames are told: all thousand would be a line of 150 KB.
+    """
+    frames = extract_tb(error.__traceback__, limit=-MOST_FRAMES)
+    where = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
+    return {"error": type(error).__name__, "where": where}
+
+
+class InvocationFailed(Exception):
+    """A defect ended an invocation. The message names its type; the log has its place (action `invocation_failed`)."""
+
+
+@contextmanager
+def without_text() -> Iterator[None]:
+    """Raise InvocationFailed in place of a defect, whose text Lambda would write into its log."""
+    try:
+        yield
+    except ClockworkError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a defect of any kind may quote a payload
+        log.error("an invocation fails", extra={"action": "invocation_failed", **place_of(error)})
+        raise InvocationFailed(f"internal fault: {type(error).__name__}") from None
 
 
 @contextmanager

@@ -8,8 +8,7 @@ deliverers.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence, Set
 
 import msgspec
 
@@ -21,10 +20,11 @@ from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.attention import DeadPage
 from clockwork.domain.storage.retention import Retention
-from clockwork.flows.containment import Faults, for_each, why
+from clockwork.domain.storage.runs_index import PlacePage, indexed, is_ending
+from clockwork.flows.containment import Faults, contained, for_each, why
 from clockwork.flows.sealing import Checks, Tickets
-from clockwork.flows.world import World
-from clockwork.ports import Clock, Executions, Jobs, Listed, Refused, ReleaseQueue, Saved
+from clockwork.flows.world import Environment, World
+from clockwork.ports import Clients, Clock, Executions, Jobs, Listed, Refused, ReleaseQueue, Saved
 from clockwork.ports.routing import Routed, by_pool
 
 log = logging.getLogger(__name__)
@@ -35,9 +35,8 @@ PIECE = 10
 def hardened(world: World) -> World:
     """The world of one actor with its ports hardened. Each world that a flow gets was made by this, once."""
     faults = world.environment.faults
-    return replace(
-        world,
-        executions=HardenedExecutions(world.executions, faults, world.clock, world.retention),
+    return world.with_(
+        executions=HardenedExecutions(world.executions, world.environment, world.clock, world.retention, world.clients),
         jobs=HardenedJobs(world.jobs, faults),
         releases=hardened_releases(world, world.releases),
     )
@@ -59,16 +58,22 @@ class HardenedExecutions:
     """`ports.Executions` whose saves and reads of several answer for each record, whatever one of them raises.
 
     A change that the table of transitions does not allow is a defect, and is not saved. Each saved record is kept at
-    least for as long as the law asks (`Retention.kept`).
+    least for as long as the law asks (`Retention.kept`), and is counted for its client. A record that ends comes into
+    the index of its client's runs, if the client has one.
     """
 
-    def __init__(self, inner: Executions, faults: Faults, clock: Clock, retention: Retention) -> None:
-        self._inner, self._faults, self._clock, self._retention = inner, faults, clock, retention
+    def __init__(
+        self, inner: Executions, environment: Environment, clock: Clock, retention: Retention, clients: Clients
+    ) -> None:
+        self._inner, self._clock, self._retention, self._clients = inner, clock, retention, clients
+        self._faults, self._counters, self._known = environment.faults, environment.counters, environment.listing
 
     def save(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
         """All together; if that raises, by halves. A record that is stored already counts as saved."""
         now = self._clock.now()
-        return for_each(lambda some: self._save(some, now), changes, self._refused)
+        # Told once: a piece that is saved again saves the same, whatever becomes of the client meanwhile.
+        listing = self._listing(self._ending(changes))
+        return for_each(lambda some: self._save(some, now, listing), changes, self._refused)
 
     def get(self, execution_refs: Sequence[tuple[str, str]]) -> Sequence[Execution | Unreadable | None]:
         """All together; if that raises a defect, by halves. Raises Unavailable."""
@@ -96,12 +101,52 @@ class HardenedExecutions:
         """As the port says."""
         return self._inner.retrying(client_id, limit, behind)
 
-    def _save(self, changes: Sequence[tuple[Execution | None, Execution]], now: int) -> Sequence[Saved]:
+    def indexed(self, client_id: str, limit: int, behind: str | None) -> PlacePage:
+        """As the port says."""
+        return self._inner.indexed(client_id, limit, behind)
+
+    def _ending(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Set[str]:
+        """The ids of the clients whose records end. A record about which that cannot be told is saved unlisted."""
+        found: set[str] = set()
+        for before, after in changes:
+            with contained(self._faults, lambda _: None, after.execution_id):
+                if is_ending(before, after):
+                    found.add(after.client_id)
+        return found
+
+    def _listing(self, client_ids: Set[str]) -> Set[str]:
+        """Those of the clients that list their runs. An end that is saved waits for one failed read at most.
+
+        If a client gives no answer, what this environment knew last of it, and of those behind it, counts.
+        """
+        found: set[str] = set()
+        for client_id in client_ids:
+            try:
+                client = self._clients.get(client_id)
+            except Exception as error:  # noqa: BLE001 - whatever is wrong with a client, what ended is saved
+                extra = {"action": "runs_not_indexed", "clientIds": sorted(client_ids - found - self._known)}
+                log.warning("runs that end now may be left unlisted: %s", why(self._faults, error), extra=extra)
+                if isinstance(error, Unavailable):
+                    return found | (client_ids & self._known)
+                continue
+            if client is not None and client.runs_index:
+                found.add(client_id)
+                self._known.add(client_id)
+            else:
+                self._known.discard(client_id)
+        return found
+
+    def _save(
+        self, changes: Sequence[tuple[Execution | None, Execution]], now: int, listing: Set[str]
+    ) -> Sequence[Saved]:
         for before, after in changes:
             if (reason := refused(before, after)) is not None:
                 raise Disallowed(reason)
-        saves = self._inner.save([(before, self._retention.kept(before, after, now)) for before, after in changes])
-        for one in saves:
+        kept = [(before, self._retention.kept(before, after, now)) for before, after in changes]
+        saves = self._inner.save(indexed(kept, listing))
+        for one, (before, after) in zip(saves, changes, strict=True):
+            if one.ok:
+                self._counters.add_change(before, after, now)
             if one.is_defect:
                 self._faults.add(ValueError(one.unavailable))
         return saves

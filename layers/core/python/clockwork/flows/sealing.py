@@ -23,8 +23,9 @@ import msgspec
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.messages.tickets import Ticket, sealed
+from clockwork.domain.pools.floods import Overflow
 from clockwork.domain.pools.pool import overflow_of
-from clockwork.domain.pools.shares import NOTED_FOR_MS, FirstPlaces, Shares
+from clockwork.domain.pools.shares import FirstPlaces, Shares
 from clockwork.domain.releases import Deliver, Refused, Release
 from clockwork.domain.storage.checks import GRAINS_OF_WAIT, check_rows
 from clockwork.domain.storage.codec import encode_release
@@ -103,32 +104,31 @@ class Tickets:
         return [*others, *(msgspec.structs.replace(one, index=again[one.index].index) for one in late)]
 
     def _placed(self, releases: Sequence[Deliver], now: int) -> list[Deliver]:
-        """The releases with their queues: of many that come due at once, the most go to overflow queues.
+        """The releases with their queues: the most of many that come due at once, and all of a client that floods.
 
-        They do so only if workers receive from these.
+        They go to overflow queues only if workers receive from these.
         """
-        has_overflow: dict[str, bool] = {}
+        notes: dict[str, Overflow | None] = {}
         placed = []
         for release in releases:
-            target = _pool_of(release)
-            pool, due_at = target.pool, max(release.run_at, now)
-            is_first = self._places.take(pool, target.priority, release.occurrence.client_id, due_at)
-            if not is_first and pool not in has_overflow:
-                has_overflow[pool] = self._has_overflow(pool, now)
-            spilled = release.spilled or (not is_first and has_overflow[pool])
-            spilled = spilled and not self._shares.is_shut(pool, now)
-            placed.append(msgspec.structs.replace(release, spilled=spilled))
+            target, client_id = _pool_of(release), release.occurrence.client_id
+            pool, priority = target.pool, target.priority
+            if pool not in notes:
+                notes[pool] = self._note_of(pool)
+            note, is_first = notes[pool], self._places.take(pool, priority, client_id, max(release.run_at, now))
+            is_beyond = note is not None and not (is_first and client_id not in note.flooding(priority, now))
+            spilled = release.spilled or (is_beyond and note is not None and note.is_open(now))
+            placed.append(msgspec.structs.replace(release, spilled=spilled and not self._shares.is_shut(pool, now)))
         return placed
 
-    def _has_overflow(self, pool: str, now: int) -> bool:
-        """Whether workers receive from the overflow queues of a pool. Without an answer: no, which costs fairness."""
+    def _note_of(self, pool: str) -> Overflow | None:
+        """The note of overflow. Without an answer: none, which costs fairness."""
         try:
-            noted_at = self._pools.overflow_at(pool)
+            return self._pools.overflow(pool)
         except Unavailable as error:
             extra = {"action": "overflow_not_read", "pool": pool}
             log.warning("a flood goes to the first queue: %s", error, extra=extra)
-            return False
-        return noted_at is not None and now < noted_at + NOTED_FOR_MS
+            return None
 
 
 def _pool_of(release: Deliver) -> PoolTarget:

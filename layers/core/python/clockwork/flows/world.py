@@ -6,7 +6,7 @@ the next. If it is lost, that costs a little regulation and nothing else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import msgspec
 
 from clockwork import ports
 from clockwork.domain.executions import kept_until
@@ -15,14 +15,14 @@ from clockwork.domain.limits.sharing import Company
 from clockwork.domain.limits.slots import Reserved
 from clockwork.domain.pools.presence import Remembered
 from clockwork.domain.pools.shares import Shares
+from clockwork.domain.requests.activity import Counters
 from clockwork.domain.requests.reading import Meter
 from clockwork.domain.storage.retention import Retention
 from clockwork.flows.containment import Count, Faults
 from clockwork.settings import Settings
 
 
-@dataclass
-class Environment:
+class Environment(msgspec.Struct):
     """The memory of one Lambda environment between its invocations.
 
     `ratios`: the last outcomes by (clientId, host). By clientId: `parking_noted_until`, `slow_until` and
@@ -33,34 +33,36 @@ class Environment:
 
     #: The name under which this environment leases permits: no other environment ever has it.
     name: str = ""
-    ratios: dict[tuple[str, str], Ratio] = field(default_factory=dict)
-    parking_noted_until: dict[str, int] = field(default_factory=dict)
-    slow_until: dict[str, int] = field(default_factory=dict)
-    slow_gate_until: dict[str, int] = field(default_factory=dict)
-    last_block: dict[str, int] = field(default_factory=dict)
-    none_free_until: dict[str, int] = field(default_factory=dict)
-    slots: dict[str, Reserved] = field(default_factory=dict)
+    ratios: dict[tuple[str, str], Ratio] = msgspec.field(default_factory=dict)
+    parking_noted_until: dict[str, int] = msgspec.field(default_factory=dict)
+    slow_until: dict[str, int] = msgspec.field(default_factory=dict)
+    slow_gate_until: dict[str, int] = msgspec.field(default_factory=dict)
+    last_block: dict[str, int] = msgspec.field(default_factory=dict)
+    none_free_until: dict[str, int] = msgspec.field(default_factory=dict)
+    slots: dict[str, Reserved] = msgspec.field(default_factory=dict)
+    #: The clients that list their runs (`runsIndex`), as they were last told.
+    listing: set[str] = msgspec.field(default_factory=set)
     #: The clients met lately, which share the deliverers.
-    company: Company = field(default_factory=Company)
+    company: Company = msgspec.field(default_factory=Company)
     #: How many ordered shards the stack was made with; None until the registry has been read.
     ordered_shards: int | None = None
     #: The last notes of this environment about workers.
-    present: Remembered = field(default_factory=Remembered)
+    present: Remembered = msgspec.field(default_factory=Remembered)
     #: The clients that have work in each pool, as far as this environment knows.
-    shares: Shares = field(default_factory=Shares)
+    shares: Shares = msgspec.field(default_factory=Shares)
     #: When (ms) it told last of a handler that a worker lacks, by pool and handler; admins list the handlers.
-    lacking_told_at: dict[tuple[str, str], int] = field(default_factory=dict)
+    lacking_told_at: dict[tuple[str, str], int] = msgspec.field(default_factory=dict)
     #: The defects that were contained and not yet told.
-    faults: Faults = field(default_factory=Faults)
+    faults: Faults = msgspec.field(default_factory=Faults)
     #: The calls that DynamoDB throttled, not yet told.
-    throttled: Count = field(default_factory=Count)
+    throttled: Count = msgspec.field(default_factory=Count)
+    #: The counts of executions that are not noted yet.
+    counters: Counters = msgspec.field(default_factory=Counters)
     #: The reads of the request under way.
-    meter: Meter = field(default_factory=Meter)
+    meter: Meter = msgspec.field(default_factory=Meter)
 
 
-# What nobody asks for is not made: a cold start makes each method of so many fields anew.
-@dataclass(frozen=True, eq=False, repr=False)
-class World:
+class World(msgspec.Struct, frozen=True, eq=False):
     """The ports, settings and memory of one actor, such as one Lambda environment (`flows/hardening.py: hardened`)."""
 
     settings: Settings
@@ -87,14 +89,19 @@ class World:
     regulation: ports.Regulation
     trail: ports.Trail
     operations: ports.Operations
+    activity: ports.Activity
     signing_secrets: ports.SigningSecrets
     pool_queues: ports.PoolQueues
     ticket_keys: ports.TicketKeys
-    environment: Environment = field(default_factory=Environment)
+    environment: Environment = msgspec.field(default_factory=Environment)
+
+    def with_(self, **changes: object) -> World:
+        """A copy with some fields changed."""
+        return msgspec.structs.replace(self, **changes)
 
     def looking_ahead(self, seconds: int | None) -> World:
         """The same world with a lookahead of `seconds`; unchanged if that is None."""
-        return self if seconds is None else replace(self, settings=self.settings.with_(lookahead_seconds=seconds))
+        return self if seconds is None else self.with_(settings=self.settings.with_(lookahead_seconds=seconds))
 
     @property
     def retention(self) -> Retention:

@@ -22,19 +22,17 @@ log = logging.getLogger(__name__)
 
 #: The resource's id stays the same, since CloudFormation deletes the resource of an id that is replaced.
 RESOURCE_ID = "admins"
-ANSWER_SECONDS = 10
-#: The most answers, and the pause between them.
-_ANSWERS, _PAUSE_SECONDS = 3, 1
-#: An answer has at most 4 KB: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref-responses.html
-_MOST_CHARACTERS = 500
+#: The most answers, the time for each (s), and the pause between them.
+_ANSWERS, ANSWER_SECONDS, _PAUSE_SECONDS = 3, 10, 1
+_MOST_CHARACTERS = 500  # an answer has at most 4 KB
 
 
-def lambda_handler(event: Mapping[str, Any], _context: object) -> None:
+def write_admins(event: Mapping[str, Any], _context: object) -> None:
     """Write the admins that the template names, in place of those of before. Raises OSError if nobody hears of it."""
     try:
         if event["RequestType"] != "Delete":
-            principals = event["ResourceProperties"]["AdminPrincipals"]
-            bootstrap.clients_in(os.environ["CLIENTS_TABLE"]).name_admins(principals)
+            clients = bootstrap.clients_in(os.environ["CLIENTS_TABLE"])
+            clients.name_admins(event["ResourceProperties"]["AdminPrincipals"])
         status, reason = "SUCCESS", ""
     except Exception as error:
         log.exception("the admins are not written", extra={"action": "admins_not_written"})
@@ -52,8 +50,10 @@ def lambda_handler(event: Mapping[str, Any], _context: object) -> None:
 def _answer(event: Mapping[str, Any], status: str, reason: str) -> None:
     """Put the answer where CloudFormation waits for it. Its signed address allows no type of content."""
     asked = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
-    answer = {"Status": status, "Reason": reason, "PhysicalResourceId": RESOURCE_ID, **asked}
-    body = json.dumps(answer).encode()
-    request = Request(event["ResponseURL"], body, {"content-type": ""}, method="PUT")  # noqa: S310
+    answer = json.dumps({"Status": status, "Reason": reason, "PhysicalResourceId": RESOURCE_ID, **asked})
+    request = Request(event["ResponseURL"], answer.encode(), {"content-type": ""}, method="PUT")  # noqa: S310
     with urlopen(request, timeout=ANSWER_SECONDS, context=bootstrap.trust()) as answered:  # noqa: S310
         answered.read()
+
+
+lambda_handler = bootstrap.begun(lambda: write_admins)

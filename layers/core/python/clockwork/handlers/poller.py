@@ -22,7 +22,7 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
         world = app.world.looking_ahead(event.get("lookaheadSeconds"))
         if "partitionIds" in event:
             visits = _poll_together(world, event["partitionIds"], Waits(deadline_at))
-            told = _told(app, {one: visit.result() for one, visit in visits.items() if visit.exception() is None})
+            told = _told(app, {p: v.result() for p, v in visits.items() if v.exception() is None})
             for visit in visits.values():  # the first error fails the invocation, once all have been told
                 visit.result()
             return {"visits": told}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from clockwork.domain.clients import Client, ClientUnreadable, standing_of
 from clockwork.domain.errors import Unreadable
+from clockwork.domain.pools.floods import Overflow
 from clockwork.domain.pools.pool import Pool
 from clockwork.ports import KeyRow
 
@@ -60,7 +61,7 @@ class MemoryPools:
 
     def __init__(self) -> None:
         self._pools: dict[str, Pool] = {}
-        self._overflow_at: dict[str, int] = {}
+        self._overflow: dict[str, Overflow] = {}
 
     def get(self, name: str, *, fresh: bool = False) -> Pool | None:  # noqa: ARG002 - always fresh
         return self._pools.get(name)
@@ -72,11 +73,11 @@ class MemoryPools:
         self._pools[pool.name] = pool
         return True
 
-    def note_overflow(self, name: str, now: int) -> None:
-        self._overflow_at[name] = now
+    def note_overflow(self, name: str, note: Overflow) -> None:
+        self._overflow[name] = note
 
-    def overflow_at(self, name: str) -> int | None:
-        return self._overflow_at.get(name)
+    def overflow(self, name: str, *, fresh: bool = False) -> Overflow | None:  # noqa: ARG002 - always fresh
+        return self._overflow.get(name)
 
 
 class MemoryKeyRows:

@@ -12,6 +12,7 @@ from clockwork.domain.named_jobs import Turnstile
 from clockwork.domain.pools.checkpoint import Checkpoint
 from clockwork.domain.pools.presence import Present
 from clockwork.domain.storage.attention import DeadPage, Kind, listed_as
+from clockwork.domain.storage.runs_index import Place, PlacePage
 from clockwork.domain.workflows.progress import Marks, Sets
 from clockwork.ports import Saved
 
@@ -62,6 +63,17 @@ class MemoryExecutions:
             ordered = [key for key in ordered if (key > behind if oldest_first else key < behind)]
         places = ordered[:limit]
         return DeadPage([found[key] for key in places], places[-1] if len(places) == limit else None)
+
+    def indexed(self, client_id: str, limit: int, behind: str | None) -> PlacePage:
+        own = [one for one in self.all() if one.client_id == client_id and one.end.indexed]
+        keys = {one.attention_key: one for one in own if behind is None or one.attention_key < behind}
+        found = sorted(keys, reverse=True)
+        places = [Place(key, keys[key].job_id, keys[key].execution_id, keys[key].state) for key in found[:limit]]
+        return PlacePage(places, places[-1].key if len(found) > limit else None)
+
+    def expire(self, now: int) -> None:
+        """Delete the records whose `expires_at` has passed (ms), as TTL does sooner or later."""
+        self._records = {place: one for place, one in self._records.items() if one.expires_at > now}
 
     def all(self) -> Sequence[Execution]:
         """Every record, for tests and audits."""

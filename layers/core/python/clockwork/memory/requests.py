@@ -1,10 +1,11 @@
-"""The trails and the operations of clients in dictionaries."""
+"""The trails and the operations of clients in dictionaries, and the notes about their activity."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from clockwork.domain.errors import Unreadable
+from clockwork.domain.requests.activity import KEPT_MS, Counts
 from clockwork.domain.requests.operations import Open, Operation
 from clockwork.domain.requests.trail import Entry, TrailPage
 
@@ -60,3 +61,21 @@ class MemoryOperations:
         if after.since:
             self._open[after.client_id] = after
         return True
+
+
+class MemoryActivity:
+    """`ports.Activity` in plain Python. Hours that have expired are dropped as a later one begins."""
+
+    def __init__(self) -> None:
+        self._hours: dict[int, dict[tuple[int, str], Counts]] = {}
+
+    def note(self, counts: Counts) -> None:
+        if counts.hour_at not in self._hours:
+            for hour_at in [one for one in self._hours if one + KEPT_MS < counts.hour_at]:
+                del self._hours[hour_at]
+        self._hours.setdefault(counts.hour_at, {})[counts.part, counts.name] = counts
+
+    def list(self, part: int, hour_at: int, from_at: int, limit: int) -> Sequence[Counts | Unreadable]:
+        notes = self._hours.get(hour_at, {}).values()
+        own = [one for one in notes if one.part == part and one.minute_at >= from_at]
+        return sorted(own, key=lambda one: one.name, reverse=True)[:limit]

@@ -9,6 +9,7 @@ from functools import partial
 from clockwork.domain import keys
 from clockwork.domain.executions import Outcome
 from clockwork.domain.releases import Delivery
+from clockwork.flows.activity.note import note_counts
 from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.flows.deliver.inbox import Message
 from clockwork.flows.deliver.items import DeliverReport
@@ -34,7 +35,7 @@ from clockwork.memory.outboxes import MemoryDeadLetters, MemoryNotices
 from clockwork.memory.queue import MemoryQueue
 from clockwork.memory.regulation import MemoryRegulation
 from clockwork.memory.release_queue import MemoryPoolQueues, MemoryReleaseQueue
-from clockwork.memory.requests import MemoryOperations, MemoryTrail
+from clockwork.memory.requests import MemoryActivity, MemoryOperations, MemoryTrail
 from clockwork.memory.shards import MemoryShards
 from clockwork.memory.signing_secrets import MemorySigningSecrets
 from clockwork.memory.targets import MemoryInvoker, MemoryTargets
@@ -81,6 +82,7 @@ class MemoryClockwork:
         self.regulation = MemoryRegulation(self.clock)
         self.trail = MemoryTrail()
         self.operations = MemoryOperations()
+        self.activity = MemoryActivity()
         self.signing_secrets = MemorySigningSecrets()
         self.pool_queues = MemoryPoolQueues(self.clock, self.settings.pool_queue_urls)
         self.ticket_keys = MemoryTicketKeys()
@@ -110,6 +112,7 @@ class MemoryClockwork:
                 regulation=self.regulation,
                 trail=self.trail,
                 operations=self.operations,
+                activity=self.activity,
                 signing_secrets=self.signing_secrets,
                 pool_queues=self.pool_queues,
                 ticket_keys=self.ticket_keys,
@@ -143,10 +146,12 @@ class MemoryClockwork:
     def _deliver(
         self, queue: MemoryQueue, messages: Sequence[Message], deliver: Callable[[int], DeliverReport]
     ) -> DeliverReport:
-        report = deliver(self.clock.now() + self.settings.deliverer_timeout_seconds * 1000)
+        deadline_at = self.clock.now() + self.settings.deliverer_timeout_seconds * 1000
+        report = deliver(deadline_at)
         for message in messages:
             if message.message_id not in report.failed_messages:
                 queue.delete(message.message_id)
+        note_counts(self.world, deadline_at)
         return report
 
     def run_until(self, at: int) -> None:

@@ -24,7 +24,7 @@ from clockwork.ports.queues import (
     ReleaseQueue,
     TicketKeys,
 )
-from clockwork.ports.requests import KeyRows, Operations, Trail
+from clockwork.ports.requests import Activity, KeyRows, Operations, Trail
 from clockwork.ports.runs import Runs
 from clockwork.ports.tables import (
     Clients,
@@ -39,6 +39,7 @@ from clockwork.ports.tables import (
 from clockwork.ports.turnstiles import Turnstiles
 
 __all__ = [
+    "Activity",
     "Backlog",
     "Checkpoints",
     "Clients",

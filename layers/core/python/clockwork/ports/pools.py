@@ -7,6 +7,7 @@ from typing import Protocol
 
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.pools.checkpoint import Checkpoint
+from clockwork.domain.pools.floods import Overflow
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.pools.presence import Present
 
@@ -24,11 +25,14 @@ class Pools(Protocol):
         replaced.
         """
 
-    def note_overflow(self, name: str, now: int) -> None:
-        """Note that a worker claims at `now` (ms) that receives from the pool's overflow queues."""
+    def note_overflow(self, name: str, note: Overflow) -> None:
+        """Keep this note for the pool's senders, in place of the last one."""
 
-    def overflow_at(self, name: str) -> int | None:
-        """When (ms) that was noted last; as old as the adapter's stated cache time. None: never."""
+    def overflow(self, name: str, *, fresh: bool = False) -> Overflow | None:
+        """The note that was kept last; as old as the adapter's stated cache time, unless it is to be `fresh`.
+
+        None: there is none, or it cannot be read.
+        """
 
 
 class Checkpoints(Protocol):

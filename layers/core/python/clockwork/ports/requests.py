@@ -1,4 +1,4 @@
-"""Ports of requests: the trail of control calls, the memory of Idempotency-Keys, and operations on many."""
+"""Ports of requests: trails, the memory of Idempotency-Keys, operations on many, and notes about activity."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from clockwork.domain.errors import Unreadable
+from clockwork.domain.requests.activity import Counts
 from clockwork.domain.requests.create import KeyRow
 from clockwork.domain.requests.operations import Open, Operation
 from clockwork.domain.requests.trail import Entry, TrailPage
@@ -53,13 +54,28 @@ class Operations(Protocol):
         """
 
     def open(self) -> Sequence[Open]:
-        """The lists of all clients that have open operations, without those that cannot be read."""
+        """The lists of all clients that have open operations."""
 
     def open_of(self, client_id: str) -> Open:
-        """The list of one client. If it cannot be read, it is told in the log, and counts as empty."""
+        """The list of one client. If it cannot be read, that is logged, and it is made anew from the records."""
 
     def put_open(self, before: Open, after: Open) -> bool:
         """Store `after` if the stored list is `before`; otherwise False. An empty list is not stored.
 
-        A stored list that equals `after` counts as stored. A list that cannot be read is replaced.
+        A stored list that equals `after` counts as stored.
+        """
+
+
+class Activity(Protocol):
+    """The notes of all environments about what they counted, by hours and parts, until they expire."""
+
+    def note(self, counts: Counts) -> None:
+        """Store a note, in place of one with its name."""
+
+    def list(self, part: int, hour_at: int, from_at: int, limit: int) -> Sequence[Counts | Unreadable]:
+        """Up to `limit` notes of a part in an hour, of the minutes from `from_at` (ms) on, the latest minutes first.
+
+        The hour begins at `hour_at` (ms). Some notes may be expired.
+
+        Fewer than `limit` are all of them. An Unreadable stands for a note that this version cannot read.
         """

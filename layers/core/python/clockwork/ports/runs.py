@@ -20,7 +20,7 @@ class Runs(Protocol):
         """The sets of each run, in this order: None if there are none, or why they cannot be read."""
 
     def put_new(self, sets: Sets) -> bool:
-        """Store the sets unless the run has some. False: it has, and they stay as they are."""
+        """Store the sets unless the run has some that can be read. False: it has, and they stay as they are."""
 
     def add(self, run_id: str, marks: Marks) -> Sets | None:
         """Add marks, of which there is one at least. None: the run has no sets, and none are made."""

@@ -15,6 +15,7 @@ from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.limits.slots import Reach, Reserved
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.storage.attention import DeadPage
+from clockwork.domain.storage.runs_index import PlacePage
 from clockwork.domain.timeline import Lease, Page, Row, Shard, ShardStatus
 
 
@@ -140,6 +141,13 @@ class Executions(Protocol):
 
     def retrying(self, client_id: str, limit: int, behind: str | None) -> DeadPage:
         """The same of a client's executions that have failed and are tried again, those that were due last first."""
+
+    def indexed(self, client_id: str, limit: int, behind: str | None) -> PlacePage:
+        """Up to `limit` places of a client's records with `end.indexed`, the latest due first, behind a key if given.
+
+        It reads no record, and is no strongly consistent read: places and their states lag for moments. A page may be
+        short and yet not the last.
+        """
 
 
 class Clients(Protocol):

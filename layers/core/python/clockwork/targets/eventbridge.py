@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
-from clockwork.targets.message import Message, envelope_of
-from clockwork.targets.service import Entry, Refused, RoleArn, Service, ServiceTarget, Taken
+from clockwork.targets.message import Message, Payload
+from clockwork.targets.service import Entry, Envelope, Refused, RoleArn, Service, ServiceTarget, Taken, Undeliverable
 from clockwork.targets.target import Asked, Earlier
 
 EVENTBRIDGE = Service(
@@ -25,6 +25,11 @@ EVENTBRIDGE = Service(
     permanent=frozenset({"InvalidArgument", "MalformedDetail", "ValidationException", "ValidationError"}),
     takes="event",
 )
+_NEEDS_OBJECT = "must be an object, as events have no other detail: put it into one, or leave envelope out"
+
+
+def _is_object(payload: Payload) -> bool:
+    return not payload.is_text and payload.body.startswith(b"{")
 
 
 def _not_of_aws(source: str, _: Any, __: Earlier) -> str:
@@ -49,18 +54,28 @@ class EventBridgeTarget(ServiceTarget, frozen=True, tag="eventbridge"):
     ]
     detail_type: Annotated[str, Asked(min_length=1, max_length=128, pattern=r"^[\x20-\x7e]+\Z")]
     role_arn: RoleArn = None
+    envelope: Envelope = None
 
     shown_as: ClassVar[str] = "An EventBridge bus."
     service: ClassVar[Service] = EVENTBRIDGE
     most_in_call: ClassVar[int] = 10
 
+    @classmethod
+    def fault_of_payload(cls, payload: Payload, asked: Any) -> str | None:
+        """Why the payload is no detail, or does not fit into an envelope."""
+        if asked.envelope is False and not _is_object(payload):
+            return _NEEDS_OBJECT
+        return super().fault_of_payload(payload, asked)
+
     def entry(self, message: Message) -> Entry:
-        """An entry of PutEvents."""
+        """An entry of PutEvents. Raises Undeliverable for a payload that cannot be a detail by itself."""
+        if self.is_bare and not _is_object(message.payload):
+            raise Undeliverable(f"the payload {_NEEDS_OBJECT}")
         return {
             "EventBusName": self.bus_arn,
             "Source": self.source,
             "DetailType": self.detail_type,
-            "Detail": envelope_of(message).decode(),
+            "Detail": self.body_of(message).decode(),
         }
 
     @classmethod

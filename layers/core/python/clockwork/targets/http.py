@@ -46,8 +46,13 @@ def _may_be_sent(headers: dict[str, str], asking: Asking, _: Earlier) -> dict[st
 def _fits_a_delivery(seconds: float, asking: Asking, _: Earlier) -> float:
     longest = asking.settings.target_timeout_seconds
     if seconds > longest:
-        raise ValueError(f"must be at most {longest}")
+        others = "" if longest >= LONGEST_SECONDS else f" in this deployment, and {LONGEST_SECONDS} in others"
+        raise ValueError(f"must be at most {longest}{others}")
     return seconds
+
+
+#: The longest `timeoutSeconds` of a deployment that does not say otherwise. The development server has less.
+LONGEST_SECONDS = 30
 
 
 class HttpTarget(StoredTarget, frozen=True, tag="http"):

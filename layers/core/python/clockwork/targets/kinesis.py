@@ -13,7 +13,7 @@ import msgspec
 
 from clockwork.domain.ids import derive
 from clockwork.targets.message import Message, envelope_of
-from clockwork.targets.service import Entry, RoleArn, Service, ServiceTarget, Taken
+from clockwork.targets.service import Entry, Envelope, RoleArn, Service, ServiceTarget, Taken
 from clockwork.targets.target import Asked
 
 KINESIS = Service(
@@ -42,6 +42,7 @@ class KinesisTarget(ServiceTarget, frozen=True, tag="kinesis"):
         Asked(min_length=1, max_length=LONGEST_KEY, description="the orderingKey, or else the jobId, unless given"),
     ] = None
     role_arn: RoleArn = None
+    envelope: Envelope = None
 
     shown_as: ClassVar[str] = "A Kinesis data stream."
     service: ClassVar[Service] = KINESIS
@@ -54,7 +55,8 @@ class KinesisTarget(ServiceTarget, frozen=True, tag="kinesis"):
         """The parameters of PutRecord. A key derived from the jobId stands for one that is too long."""
         key = self.partition_key or message.job_id
         key = key if len(key) <= LONGEST_KEY else derive("partition-key", key)
-        return {"StreamARN": self.stream_arn, "PartitionKey": key, "Data": envelope_of(message)}
+        data = message.payload.body if self.is_bare else envelope_of(message)
+        return {"StreamARN": self.stream_arn, "PartitionKey": key, "Data": data}
 
     def send(self, client: Any, entries: Sequence[Entry]) -> Taken:
         """Put one record."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
-from clockwork.targets.message import Message, envelope_of
-from clockwork.targets.service import Entry, RoleArn, Service, ServiceTarget, Taken
+from clockwork.targets.message import Message
+from clockwork.targets.service import Entry, Envelope, RoleArn, Service, ServiceTarget, Taken
 
 LAMBDA = Service(
     name="Lambda",
@@ -30,13 +30,14 @@ class LambdaTarget(ServiceTarget, frozen=True, tag="lambda"):
 
     function_arn: Annotated[str, LAMBDA.asked(max_length=300)]
     role_arn: RoleArn = None
+    envelope: Envelope = None
 
     shown_as: ClassVar[str] = "A Lambda function."
     service: ClassVar[Service] = LAMBDA
 
     def entry(self, message: Message) -> Entry:
         """The parameters of Invoke."""
-        return {"FunctionName": self.function_arn, "InvocationType": "Event", "Payload": envelope_of(message)}
+        return {"FunctionName": self.function_arn, "InvocationType": "Event", "Payload": self.body_of(message)}
 
     def send(self, client: Any, entries: Sequence[Entry]) -> Taken:
         """Invoke the function once."""

@@ -43,7 +43,7 @@ class Message(msgspec.Struct, frozen=True):
     """The content of an attempt; `due_at` in ms. `token`: under which its receiver calls back, if it is to.
 
     `run` and `node`: of a workflow's node, the executionId of its run and its name. `begun`: so many earlier attempts
-    began something at the target that has ended since.
+    began something at the target that has ended since. `run_at`: when this attempt was to start (ms).
     """
 
     execution_id: str
@@ -55,6 +55,7 @@ class Message(msgspec.Struct, frozen=True):
     run: str | None = None
     node: str | None = None
     begun: int = 0
+    run_at: int | None = None
 
     @property
     def facts(self) -> dict[str, str | int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import get_args
 
+from clockwork.targets.ecs import EcsTarget
 from clockwork.targets.eventbridge import EventBridgeTarget
 from clockwork.targets.http import HttpTarget
 from clockwork.targets.kafka.target import KafkaTarget
@@ -27,6 +28,7 @@ Target = (
     | SnsTarget
     | KinesisTarget
     | StepFunctionsTarget
+    | EcsTarget
     | PoolTarget
 )
 TARGETS: tuple[type[StoredTarget], ...] = get_args(Target)

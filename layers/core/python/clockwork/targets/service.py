@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from clockwork.targets.message import Message, Payload, Told, json_of
+from clockwork.targets.message import Message, Payload, Told, envelope_of, json_of
 from clockwork.targets.target import Asked, Asking, Earlier, StoredTarget
 
 #: The option that opens targets, and roles that a delivery may assume: ARNs of this service.
@@ -69,6 +69,10 @@ class Service(msgspec.Struct, frozen=True):
     other_name: str = ""
     #: It asks for the key of an encrypted resource in the name of the sender.
     uses_keys: bool = False
+    #: The condition key of IAM by which its actions are bound to the opened ARNs, beside the resources they act on.
+    within: str = ""
+    #: The service of AWS to which an attempt passes roles. The deployment has opened these as well.
+    passes_roles_to: str = ""
     #: The actions by which ends are learned and brought about, by the ARN on which they act. It is made of the opened
     #: `arn`, of its `head` before the resource, and of the resource's `name`.
     of_ends: Mapping[str, Sequence[str]] = {}
@@ -77,11 +81,6 @@ class Service(msgspec.Struct, frozen=True):
     def in_arns(self) -> str:
         """Its name in ARNs."""
         return self.other_name or self.client
-
-    @property
-    def head_of_resource(self) -> str:
-        """The kind of its resources, the first word of the last part of their ARNs."""
-        return self.resource.partition(":")[0]
 
     @property
     def pattern(self) -> str:
@@ -121,15 +120,32 @@ RoleArn = Annotated[
 ]
 
 
-class EndEvents(msgspec.Struct, frozen=True):
-    """The events of a service that tell ends: their source and type, the field with the target's ARN, and more of them.
+def _is_false(envelope: bool, _: Any, __: Earlier) -> bool:
+    if envelope:
+        raise ValueError("must be false: the payload is always alone there, and the ids are beside it. Leave it out")
+    return envelope
 
-    `details`: patterns of EventBridge for fields of the detail.
+
+#: Whether the payload travels in an envelope with the ids, at a service that has no other place for them.
+Envelope = Annotated[
+    bool | None, Asked(description="false: the payload alone, without ids and without a token; true unless given")
+]
+#: The same at a service that has another place for the ids.
+NoEnvelope = Annotated[
+    bool | None, Asked(check=_is_false, description="false, if it is given: the payload is always alone")
+]
+
+
+class EndEvents(msgspec.Struct, frozen=True):
+    """The events of a service that tell ends: their source and type, a field with an opened ARN, and more of them.
+
+    `kind`: the beginning of the last part of these ARNs. `details`: patterns of EventBridge for fields of the detail.
     """
 
     source: str
     detail_type: str
     arn_field: str
+    kind: str
     details: Mapping[str, Sequence[Any]]
 
 
@@ -142,16 +158,18 @@ class ServiceTarget(StoredTarget, frozen=True):
     service: ClassVar[Service]
     #: How many messages a call may have.
     most_in_call: ClassVar[int] = 1
-    #: The payload travels in an envelope.
+    #: The ids and the token travel in an envelope around the payload, unless a job asks for none.
     is_enveloped: ClassVar[bool] = True
+    #: The most bytes of a payload as JSON. None: as many as every job may have.
+    largest: ClassVar[int | None] = LARGEST_ENVELOPED
     #: The events that tell its ends, where its service has them.
     end_events: ClassVar[EndEvents | None] = None
 
     @classmethod
-    def fault_of_payload(cls, payload: Payload) -> str | None:
+    def fault_of_payload(cls, payload: Payload, asked: Any) -> str | None:  # noqa: ARG003 - its fields change nothing
         """Why the payload does not fit into an envelope."""
-        if cls.is_enveloped and len(json_of(payload)) > LARGEST_ENVELOPED:
-            return f"is too large: {cls.__struct_config__.tag} targets take {LARGEST_ENVELOPED:,} bytes of JSON"
+        if cls.largest is not None and len(json_of(payload)) > cls.largest:
+            return f"is too large: {cls.__struct_config__.tag} targets take {cls.largest:,} bytes of JSON"
         return None
 
     @property
@@ -164,6 +182,15 @@ class ServiceTarget(StoredTarget, frozen=True):
         """The ARN of the role under which it is called; None: the deliverer's own."""
         role: str | None = getattr(self, "role_arn", None)
         return role
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether the payload is to travel alone."""
+        return getattr(self, "envelope", None) is False
+
+    def body_of(self, message: Message) -> bytes:
+        """The envelope of a message, or its payload alone, as JSON."""
+        return json_of(message.payload) if self.is_bare else envelope_of(message)
 
     @property
     def destination(self) -> str | None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 from clockwork.targets.message import Message
-from clockwork.targets.service import Entry, RoleArn, Service, Taken
+from clockwork.targets.service import Entry, NoEnvelope, RoleArn, Service, Taken
 from clockwork.targets.text import MessageGroup, TextTarget
 
 SNS = Service(
@@ -31,6 +31,7 @@ class SnsTarget(TextTarget, frozen=True, tag="sns"):
     topic_arn: Annotated[str, SNS.asked(max_length=400)]
     message_group_id: MessageGroup = None
     role_arn: RoleArn = None
+    envelope: NoEnvelope = None
 
     shown_as: ClassVar[str] = "An SNS topic."
     service: ClassVar[Service] = SNS

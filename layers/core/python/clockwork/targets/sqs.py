@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 from clockwork.targets.message import Message
-from clockwork.targets.service import Entry, Refused, RoleArn, Service, Taken
+from clockwork.targets.service import Entry, NoEnvelope, Refused, RoleArn, Service, Taken
 from clockwork.targets.target import Asked
 from clockwork.targets.text import MessageGroup, TextTarget
 
@@ -31,11 +31,12 @@ class SqsTarget(TextTarget, frozen=True, tag="sqs"):
     queue_arn: Annotated[str, Asked(listed=SQS.listed)]
     message_group_id: MessageGroup = None
     role_arn: RoleArn = None
+    envelope: NoEnvelope = None
 
     shown_as: ClassVar[str] = "An SQS queue."
     service: ClassVar[Service] = SQS
     most_in_call: ClassVar[int] = 10
-    is_enveloped: ClassVar[bool] = False
+    largest: ClassVar[int | None] = None
 
     def entry(self, message: Message) -> Entry:
         """The parameters of SendMessage, but for the queue."""

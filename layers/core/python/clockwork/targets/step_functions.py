@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 from clockwork.domain.ids import derive
-from clockwork.targets.message import Message, Told, cut, envelope_of, kept_result
-from clockwork.targets.service import EndEvents, Entry, RoleArn, Service, ServiceTarget, Taken, Undeliverable
+from clockwork.targets.message import Message, Told, cut, kept_result
+from clockwork.targets.service import EndEvents, Entry, Envelope, RoleArn, Service, ServiceTarget, Taken, Undeliverable
 
 STEP_FUNCTIONS = Service(
     name="Step Functions",
@@ -26,7 +26,7 @@ STEP_FUNCTIONS = Service(
     a_thing="a state machine",
     things="state machines",
     action="states:StartExecution",
-    permanent=frozenset({"InvalidExecutionInput", "InvalidName"}),
+    permanent=frozenset({"InvalidExecutionInput", "InvalidName", "ValidationException"}),
     takes="input",
     of_ends={
         "{arn}": ("states:DescribeStateMachine",),
@@ -35,6 +35,8 @@ STEP_FUNCTIONS = Service(
 )
 #: The beginning of the name of every execution that Clockwork starts.
 NAMES = "clockwork-"
+#: In bytes: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
+LARGEST_INPUT = 256 * 1024
 _FAILED = ("FAILED", "TIMED_OUT", "ABORTED")
 
 
@@ -43,6 +45,7 @@ class StepFunctionsTarget(ServiceTarget, frozen=True, tag="stepFunctions"):
 
     state_machine_arn: Annotated[str, STEP_FUNCTIONS.asked(max_length=300)]
     role_arn: RoleArn = None
+    envelope: Envelope = None
 
     shown_as: ClassVar[str] = "A Step Functions state machine."
     service: ClassVar[Service] = STEP_FUNCTIONS
@@ -51,13 +54,19 @@ class StepFunctionsTarget(ServiceTarget, frozen=True, tag="stepFunctions"):
         "aws.states",
         "Step Functions Execution Status Change",
         "stateMachineArn",
+        "stateMachine:",
         {"status": ["SUCCEEDED", *_FAILED], "name": [{"prefix": NAMES}]},
     )
 
     def entry(self, message: Message) -> Entry:
-        """The parameters of StartExecution."""
-        name = _name_of(message.execution_id, message.begun)
-        return {"stateMachineArn": self.state_machine_arn, "name": name, "input": envelope_of(message).decode()}
+        """The parameters of StartExecution. Raises Undeliverable for an input that is too large, as a node's may be."""
+        # A receiver that reports has the token of its attempt in its input: each attempt begins one of its own.
+        number = message.begun if message.token is None else message.attempt - 1
+        name = _name_of(message.execution_id, number)
+        given = self.body_of(message)
+        if len(given) > LARGEST_INPUT:
+            raise Undeliverable(f"the input has {len(given):,} bytes, Step Functions takes {LARGEST_INPUT:,}")
+        return {"stateMachineArn": self.state_machine_arn, "name": name, "input": given.decode()}
 
     def send(self, client: Any, entries: Sequence[Entry]) -> Taken:
         """Start one execution. If an earlier attempt has started it, the service has taken it."""

@@ -111,8 +111,11 @@ class StoredTarget(msgspec.Struct, frozen=True, tag_field="type", rename="camel"
         return True
 
     @classmethod
-    def fault_of_payload(cls, payload: Payload) -> str | None:  # noqa: ARG003 - it takes every payload
-        """Why such a target never takes the payload, as the end of a sentence; None if it may."""
+    def fault_of_payload(cls, payload: Payload, asked: Any) -> str | None:  # noqa: ARG003 - it takes every payload
+        """Why such a target never takes the payload, as the end of a sentence; None if it may.
+
+        `asked`: the target as its request names it.
+        """
         return None
 
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import msgspec
 
@@ -33,12 +33,14 @@ MessageGroup = Annotated[
 class TextTarget(ServiceTarget, frozen=True):
     """A queue or a topic, standard or FIFO, with `message_group_id: MessageGroup = None`."""
 
+    is_enveloped: ClassVar[bool] = False
+
     @classmethod
-    def fault_of_payload(cls, payload: Payload) -> str | None:
+    def fault_of_payload(cls, payload: Payload, asked: Any) -> str | None:
         """Why the payload is no text that the service takes."""
         if payload.body == b"" or stray_of(payload.body.decode()) is not None:
             return f"is empty or holds a control character, which {cls.service.name} refuses"
-        return super().fault_of_payload(payload)
+        return super().fault_of_payload(payload, asked)
 
     @property
     def group(self) -> str | None:

@@ -30,8 +30,10 @@ def shards(context: Context, asked: Asked) -> Page:  # noqa: ARG001 - as all pag
     """The shards, those that lag most first. Raises Broken if they cannot be read."""
     seen = context.source.shards()
     listed: tuple[Shard, ...] = _known(seen)
-    found = sorted(listed, key=lambda one: (-(one.quarantined or 0), -(one.lag_ms or 0), one.partition_id))
-    used = [one for one in found if one.status == "USED"]
+    found = sorted(
+        listed, key=lambda one: (-(one.quarantined or 0), one.status == "left", -(one.lag_ms or 0), one.partition_id)
+    )
+    used = [one for one in found if one.status == "used"]
     model = {
         "shards": found,
         "seen": seen,

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime, timedelta, timezone
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from math import ceil
 from typing import NamedTuple
 
-from clockwork_client.attention import Attention
-from clockwork_client.console import shapes
+from clockwork_client.attention import Activity, Attention, ClientRun
+from clockwork_client.console import shapes, words
 from clockwork_client.console.context import Asked, Context, Page
-from clockwork_client.console.source import Found, within
+from clockwork_client.console.reads import Found
+from clockwork_client.console.source import within
 from clockwork_client.overview import UpcomingItem, Usage
 from clockwork_client.results import Execution, Job
 
-#: The jobs whose runs are read for the river, and the runs of each.
-_MOST_READ, _RUNS = 4, 200
 _ROWS = 9
-_FAR = datetime.max.replace(tzinfo=timezone.utc)
+#: A count of the API -> its tone.
+_TONES = {"succeeded": "ok", "dead": "bad", "expired": "bad", "skipped": "skip", "cancelled": "skip"}
 
 
 class Need(NamedTuple):
@@ -37,6 +38,7 @@ class Need(NamedTuple):
 def show(context: Context, asked: Asked) -> Page:
     """The page."""
     source, client, now = context.source, asked.client, context.now()
+    since = now - timedelta(minutes=shapes.RIVER_MINUTES + 1)
     source.together(
         source.who,
         lambda: source.usage(client),
@@ -44,73 +46,85 @@ def show(context: Context, asked: Asked) -> Page:
         lambda: source.dead(client),
         lambda: source.retrying(client),
         lambda: source.upcoming(client, within(now, 1), 1),
+        lambda: source.activity(client, since),
+        lambda: source.latest(client, since),
     )
     usage, jobs, dead = source.usage(client), source.jobs(client), source.dead(client)
-    retrying = source.retrying(client)
-    upcoming = source.upcoming(client, within(now, 1), 1)
+    retrying, activity = source.retrying(client), source.activity(client, since)
+    upcoming, latest = source.upcoming(client, within(now, 1), 1), source.latest(client, since)
     known = jobs.value.items if jobs.value else ()
-    busy = busiest(known)
-    runs = source.runs_of(busy, _RUNS)
+    runs = latest.value.items if latest.value else ()
     until = usage.value.released_until if usage.value else None
-    ran = [one for found in runs.values() for one in found]
-    # Of the other jobs, the first page knows the runs that died.
-    others = [one for one in (dead.value.items if dead.value else ()) if one.job_id not in runs]
-    past = [(one.due_at, one.state) for one in (*ran, *others)]
+    past = counts(activity.value, runs, now)
     model = {
         "usage": usage,
         "jobs": jobs,
         "dead": dead,
         "retrying": retrying,
         "upcoming": upcoming,
+        "activity": activity,
+        "latest": latest,
         "needs": needs(usage.value, known, dead.value, retrying.value),
-        "river": shapes.river(past, coming(upcoming.value, known, now), now, until),
-        "looked": len(busy),
-        "recent": newest(ran)[:_ROWS],
+        "river": shapes.river(past, coming(upcoming.value, known, now), now, until, within_99(activity.value)),
+        "recent": runs[:_ROWS],
         "next": (upcoming.value.items if upcoming.value else ())[:_ROWS],
         "active": sum(one.state == "ACTIVE" for one in known),
         "paused": sum(one.state == "PAUSED" for one in known),
-        "lateness": lateness(ran),
+        "lateness": lateness(runs),
     }
     return Page("attention.html", "Attention", model)
 
 
-def busiest(jobs: Sequence[Job]) -> list[Job]:
-    """The jobs that fire most often, whose runs tell most about the last half hour."""
-    found = [one for one in jobs if one.state == "ACTIVE" and one.schedule is not None]
-
-    def order(one: Job) -> tuple[float, datetime]:
-        every = one.schedule.every.seconds if one.schedule and one.schedule.every else float("inf")
-        return every, one.next_fire_at or _FAR
-
-    return sorted(found, key=order)[:_MOST_READ]
-
-
-def newest(runs: Sequence[Execution]) -> list[Execution]:
-    """Executions, the latest due first."""
-    return sorted(runs, key=lambda one: one.due_at, reverse=True)
+def counts(activity: Activity | None, runs: Sequence[ClientRun], now: datetime) -> list[shapes.Ended]:
+    """The ends of each minute, and what is under way. Without counts, and for the last minutes, runs tell more."""
+    open_ = [(one.due_at, words.tone(one.state), 1) for one in runs if one.state not in words.FINAL]
+    ended = [(one.due_at, words.tone(one.state), 1) for one in runs if one.state in words.FINAL]
+    if activity is None:
+        return [*ended, *open_]
+    counted = [(one.at, tone, getattr(one, name)) for one in activity.items for name, tone in _TONES.items()]
+    begin = now.replace(second=0, microsecond=0) - timedelta(minutes=1)
+    lately = [[one for one in found if one[0] >= begin] for found in (counted, ended)]
+    before = [one for one in counted if one[0] < begin]
+    # The environments note their counts about once a minute.
+    return [*before, *max(lately, key=lambda found: sum(count for *_, count in found)), *open_]
 
 
-def lateness(runs: Sequence[Execution]) -> tuple[int, float, float] | None:
+def within_99(activity: Activity | None) -> dict[datetime, str]:
+    """By minute: within which time 99 of 100 started."""
+    items = activity.items if activity is not None else ()
+    return {one.at: f"99 % within {words.ms(one.p99_ms)}" for one in items if one.p99_ms is not None}
+
+
+def lateness(runs: Sequence[ClientRun]) -> tuple[int, float, float] | None:
     """How many runs, and how late the median and the 99th percentile of them started (ms)."""
-    found = sorted(each.lateness_ms for one in runs for each in one.attempts[:1] if each.lateness_ms is not None)
+    found = sorted(one.lateness_ms for one in runs if one.lateness_ms is not None)
     if not found:
         return None
     return len(found), found[len(found) // 2], found[min(len(found) - 1, int(0.99 * len(found)))]
 
 
-def coming(upcoming: Found[UpcomingItem] | None, jobs: Sequence[Job], now: datetime) -> list[datetime]:
+def coming(upcoming: Found[UpcomingItem] | None, jobs: Sequence[Job], now: datetime) -> list[shapes.Coming]:
     """The starts of the next half hour. The API lists the next fire of a job alone; later ones follow its interval."""
-    starts = [one.at for one in upcoming.items] if upcoming else []
+    starts = [(one.at, 1) for one in upcoming.items] if upcoming else []
     end = now + timedelta(minutes=shapes.RIVER_MINUTES + 1)
     for job in jobs:
         every = job.schedule.every.seconds if job.schedule and job.schedule.every else 0
-        if job.state != "ACTIVE" or every < 1 or job.next_fire_at is None:
-            continue
-        at = job.next_fire_at + timedelta(seconds=every)
-        while at < end:
-            starts.append(at)
-            at += timedelta(seconds=every)
+        if job.state == "ACTIVE" and every >= 1 and job.next_fire_at is not None:
+            starts += by_minute(job.next_fire_at + timedelta(seconds=every), every, now, end)
     return starts
+
+
+def by_minute(at: datetime, every: float, now: datetime, end: datetime) -> Iterator[shapes.Coming]:
+    """The starts from an instant on, so many seconds apart, between two others: the first of a minute, and how many.
+
+    A thousand jobs that fire every second have millions of starts in half an hour.
+    """
+    at += timedelta(seconds=every) * max(0, ceil((now - at).total_seconds() / every))
+    while at < end:
+        until = min(end, at.replace(second=0, microsecond=0) + timedelta(minutes=1))
+        count = ceil((until - at).total_seconds() / every)
+        yield at, count
+        at += timedelta(seconds=every) * count
 
 
 def needs(

@@ -68,6 +68,8 @@ def preview(context: Context, asked: Asked) -> Page:
     """The words, the next fires and the price of the schedule in the query. Nothing is saved, or asked twice."""
     texts = {**_NEW, **{name: asked.text(name) for name in forms.NAMES if name in asked.query}}
     model: dict[str, Any] = {"says": "", "fires": [], "price": "", "problem": None}
+    if not texts.get(texts["way"], "").strip():
+        return Page("preview.html", "Preview", model)
     try:
         schedule = forms.definition_of({**texts, "target": "-", "payload": "", "tags": "", "rest": ""})["schedule"]
     except forms.Faulty as fault:

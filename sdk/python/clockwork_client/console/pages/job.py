@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from clockwork_client.console import prices, words
 from clockwork_client.console.context import Asked, Broken, Context, Page
-from clockwork_client.overview import AuditEntry
 from clockwork_client.results import Job, NextFire
 
 #: The runs that are shown at first, those that each click adds, and the most.
@@ -64,7 +63,7 @@ def show(context: Context, asked: Asked, job_id: str) -> Page:
         "strip": STRIP,
         "most": most,
         "more": most + RUNS if runs.value and runs.value.more and most < MOST_RUNS else 0,
-        "why": words.why(job.value, shown, usage.value, paused_by(changes)),
+        "why": words.why(job.value, shown, usage.value),
         "fires": listed,
         "upcoming": [one for one in listed if one.at >= context.now()],
         "shifts": [one for one in listed if one.says][:_SHIFTS],
@@ -75,11 +74,6 @@ def show(context: Context, asked: Asked, job_id: str) -> Page:
         "price": price_of(job.value, [one.at for one in listed]).says,
     }
     return Page("job.html", job.value.job_key or "One-off job", model)
-
-
-def paused_by(changes: Sequence[AuditEntry]) -> AuditEntry | None:
-    """The change that paused the job last, if the trail has it."""
-    return next((one for one in changes if one.action in ("pauseJob", "pauseJobs") and one.refused is None), None)
 
 
 def price_of(job: Job, at: Sequence[datetime]) -> prices.Price:

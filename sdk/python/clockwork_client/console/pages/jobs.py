@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timezone
+from functools import partial
 
 from clockwork_client.console import words
 from clockwork_client.console.context import Asked, Context, Page
@@ -23,15 +24,18 @@ def show(context: Context, asked: Asked) -> Page:
     source, client = context.source, asked.client
     text, state, tag, order = (asked.text(name) for name in ("q", "state", "tag", "sort"))
     state, page = state if state in STATES else "", asked.number("page", 1, MOST_JOBS // PAGE)
-    source.together(lambda: source.jobs(client), lambda: source.dead(client), source.who)
-    jobs, dead = source.jobs(client), source.dead(client)
+    behind = asked.behind
+    search = partial(source.search, client, text, behind, asked.goes_on)
+    listed = search if text and behind else partial(source.jobs, client, behind)
+    source.together(listed, partial(source.dead, client), source.who)
+    jobs, dead = listed(), source.dead(client)
     if text and jobs.value is not None and jobs.value.more:
-        jobs = source.search(client, text)
+        jobs = search()
     known = jobs.value.items if jobs.value else ()
     failing = {one.job_id for one in dead.value.items} if dead.value else set()
     found = sorted_by(order, [one for one in known if is_meant(one, text, state, tag, failing)])
     shown = found[(page - 1) * PAGE : page * PAGE]
-    strips = source.strips(client, shown, STRIP, contains=text or None, tag=tag or None)
+    strips = source.strips(client, shown, STRIP, asked.goes_on, contains=text or None, tag=tag or None)
     runs = strips.value or {}
     model = {
         "jobs": jobs,
@@ -42,7 +46,8 @@ def show(context: Context, asked: Asked) -> Page:
         "strip": STRIP,
         "failing": failing,
         "of": len(known),
-        "most": MOST_JOBS,
+        "is_first": behind is None,
+        "behind": behind,
         "counts": counts(known, failing),
         "states": STATES,
         "tags": Counter(f"{name}={value}" for one in known for name, value in (one.tags or {}).items()).most_common(50),

@@ -8,8 +8,7 @@ from typing import get_args
 from clockwork_client.console import words
 from clockwork_client.console.context import Asked, Broken, Context, NoSuchPage, Page
 from clockwork_client.console.problems import Problem
-from clockwork_client.console.reads import Seen
-from clockwork_client.console.source import Found
+from clockwork_client.console.reads import Found, Seen
 from clockwork_client.operations import Kind, Operation
 from clockwork_client.results import Execution
 

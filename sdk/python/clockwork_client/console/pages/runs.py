@@ -5,14 +5,14 @@ from __future__ import annotations
 from clockwork_client.console.context import Asked, Context, Page
 
 #: The fields of the filter: all of them go to the API.
-FIELDS = ("from", "to", "state", "prefix", "tag")
+FIELDS = ("jobs", "from", "to", "state", "prefix", "tag")
 STATES = ("SUCCEEDED", "DEAD", "FAILED", "RUNNING", "SKIPPED", "EXPIRED", "CANCELLED")
 
 
 def show(context: Context, asked: Asked) -> Page:
     """The page. A refusal of the filter is told above the list, and the form keeps what was typed."""
     chosen = {name: asked.text(name) for name in FIELDS}
-    runs = context.source.client_runs(asked.client, chosen, asked.text("next") or None)
+    runs = context.source.client_runs(asked.client, chosen, asked.behind)
     model = {
         "runs": runs,
         "items": runs.value.items if runs.value else (),
@@ -20,6 +20,6 @@ def show(context: Context, asked: Asked) -> Page:
         "states": STATES,
         "is_filtered": any(chosen.values()),
         "next": runs.value.next_token if runs.value else None,
-        "is_first": not asked.text("next"),
+        "is_first": asked.behind is None,
     }
     return Page("runs.html", "Runs", model)

@@ -14,9 +14,9 @@ from botocore.hooks import first_non_none_response
 from botocore.model import OperationModel
 from botocore.validate import ParamValidator
 
-from clockwork.aws.plane.connections import Answer
 from clockwork.aws.plane.plane import Outcome
-from clockwork.aws.plane.signing import Headers
+from clockwork.aws.plane.signing import Signed
+from clockwork.aws.plane.wire.plain import Answer
 
 
 class _Told(NamedTuple):
@@ -43,9 +43,9 @@ class Announced:
         early = first_non_none_response(self._emit("before-call", told, params=request, request_signer=None))
         return told, None if early is None else early[1]
 
-    def sending(self, told: _Told, authority: str, headers: Headers, body: bytes) -> Answer | None:
+    def sending(self, told: _Told, authority: str, signed: Signed, body: bytes) -> Answer | None:
         of_request: Any = HeadersDict()
-        for name, value in headers:
+        for name, value in signed.headers:
             of_request[name] = value
         of_request["content-length"] = str(len(body))
         url = f"{self._client.meta.endpoint_url.partition('//')[0]}//{authority}/"

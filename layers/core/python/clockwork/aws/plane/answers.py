@@ -8,14 +8,14 @@ could stand for "there is no such item".
 from __future__ import annotations
 
 import zlib
-from http.client import responses
+from http import HTTPStatus
 from typing import Any, NamedTuple
 
 import msgspec
 
 from clockwork.aws import botocore_errors, late
-from clockwork.aws.plane.connections import Answer
 from clockwork.aws.plane.shapes import Refused
+from clockwork.aws.plane.wire.plain import Answer
 
 _CRC = "x-amz-crc32"
 #: The member of a refusal that tells why DynamoDB throttles: each of its exceptions spells it in its own way.
@@ -89,7 +89,7 @@ def _told(answer: Answer) -> tuple[Any, dict[str, Any]]:
     """The content of a refusal: code and message, and the stored item if a condition did not hold."""
     body = answer.body.strip()
     if answer.status >= 500 and (not body or body.startswith(b"<html>")):
-        return {"Code": str(answer.status), "Message": responses.get(answer.status, "")}, {}
+        return {"Code": str(answer.status), "Message": _phrase(answer.status)}, {}
     told = _members(body)
     code = _text(told.get("__type")) or str(answer.status)
     error = {"Message": _text(told.get("message", told.get("Message")))}
@@ -102,6 +102,13 @@ def _told(answer: Answer) -> tuple[Any, dict[str, Any]]:
         return {**error, "Code": code}, _item_of(answer.body)
     reasons = told.get(name := _REASONS.get(code, ""))
     return {**error, "Code": code}, {} if reasons is None else {name: reasons}
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""
 
 
 def _members(body: bytes) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from functools import cache
 from itertools import islice
 from typing import Any
 
@@ -17,13 +18,14 @@ import msgspec
 
 from clockwork.aws.deadlines import refuse_late
 from clockwork.aws.plane import answers
-from clockwork.aws.plane.connections import Answer, Connection, Connections
 from clockwork.aws.plane.credentials import KeySource
 from clockwork.aws.plane.plane import WIDTH, Asked, Outcome
 from clockwork.aws.plane.retries import Quota, is_worth_another, pause_seconds
 from clockwork.aws.plane.shapes import DECODERS
-from clockwork.aws.plane.signing import Headers, Signer
+from clockwork.aws.plane.signing import Headers, Signed, Signer
 from clockwork.aws.plane.watching import Unwatched, Watcher
+from clockwork.aws.plane.wire.connections import Connection, Connections
+from clockwork.aws.plane.wire.plain import Answer
 from clockwork.ports import Clock
 
 _TARGETS = {"dynamodb": "DynamoDB_20120810", "sqs": "AmazonSQS"}
@@ -129,8 +131,9 @@ class Lean(msgspec.Struct, frozen=True, eq=False):
         """
         try:
             refuse_late()
-            headers = self._headers(operation, call.body)
-            early = self.watcher.sending(call.told, self.authority, headers, call.body)
+            named = _named(self.service, operation)
+            signed = self.signer.signed(self.keys(), self.times.clock.now(), self.authority, named, call.body)
+            early = self.watcher.sending(call.told, self.authority, signed, call.body)
             if early is not None:
                 self._conclude(operation, call, early)
                 return unreached
@@ -139,7 +142,7 @@ class Lean(msgspec.Struct, frozen=True, eq=False):
             except Exception as error:
                 unreached = error if isinstance(error.__cause__, TimeoutError) else unreached
                 raise
-            call.connection.send(_written(self.authority, headers, call.body), self.read_seconds)
+            call.connection.send(_written(self.authority, signed, call.body), self.read_seconds)
         except Exception as error:  # noqa: BLE001 - the other calls of the wave go on
             call.leave()
             call.fails(error)
@@ -181,17 +184,17 @@ class Lean(msgspec.Struct, frozen=True, eq=False):
         call.price = self.quota.take(call.outcome)
         return call.price > 0
 
-    def _headers(self, operation: str, body: bytes) -> list[tuple[str, str]]:
-        named = [
-            ("content-type", "application/x-amz-json-1.0"),
-            ("x-amz-target", f"{_TARGETS[self.service]}.{operation}"),
-            *_MORE[self.service],
-        ]
-        return self.signer.signed(self.keys(), self.times.clock.now(), self.authority, named, body)
+
+@cache
+def _named(service: str, operation: str) -> Headers:
+    return (
+        ("content-type", "application/x-amz-json-1.0"),
+        ("x-amz-target", f"{_TARGETS[service]}.{operation}"),
+        *_MORE[service],
+    )
 
 
-def _written(authority: str, headers: Headers, body: bytes) -> bytes:
+def _written(authority: str, signed: Signed, body: bytes) -> bytes:
     """A request in the bytes of the wire. The unsigned headers have no effect on AWS."""
-    head = "".join([f"{name}: {value}\r\n" for name, value in headers])
     first = f"POST / HTTP/1.1\r\nhost: {authority}\r\naccept-encoding: identity\r\nuser-agent: clockwork\r\n"
-    return f"{first}{head}content-length: {len(body)}\r\n\r\n".encode("latin-1") + body
+    return f"{first}{signed.lines}content-length: {len(body)}\r\n\r\n".encode("latin-1") + body

@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from clockwork.aws.plane import late
-from clockwork.aws.plane.connections import Connections
 from clockwork.aws.plane.credentials import KeySource, keys_of_chain, keys_of_environment
 from clockwork.aws.plane.endpoints import Endpoint, endpoint_of, has_proxy, is_plain, plain_url
 from clockwork.aws.plane.lean import Lean, Times
@@ -16,6 +15,7 @@ from clockwork.aws.plane.over_botocore import OverBotocore
 from clockwork.aws.plane.plane import WIDTH, Plane
 from clockwork.aws.plane.signing import Signer
 from clockwork.aws.plane.watching import Unwatched, Watcher
+from clockwork.aws.plane.wire.connections import Connections
 from clockwork.aws.repeats import Backoff, Parallel
 from clockwork.aws.trust import trusting
 from clockwork.ports import Clock

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from threading import Lock
 
-from clockwork.aws.plane import faults
+from clockwork.aws.plane.wire import faults
 
 #: Status codes of an internal error or an outage.
 _TRANSIENT = frozenset({500, 502, 503, 504})

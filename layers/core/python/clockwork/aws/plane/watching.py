@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from clockwork.aws.plane.connections import Answer
 from clockwork.aws.plane.plane import Outcome
-from clockwork.aws.plane.signing import Headers
+from clockwork.aws.plane.signing import Signed
+from clockwork.aws.plane.wire.plain import Answer
 
 
 class Watcher(Protocol):
@@ -18,7 +18,7 @@ class Watcher(Protocol):
         Returns the watcher's notes on the call, and an answer if no request is to be sent.
         """
 
-    def sending(self, told: Any, authority: str, headers: Headers, body: bytes, /) -> Answer | None:
+    def sending(self, told: Any, authority: str, signed: Signed, body: bytes, /) -> Answer | None:
         """A try is about to be sent. Returns an answer if the try is not to be sent. May raise network errors."""
 
     def answered(self, told: Any, answer: Answer, outcome: Outcome | None, /) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from clockwork.aws.errors import answer_of, is_of_entry, not_taken
 from clockwork.aws.plane.plane import Outcome
@@ -31,8 +32,7 @@ DELAY_BYTES = 16
 MOST_WITH_DELAY = LARGEST_BATCH // 2
 
 
-@dataclass(frozen=True)
-class Message:
+class Message(msgspec.Struct, frozen=True):
     """One message of a queue.
 
     `indexes` are the places of its contents among all releases to send. `run_at`: the instant (ms) until which it is
@@ -92,7 +92,7 @@ class Sender:
             left = []
             for batch, outcome in zip(waiting, outcomes, strict=True):
                 failed = _failed(batch, outcome)
-                for message in batch:
+                for message in batch if failed else ():
                     if is_of_entry(failed.get(message.number, {})):
                         refused += _refused(message, True, _reason(failed.pop(message.number)))
                 if failed:

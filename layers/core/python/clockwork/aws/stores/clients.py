@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from clockwork.aws.apart import decoded
 from clockwork.aws.errors import Throttled, ask
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, written
 from clockwork.domain.clients import ADMINS, Client, ClientUnreadable, standing_of
-from clockwork.domain.errors import Unavailable, Undecodable, Unreadable
-from clockwork.domain.storage.codec import decode, encode
+from clockwork.domain.errors import Unavailable, Unreadable
+from clockwork.domain.storage.codec import encode
 from clockwork.ports import Clients as ClientsPort
 from clockwork.ports import Clock
 
@@ -128,11 +129,7 @@ class AwsClients:
 
 
 def _from_item(item: Item, attribute: str = "definition") -> Client:
-    client = decode(item[attribute]["B"], Client)
-    if client.client_id != item["clientId"]["S"]:
-        # Whoever acts for the one would create jobs of the other.
-        raise Undecodable("it names another client")
-    return client
+    return decoded(item, attribute, Client, client_id="clientId")
 
 
 def _admins_of(item: Item) -> frozenset[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from clockwork.aws.apart import decoded
 from clockwork.aws.errors import ConditionFailed
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, seconds, written
-from clockwork.domain.errors import Undecodable, Unreadable
+from clockwork.domain.errors import Unreadable
 from clockwork.domain.named_jobs import NamedJob
-from clockwork.domain.storage.codec import decode, encode
+from clockwork.domain.storage.codec import encode
 from clockwork.ports import Listed
 
 #: Sorts behind every jobKey: a jobKey is printable, and U+10FFFF is no character.
@@ -67,8 +68,6 @@ def _to_item(job: NamedJob) -> Item:
 
 def _from_item(item: Item) -> NamedJob | Unreadable:
     try:
-        if "B" not in item.get("job", {}):
-            raise Undecodable("its item has no job")
-        return decode(item["job"]["B"], NamedJob)
+        return decoded(item, "job", NamedJob, client_id="clientId", job_key="jobKey")
     except Unreadable as fault:
         return type(fault)(f"the job {item['jobKey']['S']} of {item['clientId']['S']}: {fault}")

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+from contextlib import suppress
 
 import msgspec
 
+from clockwork.aws.apart import decoded
 from clockwork.aws.errors import ConditionFailed
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, seconds, written
-from clockwork.domain.errors import Unreadable
+from clockwork.domain.errors import NewerFormat, Unavailable, Undecodable, Unreadable
 from clockwork.domain.requests.operations import Open, Operation
-from clockwork.domain.storage.codec import decode, encode
+from clockwork.domain.storage.codec import encode
+
+log = logging.getLogger(__name__)
 
 #: Prefix of a record's sort key, beside the client.
 _RECORD = "operation#"
@@ -56,12 +61,19 @@ class AwsOperations:
         return [(one, self._table.apart(_operation, item)) for one, item in list(items.items())[:limit]]
 
     def open(self) -> Sequence[Open]:
-        return self._table.readable(_open, self._table.query_all(_OPEN))
+        """A list that cannot be read, and whose records give no answer, is left out: the other clients' are read."""
+        found = list[Open]()
+        for item in self._table.query_all(_OPEN):
+            try:
+                found.append(self._open_in(item))
+            except Unavailable as error:
+                extra = {"action": "open_not_read", "clientId": _client_of(item)}
+                log.warning("a damaged list of operations is not made anew: %s", error, extra=extra)
+        return found
 
     def open_of(self, client_id: str) -> Open:
         item = self._table.get(_OPEN, _OF + client_id)
-        found = Open(client_id) if item is None else self._table.apart(_open, item)
-        return Open(client_id) if isinstance(found, Unreadable) else found
+        return Open(client_id) if item is None else self._open_in(item)
 
     def put_open(self, before: Open, after: Open) -> bool:
         """One conditional write. A list that is empty is not stored, so it is deleted where there was one."""
@@ -76,16 +88,30 @@ class AwsOperations:
             else:
                 self._table.put(item, "attribute_not_exists(#clientId)")
         except ConditionFailed as refused:
-            if refused.item is None:
-                return False
-            if not isinstance(stored := self._table.apart(_open, refused.item), Unreadable):
-                return stored == after
-            self._table.store(item)
+            return refused.item is not None and refused.item.get("open") == item["open"]
         return True
+
+    def _open_in(self, item: Item) -> Open:
+        """The list in an item. If it cannot be read, it is made anew from the records, in place of those very bytes."""
+        found = self._table.apart(_open, item)
+        if not isinstance(found, Unreadable):
+            return found
+        client_id, damaged = _client_of(item), item.get("open")
+        records = self._table.query_all(client_id, between=(_RECORD, _RECORD + "~"))
+        read = {one["item"]["S"].removeprefix(_RECORD): self._table.apart(_operation, one) for one in records}
+        made = Open(client_id, {name: 0 for name, one in read.items() if _may_go_on(one)})
+        condition = "attribute_not_exists(#open)" if damaged is None else "#open = :damaged"
+        values = {} if damaged is None else {"damaged": damaged}
+        if made.since:
+            with suppress(ConditionFailed):
+                self._table.put({**item, **written(open=_encoded(made))}, condition, **values)
+        else:
+            self._table.delete_if((_OPEN, item["item"]["S"]), condition, **values)
+        return made
 
 
 def _operation(item: Item) -> Operation:
-    return decode(item["operation"]["B"], Operation)
+    return decoded(item, "operation", Operation, client_id="clientId")
 
 
 def _encoded(one: Open) -> bytes:
@@ -93,4 +119,17 @@ def _encoded(one: Open) -> bytes:
 
 
 def _open(item: Item) -> Open:
-    return msgspec.msgpack.decode(item["open"]["B"], type=Open)
+    found = msgspec.msgpack.decode(item["open"]["B"], type=Open)
+    if found.client_id != _client_of(item):
+        raise Undecodable("it is the list of another client")
+    return found
+
+
+def _client_of(item: Item) -> str:
+    """The client of a list."""
+    return str(item["item"]["S"]).removeprefix(_OF)
+
+
+def _may_go_on(one: Operation | Unreadable) -> bool:
+    """Whether a call of an operation may begin. A newer version knows that of its own records."""
+    return not one.is_over if isinstance(one, Operation) else isinstance(one, NewerFormat)

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import logging
 
+import msgspec
+
 from clockwork.aws.errors import held
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Table, written
 from clockwork.domain.errors import Unavailable
+from clockwork.domain.pools.floods import Flood, Overflow
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.storage.codec import decode, encode
 from clockwork.ports import Clock
@@ -26,6 +29,8 @@ _POOL = "@"
 #: While the table gives no answer, a pool counts for so long (ms) as it was read last. Heartbeats need their pool, and
 #: an attempt whose worker is not heard of for a lease is lost.
 KEPT_MS = 5 * 60_000
+#: The note of overflow may be so old (ms): until then a client that floods a pool is not known to others.
+OVERFLOW_MS = 5_000
 
 
 class AwsPools:
@@ -43,12 +48,22 @@ class AwsPools:
         item = written(clientId=_POOL + pool.name, item=_ITEM, definition=encode(pool), revision=pool.revision)
         return held(self._table.replace, item, "revision", replaces or None) or self.get(pool.name) == pool
 
-    def note_overflow(self, name: str, now: int) -> None:
-        self._table.store(written(clientId=_POOL + name, item=_OVERFLOW, at=now))
+    def note_overflow(self, name: str, note: Overflow) -> None:
+        floods = msgspec.json.encode(note.floods)
+        self._table.store(written(clientId=_POOL + name, item=_OVERFLOW, at=note.at, floods=floods))
 
-    def overflow_at(self, name: str) -> int | None:
+    def overflow(self, name: str, *, fresh: bool = False) -> Overflow | None:  # noqa: ARG002 - always fresh
+        """A note that cannot be read counts as none, so that a claim writes it anew."""
         item = self._table.get(_POOL + name, _OVERFLOW)
-        return None if item is None else int(item["at"]["N"])
+        if item is None:
+            return None
+        try:
+            floods = msgspec.json.decode(item.get("floods", {"B": b"[]"})["B"], type=tuple[Flood, ...])
+            return Overflow(int(item["at"]["N"]), floods)
+        except (KeyError, ValueError) as error:
+            extra = {"action": "overflow_unreadable", "pool": name}
+            log.warning("a note of overflow cannot be read: %s", type(error).__name__, extra=extra)
+            return None
 
 
 class CachedPools:
@@ -66,8 +81,8 @@ class CachedPools:
         self._read: dict[str, tuple[int, Pool]] = {}
         #: When (ms) the table gave no answer about a pool last.
         self._silent_at: dict[str, int] = {}
-        #: When (ms) each pool's note of overflow was read, and what it said.
-        self._overflow: dict[str, tuple[int, int | None]] = {}
+        #: When (ms) each pool's note of overflow was asked for, and what was read last.
+        self._overflow: dict[str, tuple[int, Overflow | None]] = {}
 
     def get(self, name: str, *, fresh: bool = False) -> Pool | None:
         read_at, kept = self._read.get(name, (0, None))
@@ -102,12 +117,22 @@ class CachedPools:
         finally:
             self._read.pop(pool.name, None)
 
-    def note_overflow(self, name: str, now: int) -> None:
-        self._inner.note_overflow(name, now)
+    def note_overflow(self, name: str, note: Overflow) -> None:
+        self._overflow.pop(name, None)
+        self._inner.note_overflow(name, note)
 
-    def overflow_at(self, name: str) -> int | None:
-        """The note may be KEPT_MS old: it counts for hours."""
+    def overflow(self, name: str, *, fresh: bool = False) -> Overflow | None:
+        """While the table gives no answer the note counts as it was read last: what it says ends by itself."""
+        asked_at, note = self._overflow.get(name, (None, None))
         now = self._clock.now()
-        if name not in self._overflow or not 0 <= now - self._overflow[name][0] < KEPT_MS:
-            self._overflow[name] = now, self._inner.overflow_at(name)
-        return self._overflow[name][1]
+        if not fresh and asked_at is not None and 0 <= now - asked_at < OVERFLOW_MS:
+            return note
+        try:
+            note = self._inner.overflow(name)
+        except Unavailable as error:
+            if fresh:
+                raise
+            extra = {"action": "overflow_not_read", "pool": name}
+            log.warning("the note of overflow counts as it was read last: %s", error, extra=extra)
+        self._overflow[name] = now, note
+        return note

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from clockwork.aws.errors import ConditionFailed
+from clockwork.aws.errors import ConditionFailed, held
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, seconds, written
 from clockwork.domain.errors import Unreadable, readable
-from clockwork.domain.workflows.progress import Marks, Sets
+from clockwork.domain.ids import run_of
+from clockwork.domain.workflows.progress import Marks, Sets, is_sound
 
 #: Prefix of the partition of a run's sets, and their sort key. No jobId holds a slash.
 RUNS, SETS = "run/", "sets"
 _MARKS = ("ok", "bad", "off")
+_ATTRIBUTES = ("run", "partitionId", "generation", "generations", "graph", "stop", "expiresAt", *_MARKS)
 
 
 class AwsRuns:
@@ -42,7 +45,7 @@ class AwsRuns:
             stop=sets.stop,
             expiresAt=seconds(sets.expires_at),
         )
-        return self._table.put_new(item)
+        return self._table.put_new(item) or self._put_for_damaged(item)
 
     def add(self, run_id: str, marks: Marks) -> Sets | None:
         some = _some(marks)
@@ -72,6 +75,14 @@ class AwsRuns:
             before=before.generation,
         )
 
+    def _put_for_damaged(self, item: Item) -> bool:
+        """Store the sets in place of those that cannot be read. Of two callers that find these, one does."""
+        found = self._table.get(item["jobId"]["S"], SETS)
+        if found is None or not isinstance(self._table.apart(_sets, found), Unreadable):
+            return False
+        condition, seen = _as_found(found)
+        return held(self._table.put, item, condition, **seen)
+
     def _changed(
         self, run_id: str, change: str, condition: str, /, **values: int | bytes | frozenset[int]
     ) -> Sets | None:
@@ -87,6 +98,22 @@ class AwsRuns:
 
 def _key_of(run_id: str) -> tuple[str, str]:
     return RUNS + run_id, SETS
+
+
+def _as_found(item: Item) -> tuple[str, dict[str, Any]]:
+    """The condition that an item has what was read, but for its marks, and the values in it."""
+    terms, seen = ["attribute_exists(#jobId)"], dict[str, Any]()
+    for name in _ATTRIBUTES:
+        kind = next(iter(item.get(name, ())), None)
+        if kind is None:
+            terms.append(f"attribute_not_exists(#{name})")
+        elif kind in ("S", "N", "B"):
+            terms.append(f"#{name} = :{name}")
+            seen[name] = item[name]
+        elif kind != "NS":
+            terms.append(f"attribute_type(#{name}, :{name})")
+            seen[name] = kind
+    return " AND ".join(terms), seen
 
 
 def _some(marks: Marks) -> dict[str, frozenset[int]]:
@@ -113,6 +140,6 @@ def _sets(item: Item) -> Sets:
         stop=int(item["stop"]["N"]),
         marks=Marks(*marks),
     )
-    if len(sets.generations) != sets.nodes.size:
-        raise ValueError("its graph has other nodes")
+    if not is_sound(sets) or run_of(sets.execution_id) != sets.run_id:
+        raise ValueError("its attributes contradict each other")
     return sets

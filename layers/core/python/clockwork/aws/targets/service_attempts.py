@@ -17,6 +17,9 @@ from clockwork.targets.service import LARGEST_CALL, Entry, Refused, Service, Ser
 
 Faults = Mapping[int, Exception]
 
+#: For so long (ms) a resource is known to tell ends, and so many at once: a client may name any below its wildcards.
+KNOWN_FOR_MS = 600_000
+MOST_KNOWN = 1_000
 #: Error codes that say that the service denies access.
 _DENIED = frozenset(
     {
@@ -87,8 +90,8 @@ class ServiceTransport:
         self._service = kind.service
         self._clients = clients
         self._clock = clock
-        #: ARNs of targets that tell ends.
-        self._known_to_end: set[str] = set()
+        #: ARNs of targets that tell ends, each with the instant (ms) until which that is known.
+        self._known_to_end: dict[str, int] = {}
 
     def fellows(self, delivery: Delivery) -> Hashable:
         """The key of attempts that may share one call: resource, role and client."""
@@ -154,11 +157,17 @@ class ServiceTransport:
         return faults
 
     def _check_end(self, delivery: Delivery) -> None:
-        """Raise Undeliverable if nobody would tell the end of what the attempt begins. Its kind never changes."""
-        target = self._target_of(delivery)
-        if target.arn not in self._known_to_end:
-            target.check_end(self._client_for(delivery))
-            self._known_to_end.add(target.arn)
+        """Raise Undeliverable if nobody would tell the end of what the attempt begins.
+
+        The kind of a resource never changes, but somebody may make another one under the same name.
+        """
+        target, now = self._target_of(delivery), self._clock.now()
+        if self._known_to_end.get(target.arn, 0) > now:
+            return
+        target.check_end(self._client_for(delivery))
+        if len(self._known_to_end) >= MOST_KNOWN:
+            self._known_to_end.clear()
+        self._known_to_end[target.arn] = now + KNOWN_FOR_MS
 
     def _call(self, first: Delivery, entries: Mapping[int, Entry]) -> Faults:
         """Send entries in one call; the faults, by the number of the entry."""

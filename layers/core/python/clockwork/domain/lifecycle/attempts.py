@@ -270,12 +270,14 @@ def _claimed(execution: Execution, release: Deliver, claim: Claim) -> Execution:
     kept = Kept(source=of.source, node=of.node)
     if awaited is not None:
         kept = Kept(release.occurrence, None, of.partition_id, of.revision, of.source, of.node)
+    is_told = awaited is None and release.attempt == execution.budget.start + 1
+    late_ms = max(0, release.lateness_ms(started_at)) if is_told else None
     return execution.changed(
         state=State.RUNNING,
         attempt=release.attempt,
         reason=None,
         expires_at=claim.expires_at,
-        claim=Claimed(claim.claimant, until, started_at, awaited),
+        claim=Claimed(claim.claimant, until, started_at, awaited, late_ms),
         waits=execution.waits.over(release.waited_by(started_at)),
         end=NO_END,
         kept=kept,

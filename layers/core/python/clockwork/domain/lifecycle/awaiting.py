@@ -74,6 +74,19 @@ def awaited_by(release: Release, started_at: int, worker: Worker | None = None) 
     )
 
 
+def late_ms(running: Execution) -> int | None:
+    """How late the attempt under way began (ms), if it is a first one. A record with its occurrence has no word of it.
+
+    A heartbeat of a worker writes the whole record, which stays within one unit of writing (1 KB) so.
+    """
+    occurrence = running.kept.occurrence
+    if running.claim is None or not running.is_first_attempt:
+        return None
+    if occurrence is None:
+        return running.claim.lateness_ms
+    return max(0, running.claim.started_at - occurrence.late_since)
+
+
 def is_asked(running: Execution) -> bool:
     """Whether the service of the target says how the running attempt goes, and no receiver."""
     occurrence = running.kept.occurrence

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from clockwork.domain.executions import Awaited, Claimed, End, Execution, Outcome, Report, State
+from clockwork.domain.executions import Awaited, End, Execution, Outcome, Report, State
 from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_outcome
 from clockwork.domain.lifecycle.awaited import following
@@ -65,7 +65,9 @@ def plan_answer(release: Release, running: Execution, outcome: Outcome, now: int
         return plan_outcome(release, running, outcome, now, jitter)
     assert running.awaited is not None and running.claim is not None
     awaited = msgspec.structs.replace(running.awaited, accepted_at=running.awaited.accepted_at or now)
-    claim = Claimed(running.claim.claimant, renewed_until(running, now), outcome.started_at, awaited)
+    claim = msgspec.structs.replace(
+        running.claim, until=renewed_until(running, now), started_at=outcome.started_at, awaited=awaited
+    )
     kept = msgspec.structs.replace(running.kept, occurrence=release.occurrence)
     accepted = running.changed(claim=claim, kept=kept)
     if is_asked(accepted):

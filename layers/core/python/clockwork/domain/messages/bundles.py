@@ -15,12 +15,16 @@ LARGEST_BUNDLE = 64 * 1024
 #: A message of jobs with the precision of a second is delayed so much longer (ms), and by the tolerance of its queue. A
 #: delay is whole seconds, rounded down, so it comes when they are due or up to a second later.
 SECOND_LATER_MS = 900
+#: A message of a watch or a check is delayed so much longer (ms): its delay is rounded up, by any tolerance.
+#: Nobody holds it until its instant. A watch that came before would be sent again and again until then.
+WATCHED_LATER_MS = 999
 
 
 class Bundle(msgspec.Struct, frozen=True):
     """The contents of one message: releases by their index, and the instant until which it is to be delayed (ms).
 
-    `is_exact`: it is the earliest instant at which one of them is to run. Else it comes later by up to a second.
+    `is_exact`: it is the earliest instant at which one of them is to run. Else it comes later by up to a second, a
+    watch by a tenth more.
     """
 
     indexes: tuple[int, ...]
@@ -51,13 +55,19 @@ def plan_bundles(releases: Sequence[Release], now: int) -> list[Bundle]:
                 filling[key] = number
         bundles[number].append(index)
         room[number] -= size
-    return [_bundle([(index, releases[index]) for index in some]) for some in bundles]
+    return [_bundle(tuple(some), [releases[index] for index in some], now) for some in bundles]
 
 
-def _bundle(some: Sequence[tuple[int, Release]]) -> Bundle:
-    is_exact = not some[0][1].occurrence.may_come_later
-    run_at = min(release.run_at for _, release in some)
-    return Bundle(tuple(index for index, _ in some), run_at if is_exact else run_at + SECOND_LATER_MS, is_exact)
+def _bundle(indexes: tuple[int, ...], some: Sequence[Release], now: int) -> Bundle:
+    later_ms = _later_ms(some[0], now)
+    return Bundle(indexes, min([release.run_at for release in some]) + later_ms, is_exact=later_ms == 0)
+
+
+def _later_ms(release: Release, now: int) -> int:
+    """How much longer (ms) its message is delayed. A watch that is sent for now, as of a report, is not delayed."""
+    if isinstance(release, Deliver):
+        return SECOND_LATER_MS if release.occurrence.may_come_later else 0
+    return WATCHED_LATER_MS if release.run_at > now else 0
 
 
 def _bundle_key(release: Release, now: int) -> tuple[str, str, bool, int] | None:

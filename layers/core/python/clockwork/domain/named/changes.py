@@ -150,15 +150,18 @@ def _unbounded(job: NamedJob) -> NamedJob:
     return msgspec.structs.replace(job, definition=definition)
 
 
-def paused(reason: str | None, *, cancels: bool = False) -> Change:
-    """The change that pauses a job: what is due after the boundary does not start. `cancels`: nor does what waits."""
+def paused(reason: str | None, *, cancels: bool = False, by: str | None = None) -> Change:
+    """The change that pauses a job: what is due after the boundary does not start. `cancels`: nor does what waits.
+
+    `by`: the principal who asks for it.
+    """
 
     def make(job: NamedJob, boundary_at: int, _: Home) -> NamedJob:
         paused_at = job.paused_at
         if paused_at is not None:
-            again = msgspec.structs.replace(job, reason=reason)
+            again = msgspec.structs.replace(job, reason=reason, paused_by=by)
             return _cancelling(again, paused_at) if cancels else again
-        after = msgspec.structs.replace(job, state=JobState.PAUSED, reason=reason, paused_at=boundary_at)
+        after = msgspec.structs.replace(job, state=JobState.PAUSED, reason=reason, paused_at=boundary_at, paused_by=by)
         return _cancelling(after, boundary_at) if cancels else after
 
     return make
@@ -190,6 +193,7 @@ def resumed(reason: str | None, *, cancels: bool = False) -> Change:
             state=JobState.ACTIVE,
             reason=reason,
             paused_at=None,
+            paused_by=None,
             closings=closings,
             skips_until=until_at if until_at > paused_at + 1 else 0,
             asked_at=boundary_at,
@@ -230,7 +234,9 @@ def _going_on_behind(job: NamedJob, at: int) -> NamedJob:
 
 def cancelled(reason: str | None) -> Change:
     """The change that deletes a job. The row stays as a tombstone, so that the key used again is another job."""
-    return lambda job, *_: msgspec.structs.replace(job, state=JobState.CANCELLED, reason=reason, paused_at=None)
+    return lambda job, *_: msgspec.structs.replace(
+        job, state=JobState.CANCELLED, reason=reason, paused_at=None, paused_by=None
+    )
 
 
 def has_cancelled_waiting(job: NamedJob) -> bool:

@@ -27,10 +27,10 @@ def is_left_paused(paused_reason: str | None, job: NamedJob) -> bool:
     return paused_reason is not None and job.state is JobState.PAUSED and job.reason != paused_reason
 
 
-def pausing(job: NamedJob, reason: str | None, *, cancels: bool) -> Change | None:
-    """The change that pauses the job, and cancels what waits if asked to; None if it is so already."""
+def pausing(job: NamedJob, reason: str | None, *, cancels: bool, by: str | None = None) -> Change | None:
+    """The change by which a principal pauses the job, and cancels what waits if asked to; None if it is so already."""
     is_so = job.state is JobState.PAUSED and (not cancels or has_cancelled_waiting(job))
-    return None if is_so else paused(reason, cancels=cancels)
+    return None if is_so else paused(reason, cancels=cancels, by=by)
 
 
 def resuming(job: NamedJob, reason: str | None, *, cancels: bool) -> Change | None:

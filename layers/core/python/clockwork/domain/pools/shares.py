@@ -25,9 +25,11 @@ MOST_WORKERS = 500
 MOST_FIRST = 10
 #: It remembers so many of those seconds.
 MOST_SECONDS = 10_000
-#: Workers are noted that receive from overflow queues: so often (ms), and good for so long.
-NOTED_EVERY_MS = 3_600_000
-NOTED_FOR_MS = 3 * NOTED_EVERY_MS
+#: A client floods if an environment saw so many late tickets beyond its share within so long (ms).
+MANY_BEYOND = 3
+BEYOND_WITHIN_MS = 10_000
+#: An environment writes a note of overflow so often (ms) at the most.
+NOTES_APART_MS = 5_000
 #: Nothing is put into the overflow queues of a pool for so long (ms) after one of them refused a ticket.
 SHUT_FOR_MS = 60_000
 Key = TypeVar("Key")
@@ -41,25 +43,38 @@ class Held(msgspec.Struct, frozen=True):
     by_client: Mapping[str, int]
 
 
-def beyond_share(asking: Sequence[str], held: Held, met: Collection[str]) -> list[int]:
+def beyond_share(asking: Sequence[str], held: Held, met: Collection[str], flooding: Collection[str] = ()) -> list[int]:
     """The places of the tickets that would give their client far more than its share of the pool's slots.
 
     `asking`: the client of each ticket. `met`: the clients that had tickets lately. All shares are equal, and a client
     may have half as much again: beyond that it floods, and its tickets wait behind those of all others. One more share
     is kept free as long as any client of `met` has neither tickets here nor attempts. A client alone has no share to
-    keep to.
+    keep to. Beside the clients that are `flooding` it is alone, since their tickets wait elsewhere.
     """
-    counts = Counter({client: count for client, count in held.by_client.items() if count > 0})
-    present = counts.keys() | set(asking)
-    shares = len(present) + any(client not in present for client in met)
-    most = -(-3 * held.slots // (2 * shares))
+    counts, calm = Counter(held.by_client), [client for client in asking if client not in flooding]
+    of_calm = {client: count for client, count in held.by_client.items() if client not in flooding}
+    shares_of_calm = shares_of(calm, of_calm, [client for client in met if client not in flooding])
+    shares_of_all = shares_of(asking, held.by_client, met)
     beyond = []
     for place, client in enumerate(asking):
-        if shares > 1 and counts[client] >= most:
+        shares = shares_of_all if client in flooding else shares_of_calm
+        if shares > 1 and counts[client] >= -(-3 * held.slots // (2 * shares)):
             beyond.append(place)
         else:
             counts[client] += 1
     return beyond
+
+
+def has_share(client: str, asking: Sequence[str], held: Held, met: Collection[str]) -> bool:
+    """Whether a client has its share of the slots, where there are others."""
+    shares = shares_of(asking, held.by_client, met)
+    return shares > 1 and held.by_client.get(client, 0) * shares >= held.slots
+
+
+def shares_of(asking: Sequence[str], counts: Mapping[str, int], met: Collection[str]) -> int:
+    """How many shares there are: one for each client with tickets here or attempts, and one more for those met."""
+    present = {*asking, *(client for client, count in counts.items() if count > 0)}
+    return len(present) + any(client not in present for client in met)
 
 
 class FirstPlaces:
@@ -85,8 +100,10 @@ class Shares:
         self._met: dict[tuple[str, str], dict[str, int]] = {}
         #: By pool: when (ms) each worker claimed last, and what it has since.
         self._held: dict[str, dict[str, tuple[int, Held]]] = {}
-        #: By pool: when (ms) this environment noted last that workers receive from its overflow queues.
-        self._noted_at: dict[str, int] = {}
+        #: By pool: when (ms) this environment wrote its note of overflow last, or tried to.
+        self._wrote_at: dict[str, int] = {}
+        #: By pool, priority and client: since when (ms) late tickets were beyond its share, and how many.
+        self._beyond: dict[tuple[str, str, str], tuple[int, int]] = {}
         #: By pool: until when (ms) nothing is put into its overflow queues.
         self._shut_until: dict[str, int] = {}
 
@@ -98,13 +115,21 @@ class Shares:
         """Whether nothing is put into the overflow queues of a pool, as one of them refused a ticket lately."""
         return now < self._shut_until.get(pool, 0)
 
-    def is_to_be_noted(self, pool: str, now: int) -> bool:
-        """Whether it is time to note that workers receive from the overflow queues of a pool."""
-        return now >= self._noted_at.get(pool, 0) + NOTED_EVERY_MS
+    def is_to_write(self, pool: str, now: int) -> bool:
+        """Whether it is time to write the note of overflow of a pool, which counts as tried from then on."""
+        is_time = not 0 <= now - self._wrote_at.get(pool, now - NOTES_APART_MS) < NOTES_APART_MS
+        if is_time:
+            self._wrote_at[pool] = now
+        return is_time
 
-    def noted(self, pool: str, now: int) -> None:
-        """That is noted."""
-        self._noted_at[pool] = now
+    def floods(self, pool: str, priority: str, client: str, now: int) -> bool:
+        """Note a late ticket beyond its client's share. Whether the client floods the pool by now."""
+        key = pool, priority, client
+        since, count = self._beyond.get(key, (now, 0))
+        if not 0 <= now - since < BEYOND_WITHIN_MS:
+            since, count = now, 0
+        _renew(self._beyond, key, (since, count + 1), MOST_MET)
+        return count + 1 >= MANY_BEYOND
 
     def meet(self, pool: str, priority: str, clients: Iterable[str], now: int) -> None:
         """Note the clients of tickets."""

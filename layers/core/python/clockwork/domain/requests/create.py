@@ -19,6 +19,8 @@ from clockwork.targets.registry import Target
 LATEST_PAST_MS = 86_400_000
 
 
+#: The retry policy of a job of which nobody says another.
+_USUAL = RetryPolicy()
 #: An instant may lie this far ahead (ms): ten years.
 FURTHEST_AHEAD_MS = 315_360_000_000
 
@@ -82,7 +84,7 @@ def occurrence_of(job: NewJob, client: Client, created_at: int) -> Occurrence:
         target=job.target,
         payload=job.payload,
         record=job.record or client.record,
-        retry_policy=policy_of(job.retry_policy or client.retry_policy or RetryPolicy(), job.ordering_key),
+        retry_policy=policy_of(job.retry_policy or client.retry_policy or _USUAL, job.ordering_key),
         signing_secrets=client.signing_secrets if is_signed(job.target, job.on_failure) else (),
         tags=job.tags,
         relevancy_window_seconds=job.relevancy_window_seconds or client.relevancy_window_seconds,

@@ -62,7 +62,7 @@ def groups_of(outlines: Iterable[Outline], created_at: int) -> list[Group]:
     minutes: dict[int, list[Outline]] = {}
     for outline in outlines:
         minutes.setdefault(outline.due_at(created_at) // MINUTE_MS, []).append(outline)
-    rows = [row for minute in minutes.values() for row in _fill(minute)]
+    rows = [row for minute in minutes.values() if len(minute) > 1 for row in _fill(minute)]
     return [
         Group(min(outline.due_at(created_at) for outline in row), tuple(outline.index for outline in row))
         for row in rows

@@ -19,6 +19,8 @@ import msgspec
 #: The environments that the API may have at once: each has an even share of the pace. More of them read more.
 API_ENVIRONMENTS = 50
 UNIT_BYTES = 4_096
+#: A page of a list ends once it has cost so many read units, and reads no more for it behind so long (ms).
+PAGE_UNITS, PAGE_MS = 250, 500
 WRITE_UNIT_BYTES = 1_024
 #: The read units that DynamoDB grants one partition in a second.
 PARTITION_UNITS = 3_000

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain import ids
-from clockwork.domain.executions import DAY_MS, Awaited, Claimed, Execution, Kept, State
+from clockwork.domain.executions import DAY_MS, Awaited, Execution, Kept, State
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.attempts import plan_unstarted
 from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS, STEP_MS, next_age, release_of
@@ -59,7 +59,7 @@ def plan_begin(release: Deliver, claimed: Execution, stored: Execution | None, n
     lasts_ms = round(target.timeout_seconds * 1000)
     deadline_at = stored.claim.started_at + lasts_ms
     awaited = Awaited(heartbeat_ms=lasts_ms, deadline_at=deadline_at, accepted_at=now, is_run=True)
-    claim = Claimed(stored.claim.claimant, deadline_at, stored.claim.started_at, awaited)
+    claim = msgspec.structs.replace(stored.claim, until=deadline_at, awaited=awaited)
     kept = Kept(release.occurrence, None, of.partition_id, of.revision, of.source)
     return Beginning(stored.changed(claim=claim, kept=kept))
 

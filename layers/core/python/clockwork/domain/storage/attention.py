@@ -34,7 +34,11 @@ def owner_of(client_id: str, kind: Kind) -> str:
 
 
 class DeadPage(msgspec.Struct, frozen=True):
-    """A page of executions that need attention, the latest due instant first; `next_before` asks for the next page."""
+    """A page of executions that need attention, the latest due instant first; `next_before` asks for the next page.
+
+    `read`: how many a filter has looked at.
+    """
 
     executions: Sequence[Execution]
     next_before: str | None
+    read: int = 0

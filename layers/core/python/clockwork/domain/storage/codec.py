@@ -25,6 +25,7 @@ from clockwork.domain.pools.checkpoint import Checkpoint
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.pools.presence import Present
 from clockwork.domain.releases import Check, Deliver, Release, Watch
+from clockwork.domain.requests.activity import Counts
 from clockwork.domain.requests.operations import Operation
 from clockwork.domain.requests.trail import Entry
 from clockwork.domain.storage.packed import Packed, pack, unpack
@@ -38,7 +39,7 @@ Element = Occurrence | Release | Pointer
 _Stored = Occurrence | Deliver | Watch | Check | Pointer
 Decoded = TypeVar("Decoded")
 #: The values that have a blob of their own.
-Stored = TypeVar("Stored", Execution, Client, NamedJob, Entry, Operation, Pool, Checkpoint, Turnstile, Present)
+Stored = TypeVar("Stored", Execution, Client, NamedJob, Entry, Operation, Counts, Pool, Checkpoint, Turnstile, Present)
 
 _FIRST, _WITH_WORKFLOWS = bytes([1]), bytes([FORMAT])
 #: The first byte of MessagePack's maps of up to 15 fields: of a packed row, and of nothing else that a row can be.
@@ -46,10 +47,6 @@ _MAPS = range(0x80, 0x90)
 #: The place in a message of msgspec: names of fields, which are ours, and brackets.
 _PLACE = re.compile(r" - at `(\$[\w.\[\]]*)`\Z", re.ASCII)
 _encoder = msgspec.msgpack.Encoder()
-_row_decoder = msgspec.msgpack.Decoder(list[_Stored] | Packed | bytes)
-_pressed_decoder = msgspec.msgpack.Decoder(list[_Stored])
-_releases_decoder = msgspec.msgpack.Decoder(list[Deliver | Watch | Check])
-_ticket_decoder = msgspec.msgpack.Decoder(tuple[Deliver])
 
 
 def encode_row(elements: Sequence[Element]) -> bytes:
@@ -74,14 +71,14 @@ def is_packed(blob: bytes) -> bool:
 
 def decode_row(blob: bytes) -> dict[int, Element]:
     """The elements of a row's blob by their place in it. Raises NewerFormat or Undecodable."""
-    stored: list[_Stored] | Packed | bytes = _decode(_row_decoder, blob)
+    stored: list[_Stored] | Packed | bytes = _decode(_row_decoder(), blob)
     if isinstance(stored, Packed):
         try:
             return {**unpack(stored)}
         except ValueError as error:
             raise Undecodable(_told(error)) from None
     if isinstance(stored, bytes):
-        stored = _decode(_pressed_decoder, _FIRST + _unpressed(stored))
+        stored = _decode(_pressed_decoder(), _FIRST + _unpressed(stored))
     return dict(enumerate(stored))
 
 
@@ -109,12 +106,12 @@ def encode_message(releases: Sequence[Release]) -> str:
 
 def decode_message(body: str) -> list[Deliver | Watch | Check]:
     """The releases in a message's body: one, or those of a bundle. Raises NewerFormat or Undecodable."""
-    return _decode(_releases_decoder, _unwrapped(body))
+    return _decode(_releases_decoder(), _unwrapped(body))
 
 
 def decode_ticket(body: str) -> Deliver:
     """The one release in the body of a ticket, which asks for an attempt. Raises NewerFormat or Undecodable."""
-    return _decode(_ticket_decoder, _unwrapped(body))[0]
+    return _decode(_ticket_decoder(), _unwrapped(body))[0]
 
 
 def _unwrapped(body: str) -> bytes:
@@ -124,7 +121,9 @@ def _unwrapped(body: str) -> bytes:
         raise Undecodable(f"not base64: {_told(error)}") from None
 
 
-def encode(value: Execution | Client | NamedJob | Entry | Operation | Pool | Checkpoint | Turnstile | Present) -> bytes:
+def encode(
+    value: Execution | Client | NamedJob | Entry | Operation | Counts | Pool | Checkpoint | Turnstile | Present,
+) -> bytes:
     """The blob of one value that is stored by itself, such as an execution's record, or an entry of a trail."""
     return _format_of((value,)) + _encoder.encode(value)
 
@@ -138,22 +137,57 @@ def decode(blob: bytes, kind: type[Stored]) -> Stored:
     return _decode(decoder, blob)
 
 
+def expect_rows() -> None:
+    """Make what reads rows. A Lambda that reads little else does so at its start, when it has more CPU than later."""
+    _row_decoder()
+
+
+def expect_messages() -> None:
+    """The same of what reads messages."""
+    _releases_decoder()
+
+
+# Each is made when it is first needed: no Lambda reads everything, and creates of jobs read next to nothing.
+
+
+@cache
+def _row_decoder() -> msgspec.msgpack.Decoder[list[_Stored] | Packed | bytes]:
+    return msgspec.msgpack.Decoder(list[_Stored] | Packed | bytes)
+
+
+@cache
+def _pressed_decoder() -> msgspec.msgpack.Decoder[list[_Stored]]:
+    return msgspec.msgpack.Decoder(list[_Stored])
+
+
+@cache
+def _releases_decoder() -> msgspec.msgpack.Decoder[list[Deliver | Watch | Check]]:
+    return msgspec.msgpack.Decoder(list[Deliver | Watch | Check])
+
+
+@cache
+def _ticket_decoder() -> msgspec.msgpack.Decoder[tuple[Deliver]]:
+    return msgspec.msgpack.Decoder(tuple[Deliver])
+
+
 @cache
 def _decoder_of(kind: type[Any]) -> msgspec.msgpack.Decoder[Any]:
-    """Made when it is first needed: no Lambda reads all kinds, and a cold start waits for none of them."""
     return msgspec.msgpack.Decoder(kind)
 
 
 def _format_of(values: Iterable[object]) -> bytes:
     """The first format that has all of these values."""
-    return _WITH_WORKFLOWS if any(map(_is_of_workflow, values)) else _FIRST
+    for value in values:
+        if _is_of_workflow(value):
+            return _WITH_WORKFLOWS
+    return _FIRST
 
 
 def _is_of_workflow(value: object) -> bool:
     """Whether an older reader would mistake the value for that of another job."""
+    if isinstance(value, Occurrence):
+        return isinstance(value.target, WorkflowTarget)
     match value:
-        case Occurrence():
-            return isinstance(value.target, WorkflowTarget)
         case Release():
             return value.of.node is not None or isinstance(value.occurrence.target, WorkflowTarget)
         case Execution():

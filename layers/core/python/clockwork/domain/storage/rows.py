@@ -29,7 +29,7 @@ def row_of(partition_id: str, key: str, elements: Sequence[codec.Element], expir
 
 def row_of_job(partition_id: str, row_id: str, occurrence: Occurrence, expires_at: int) -> Row:
     """The row of one anonymous job."""
-    return row_of(partition_id, keys.row_key(occurrence.due_at, row_id), [occurrence], expires_at)
+    return Row(partition_id, keys.row_key(occurrence.due_at, row_id), codec.encode_row([occurrence]), expires_at)
 
 
 def row_of_retry(release: Release, expires_at: int) -> Row:

@@ -7,7 +7,7 @@ own. The place of a node among `nodes` is its *index*: ids, sets and graphs name
 from __future__ import annotations
 
 import re
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -90,7 +90,7 @@ class WorkflowTarget(StoredTarget, frozen=True, tag="workflow"):
     shown_as: ClassVar[str] = "Steps that wait for each other."
 
     @classmethod
-    def fault_of_payload(cls, payload: Payload) -> str | None:
+    def fault_of_payload(cls, payload: Payload, asked: Any) -> str | None:  # noqa: ARG003 - by its size alone
         """The input of a run is part of the record of it, beside the definition."""
         if len(payload.body) <= LARGEST_INPUT:
             return None

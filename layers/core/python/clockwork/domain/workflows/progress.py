@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 
+from clockwork.domain import keys
 from clockwork.domain.workflows.graph import Graph, Mark, behind, decoded
 
 #: Generations of a node lie this far apart among the numbers.
@@ -90,6 +91,22 @@ class Sets(msgspec.Struct, frozen=True, kw_only=True):
     def numbers(self, indexes: Iterable[int]) -> frozenset[int]:
         """The numbers of nodes in their own generations."""
         return frozenset(map(self.number, indexes))
+
+
+def is_sound(sets: Sets) -> bool:
+    """Whether the fields of stored sets go together. A damaged one mostly contradicts another.
+
+    The newest generation of a node is that of the run, unless a redrive found that all nodes have ended.
+    """
+    is_newest = max(sets.generations, default=0) == sets.generation
+    return (
+        len(sets.generations) == sets.nodes.size > 0
+        and min(sets.generations) > 0
+        and (is_newest or len(sets.outcomes()) == sets.nodes.size)
+        and max(sets.generations) <= sets.generation <= MOST_GENERATIONS
+        and 0 <= sets.stop <= MOST_GENERATIONS
+        and keys.is_shard(sets.partition_id)
+    )
 
 
 def number_of(generation: int, index: int) -> int:

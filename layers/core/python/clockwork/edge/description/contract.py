@@ -18,6 +18,8 @@ from clockwork.edge.requests.pools import PoolBody
 from clockwork.edge.requests.reports import CancelledBody, CompleteBody, FailBody, HeartbeatBody, UnsignedBody
 from clockwork.edge.requests.workers import BeatsBody, CheckpointBody, ClaimsBody, OutcomesBody
 from clockwork.edge.responses import bulk, clients, executions, fires, jobs, named_jobs, overview, pools, trail, workers
+from clockwork.edge.responses.attention import HandledDead
+from clockwork.edge.responses.created import Created, CreatedBatch, Health
 from clockwork.edge.responses.runs import RunNodes
 
 _change = partial(Operation, answer=named_jobs.ChangedJob, parameters=("If-Match", "dryRun"))
@@ -28,7 +30,7 @@ _bare = partial(Operation, body=EmptyBody, examples=({},))
 OPERATIONS = {
     "create_job": Operation(
         "Create a job",
-        jobs.Created,
+        Created,
         status=201,
         also=(200,),
         body=CreateJobBody,
@@ -38,7 +40,7 @@ OPERATIONS = {
     ),
     "create_batch": Operation(
         "Create up to 500 jobs: the good ones are accepted, the bad ones named by their index",
-        jobs.CreatedBatch,
+        CreatedBatch,
         body=CreateBatchBody,
         examples=({"clientId": "acme", "jobs": [examples.JOB, examples.MESSAGE]},),
         capped=True,
@@ -165,14 +167,9 @@ OPERATIONS = {
         body=JobFilterBody,
         examples=({"prefix": "trial-", "limit": 50},),
     ),
-    "list_dead": Operation(
-        "List a client's dead executions, those that were due last first",
-        executions.ExecutionPage,
-        parameters=("prefix", "dueFrom", "dueTo", "limit", "nextToken"),
-    ),
     "redrive_dead": Operation(
         "Deliver dead executions after all: so many at once, by jobKey and due instant",
-        executions.HandledDead,
+        HandledDead,
         body=DeadFilterBody,
         examples=({"prefix": "daily-", "from": "2026-05-01T00:00:00Z"},),
         conflicts=True,
@@ -180,7 +177,7 @@ OPERATIONS = {
     ),
     "discard_dead": Operation(
         "Put dead executions away: they stay DEAD, without payload, and leave the list",
-        executions.HandledDead,
+        HandledDead,
         body=DeadFilterBody,
         examples=({"to": "2026-05-01T00:00:00Z", "limit": 50},),
     ),
@@ -292,7 +289,7 @@ OPERATIONS = {
         body=OriginalCancelBody,
         examples=({"clientId": "acme", "scheduleKey": "order1-create"},),
     ),
-    "get_health": Operation("Ask whether the API answers", jobs.Health),
+    "get_health": Operation("Ask whether the API answers", Health),
     "get_openapi": Operation("This description", None),
     **LOOKS,
 }

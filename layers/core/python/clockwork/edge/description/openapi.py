@@ -28,7 +28,8 @@ from clockwork.edge.http.models import model_of
 from clockwork.edge.http.problems import CONTENT_TYPE, Problem
 from clockwork.edge.requests.jobs import JobBody
 from clockwork.edge.requests.workflows import NodeBody
-from clockwork.edge.responses.jobs import Created, Element, Job
+from clockwork.edge.responses.created import Created, Element
+from clockwork.edge.responses.jobs import Job
 from clockwork.routes import ROUTES, Route
 
 SERVED = Path(__file__).parents[1] / "openapi.json"

@@ -1,26 +1,16 @@
-"""The parameters of operations outside their bodies: how each is described, and which of them a query may have."""
+"""The parameters of operations outside their bodies, as each is described."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from typing import Any
 
 from clockwork.domain.clients import CLIENT_ID
-from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.executions import State
 from clockwork.domain.named_jobs import JobState
 from clockwork.domain.pools.pool import POOL_NAME
 from clockwork.edge.description.contract import OPERATIONS
-from clockwork.edge.http.checks import LONGEST_NAME, MOST_FAULTS, listed
-from clockwork.edge.http.request import LISTED, MOST_LISTED, in_query
+from clockwork.edge.http.request import LISTED, MOST_LISTED
 from clockwork.edge.operations.job_lists import FIRES, LONGEST_SOUGHT, MOST_FIRES, MOST_RUNS, RUNS
-
-#: A request may be signed in its query instead of its headers; these are then part of it, in any case.
-#: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-authentication-methods.html
-SIGNATURE = frozenset(
-    f"x-amz-{name}"
-    for name in ("algorithm", "credential", "date", "expires", "security-token", "signature", "signedheaders")
-)
 
 
 def _text(place: str, description: str, **bounds: Any) -> dict[str, Any]:
@@ -41,6 +31,10 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "contains": _text("query", "Of the jobKey or the target, in any case.", maxLength=LONGEST_SOUGHT),
     "include": {**_text("query", "With the newest runs of each; a page has 50 at most."), "schema": {"enum": ["runs"]}},
     "runs": {"in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": MOST_RUNS, "default": RUNS}},
+    "jobs": {
+        **_text("query", "`all`: what has ended of all jobs, if the client has the option `runsIndex`."),
+        "schema": {"enum": ["named", "all"], "default": "named"},
+    },
     "kind": _text("query", "`dead`, `retrying`, or both with a comma between them, as without it."),
     "dryRun": {
         "in": "query",
@@ -55,6 +49,17 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "tag": _text("query", "`name`, or `name=value`."),
     "dueFrom": {"name": "from", **_text("query", "Due at this instant or later."), "schema": _INSTANT},
     "dueTo": {"name": "to", **_text("query", "Due at this instant or earlier."), "schema": _INSTANT},
+    "activityFrom": {
+        "name": "from",
+        **_text("query", "An hour before `to` unless given, 24 hours before it at the most."),
+        "schema": _INSTANT,
+    },
+    "activityTo": {"name": "to", **_text("query", "Now unless given."), "schema": _INSTANT},
+    "step": {
+        "in": "query",
+        "schema": {"type": "integer", "minimum": 60, "maximum": 3_600, "multipleOf": 60, "default": 60},
+        "description": "Seconds of a step; the steps count from 1970.",
+    },
     "ofJob": {"name": "jobId", **_text("query", "Of this job alone; a page may then be short.")},
     "fireFrom": {"name": "dueFrom", **_text("query", "Its next fire is due then or later."), "schema": _INSTANT},
     "fireTo": {"name": "dueTo", **_text("query", "Its next fire is due then or earlier."), "schema": _INSTANT},
@@ -71,18 +76,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 }
 
 
-def query_of(operation: str) -> list[str]:
-    """The names that a query of an operation may have."""
-    described = [(name, PARAMETERS[name]) for name in OPERATIONS[operation].parameters]
-    return [parameter.get("name", name) for name, parameter in described if parameter["in"] == "query"]
-
-
-def check_query(query: Mapping[str, str], known: Collection[str]) -> None:
-    """Raise InvalidRequest for every parameter of a query that the operation does not know."""
-    takes = f"this operation takes {', '.join(known)}" if known else "this operation takes none"
-    unknown = [name for name in query if name not in known and name.lower() not in SIGNATURE]
-    if unknown:
-        faults = [
-            Problem(in_query(name[:LONGEST_NAME]), f"is not a known query parameter: {takes}") for name in unknown
-        ]
-        raise InvalidRequest(listed(faults, MOST_FAULTS))
+def query_of(operation: str) -> dict[str, str]:
+    """The names that a query of an operation may have, each with its name in PARAMETERS."""
+    names = OPERATIONS[operation].parameters
+    return {PARAMETERS[name].get("name", name): name for name in names if PARAMETERS[name]["in"] == "query"}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+
+import msgspec
 
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import InvalidRequest, Problem
@@ -20,8 +21,7 @@ LONGEST_NAME = 256
 REQUEST_WORK = 800_000
 
 
-@dataclass
-class Checks:
+class Checks(msgspec.Struct):
     """The context of a validation: `now` (ms), the settings and the client, and the faults that checks report.
 
     A check reports a fault here, instead of raising ValueError, if the fault should not hide others.
@@ -30,13 +30,13 @@ class Checks:
     now: int
     settings: Settings
     client: Client | None = None
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Problem] = msgspec.field(default_factory=list)
     #: The pool of a name, as admins have written it; None if nobody has. Raises Unavailable.
     pool_named: Callable[[str], Pool | None] = lambda _: None
     #: The trace context that the targets of the request keep; empty: none.
     traceparent: str = ""
     #: The most work of all URLs and schedules of a request together.
-    work: Work = field(default_factory=lambda: Work(REQUEST_WORK))
+    work: Work = msgspec.field(default_factory=lambda: Work(REQUEST_WORK))
 
     def spend(self, units: int, pointer: str) -> None:
         """Count work of the request, before it is done. Raises InvalidRequest, at a pointer, once none is left."""

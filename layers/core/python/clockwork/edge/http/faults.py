@@ -11,6 +11,7 @@ from clockwork.domain.errors import Problem
 from clockwork.edge.http.checks import Checks, pointer_part
 from clockwork.edge.http.forms import Form
 from clockwork.edge.http.models import model_of
+from clockwork.edge.http.shown import for_example
 
 #: Fields that hold a target.
 TARGETS = frozenset({"target", "onFailure"})
@@ -37,6 +38,10 @@ _WORDS = {
     "too_long": "must have at most {max_length} entries",
     "too_short": "must have at least {min_length} entry",
 }
+#: Faults whose messages do not show what the field takes.
+_UNSHOWN = frozenset(
+    name for name in _WORDS if name == "missing" or name.endswith("_type") or name == "string_pattern_mismatch"
+)
 
 
 def listed_by_pydantic(kind: Any, value: Any, checks: Checks) -> tuple[Any, list[Problem]]:
@@ -56,7 +61,7 @@ def listed_by_pydantic(kind: Any, value: Any, checks: Checks) -> tuple[Any, list
 def _problem(error: ErrorDetails, value: Any) -> Problem:
     pointer, kind, context = _pointer(error["loc"], value), error["type"], error.get("ctx", {})
     if kind == "union_tag_not_found":
-        return Problem(f"{pointer}/type", _WORDS["missing"])
+        return Problem(f"{pointer}/type", _WORDS["missing"] + for_example("type"))
     if kind == "union_tag_invalid":
         if context["tag"] == WORKFLOW:
             in_node = pointer == "/target"
@@ -64,7 +69,8 @@ def _problem(error: ErrorDetails, value: Any) -> Problem:
         return Problem(f"{pointer}/type", f"must be one of {context['expected_tags']}")
     if kind == "value_error":
         return Problem(pointer, str(context["error"]))
-    return Problem(pointer, _WORDS[kind].format(**context) if kind in _WORDS else error["msg"])
+    shown = for_example(pointer.rpartition("/")[2]) if kind in _UNSHOWN else ""
+    return Problem(pointer, (_WORDS[kind].format(**context) if kind in _WORDS else error["msg"]) + shown)
 
 
 def _pointer(location: tuple[int | str, ...], value: Any) -> str:

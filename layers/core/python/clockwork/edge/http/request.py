@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from clockwork.domain import ids, instants
+from clockwork.domain import instants
 from clockwork.domain.errors import InvalidRequest, NotAllowed, Problem
 from clockwork.flows.access import Caller
 
@@ -26,7 +26,7 @@ def in_query(name: str) -> str:
 
 
 class Request(msgspec.Struct, frozen=True):
-    """A request with its caller, path parameters and query."""
+    """A request with its caller, path parameters and query, whose values are as they are described."""
 
     event: dict[str, Any]
     caller: Caller
@@ -74,18 +74,16 @@ class Request(msgspec.Struct, frozen=True):
 
     @property
     def is_dry(self) -> bool:
-        """Whether the request asks what it would do, and for nothing else. Raises InvalidRequest."""
-        text = self.query.get("dryRun", "false")
-        if text not in ("true", "false"):
-            raise InvalidRequest([Problem(in_query("dryRun"), "the query parameter dryRun must be true or false")])
-        return text == "true"
+        """Whether the request asks what it would do, and for nothing else."""
+        return self.query.get("dryRun") == "true"
 
     def limit(self) -> int:
-        """How many items a page may have, by the query parameter `limit`. Raises InvalidRequest."""
-        text = self.query.get("limit", str(LISTED))
-        if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MOST_LISTED:
-            raise InvalidRequest([Problem(in_query("limit"), f"the query parameter limit must be 1-{MOST_LISTED}")])
-        return int(text)
+        """How many items a page may have, by the query parameter `limit`."""
+        return self.number("limit", LISTED)
+
+    def number(self, name: str, default: int) -> int:
+        """A number of the query, whose bounds its description has (`description.queries`)."""
+        return int(self.query.get(name, default))
 
     def revision(self) -> int | None:
         """The revision that the If-Match header names; None without one, or for `*`. Raises InvalidRequest."""
@@ -98,33 +96,14 @@ class Request(msgspec.Struct, frozen=True):
             raise InvalidRequest([Problem("", "the If-Match header must be a revision, such as 3")])
         return int(match[1])
 
-    def prefix(self) -> str | None:
-        """The beginning of the jobKeys that a list shows; None for all. Raises InvalidRequest."""
-        return self._key("prefix", "the beginning of a jobKey")
-
-    def job_key(self) -> str | None:
-        """The jobKey of the one job that a list shows; None for all. Raises InvalidRequest."""
-        return self._key("jobKey", "a jobKey")
-
-    def _key(self, name: str, what: str) -> str | None:
-        text = self.query.get(name) or None
-        if text is not None and not ids.is_job_key(text):
-            raise InvalidRequest([Problem(in_query(name), f"the query parameter {name} must be {what}")])
-        return text
-
     def instants(self, *names: str) -> list[int | None]:
-        """The instants (ms) of query parameters, None for each that is not given. Raises InvalidRequest for others."""
-        found: list[int | None] = []
-        faults: list[Problem] = []
-        for name in names:
-            text = self.query.get(name)
-            try:
-                found.append(None if text is None else instants.from_text(text))
-            except ValueError as fault:
-                faults.append(Problem(in_query(name), f"the query parameter {name} {fault}"))
-        if faults:
-            raise InvalidRequest(faults)
-        return found
+        """The instants (ms) of query parameters, None for each that is not given."""
+        texts = [self.query.get(name) for name in names]
+        return [None if text is None else instants.from_text(text) for text in texts]
+
+    def key(self, name: str) -> str | None:
+        """A jobKey of the query, or the beginning of one; None if it is not given, or empty."""
+        return self.query.get(name) or None
 
     def named_client(self, body: Any) -> str | None:
         """The clientId in a body that is not validated yet; None if the body names none.

@@ -23,10 +23,16 @@ class Router:
 
     def find(self, event: dict[str, Any]) -> tuple[Route, dict[str, str]] | None:
         """The route of an event, and the parameters of its path; None if there is no such route."""
-        context = event["requestContext"]
-        method, path = context["http"]["method"], event["rawPath"]
-        if context["stage"] != "$default":
-            path = path.removeprefix(f"/{context['stage']}")
+        return self._taken(*_sent(event))
+
+    def others(self, event: dict[str, Any]) -> tuple[list[str], Route | None]:
+        """Of an event without a route: the methods that its path takes, and the route of its method one part below."""
+        method, path = _sent(event)
+        methods = {one for one, _ in (*self._whole, *self._of_parts)}
+        below = self._taken(method, f"{path}/x")
+        return sorted(one for one in methods if self._taken(one, path)), below and below[0]
+
+    def _taken(self, method: str, path: str) -> tuple[Route, dict[str, str]] | None:
         if (route := self._whole.get((method, path))) is not None:
             return route, {}
         sent = path.split("/")
@@ -34,6 +40,13 @@ class Router:
             if (found := _parameters(parts, sent)) is not None:
                 return route, found
         return None
+
+
+def _sent(event: dict[str, Any]) -> tuple[str, str]:
+    """The method of an event, and its path without the stage."""
+    context = event["requestContext"]
+    method, path = context["http"]["method"], event["rawPath"]
+    return method, path if context["stage"] == "$default" else path.removeprefix(f"/{context['stage']}")
 
 
 def _parameters(parts: list[str], sent: list[str]) -> dict[str, str] | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.edge.http import late

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -13,12 +14,14 @@ from clockwork.domain.clients import Client
 from clockwork.domain.requests.quotas import Admit
 from clockwork.domain.requests.reading import Kind
 from clockwork.domain.requests.trail import Entry, Note
+from clockwork.domain.timeline import Shard, released_until
 from clockwork.edge.http.answer import to_json
 from clockwork.edge.http.body import SINGLE_BYTES, read_body
 from clockwork.edge.http.checks import Checks
 from clockwork.edge.http.request import Request
 from clockwork.edge.http.validation import Body, validate
 from clockwork.flows.access import Caller, payers
+from clockwork.flows.outages import tolerated
 from clockwork.flows.requests.quotas import Intake
 from clockwork.flows.trail import noting
 from clockwork.flows.world import World
@@ -26,7 +29,11 @@ from clockwork.flows.world import World
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+log = logging.getLogger(__name__)
+
 Answer = tuple[HTTPStatus, Any]
+#: For how long (ms) an environment goes by what it last read of the shards.
+RELEASED_KEPT_MS = 5_000
 #: Takes the metrics of a request, by name.
 Counts = Callable[[Mapping[str, int | Sequence[int]]], None]
 
@@ -41,6 +48,22 @@ class Operations:
     intake: Intake
     #: Whether nothing is written: a request asks what it would do.
     is_dry: bool
+    #: The shards as this environment read them last, and when that was (ms); and when it asked last.
+    _shards: tuple[Sequence[Shard], int] = ((), 0)
+    _shards_asked_at = 0
+
+    def _released_until(self, partition_id: str | None = None) -> tuple[int | None, int]:
+        """Until when (ms) a shard has released all, as of an instant (ms); without its name whichever is the last.
+
+        If the shards give no answer, what they said before counts, and they are left alone as long as after one.
+        """
+        now = self.world.clock.now()
+        if not 0 <= now - self._shards_asked_at < RELEASED_KEPT_MS:
+            self._shards_asked_at = now
+            with tolerated(self.world, log, "the shards are not read: %s", {"action": "released_not_read"}):
+                self._shards = self.world.shards.all(), now
+        shards, at = self._shards
+        return released_until(one for one in shards if partition_id in (None, one.partition_id)), at
 
     def _admitting(self, client_id: str) -> Admit:
         """The function that lets in so many occurrences of a client, and counts them."""

@@ -19,8 +19,14 @@ from clockwork.domain.errors import (
 )
 from clockwork.domain.recurrence import Work
 from clockwork.edge.http.problems import problem_of
-from clockwork.edge.responses.jobs import CreatedElement, CreatedJob, Element, RefusedElement, WrittenElement
-from clockwork.edge.responses.named_jobs import WrittenJob
+from clockwork.edge.responses.created import (
+    CreatedElement,
+    CreatedJob,
+    Element,
+    RefusedElement,
+    WrittenElement,
+    WrittenJob,
+)
 
 log = logging.getLogger(__name__)
 

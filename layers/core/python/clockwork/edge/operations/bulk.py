@@ -76,7 +76,7 @@ class BulkApi(Operations):
         """POST /v1/clients/{clientId}/jobs/pause."""
 
         def change_of(body: WaitingFilterBody, job: NamedJob) -> Change | None:
-            return pausing(job, body.reason, cancels=body.waiting == "cancel")
+            return pausing(job, body.reason, cancels=body.waiting == "cancel", by=request.caller.principal)
 
         return self._change_all(request, "pauseJobs", WaitingFilterBody, change_of, stops=True)
 

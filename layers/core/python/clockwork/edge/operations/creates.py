@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
@@ -25,9 +24,8 @@ from clockwork.edge.operations.base import Answer, Counts, Operations
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, JobBody, as_sent
 from clockwork.edge.requests.outlines import outlines_of
 from clockwork.edge.requests.workflows import nodes_in
-from clockwork.edge.responses.fires import REAL, Foreseen
-from clockwork.edge.responses.jobs import CreatedBatch, CreatedJob, Health
-from clockwork.edge.responses.named_jobs import WrittenJob, foreseen_of
+from clockwork.edge.responses.created import CreatedBatch, CreatedJob, Health, WrittenJob
+from clockwork.edge.responses.fires import REAL, Foreseen, foreseen_of
 from clockwork.flows import access
 from clockwork.flows.named import write
 from clockwork.flows.outages import tolerated
@@ -41,20 +39,17 @@ log = logging.getLogger(__name__)
 MOST_FAULTS_OF_ELEMENT = 10
 
 
-@dataclass
 class CreateApi(Operations):
     """The operations of one Lambda environment that create jobs, and what all its operations share.
 
     A metric counts the jobs that a create request was promised; it counts a repeated request again.
     """
 
-    world: World
-    count: Counts
-    #: Gives the plain shards that new jobs may go to. The first call registers those that the settings ask for.
-    shards: Callable[[], Sequence[str]]
-    intake: Intake = field(default_factory=Intake)
-    #: Whether nothing is written: a request asks what it would do.
-    is_dry: bool = False
+    def __init__(
+        self, world: World, count: Counts, shards: Callable[[], Sequence[str]], intake: Intake, *, is_dry: bool = False
+    ) -> None:
+        """`shards` gives the plain shards for new jobs. Its first call registers those that the settings ask for."""
+        self.world, self.count, self.shards, self.intake, self.is_dry = world, count, shards, intake, is_dry
 
     @property
     def partitions(self) -> Sequence[str]:

@@ -75,7 +75,8 @@ class Api(
         self._looking_at(request, caller, job_id)
         if ids.is_named(job_id):
             return self._show_named(caller, job_id)
-        return HTTPStatus.OK, AnonymousJob.of(read.view_job(self.world, caller, job_id))
+        view = read.view_job(self.world, caller, job_id)
+        return HTTPStatus.OK, AnonymousJob.of(view, self._released_until(view.job.job_ref.partition_id))
 
     def cancel_job(self, request: Request) -> Answer:
         """DELETE /v1/jobs/{jobId}."""

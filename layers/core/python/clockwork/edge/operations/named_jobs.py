@@ -27,7 +27,7 @@ from clockwork.edge.requests.changes import BackfillBody, EmptyBody, PauseBody, 
 from clockwork.edge.requests.jobs import DefinitionBody, as_sent
 from clockwork.edge.responses import named_jobs as answers
 from clockwork.edge.responses.executions import Outcomes
-from clockwork.edge.responses.fires import REAL, Foreseen, Preview
+from clockwork.edge.responses.fires import REAL, Foreseen, Preview, foreseen_of, state_of
 from clockwork.edge.responses.jobs import FormerJob
 from clockwork.edge.responses.targets import shown_payload
 from clockwork.flows import access
@@ -70,7 +70,7 @@ class NamedApi(Operations):
         body = self._optional(request, PauseBody)
         cancels = body.waiting == "cancel"
         is_as_wanted = job.state is JobState.PAUSED and (not cancels or has_cancelled_waiting(job))
-        wanted = None if is_as_wanted else paused(body.reason, cancels=cancels)
+        wanted = None if is_as_wanted else paused(body.reason, cancels=cancels, by=request.caller.principal)
         with self._noting(request, "pauseJob", body) as note:
             return self._change(request, job, wanted, note)
 
@@ -133,10 +133,11 @@ class NamedApi(Operations):
         with suppress(TooMuchWork):  # The audit checks it, once a day.
             check_chain(self.world, job, Work(CHECK_WORK))
         now = self.world.clock.now()
-        is_over = answers.state_of(job, now) is JobState.COMPLETED
+        is_over = state_of(job, now) is JobState.COMPLETED
         if not is_over:
             last = self.world.executions.list(job_id, 1, None)
-            return HTTPStatus.OK, answers.ShownNamedJob.whole(job, last, None, now)
+            released = self._released_until(job.partition_id)
+            return HTTPStatus.OK, answers.ShownNamedJob.whole(job, last, None, now, released)
         found = newest(self.world, job_id, MOST_COUNTED)
         outcomes = Outcomes.of(found.executions, more=found.next_before is not None)
         return HTTPStatus.OK, answers.ShownNamedJob.whole(job, found.executions, outcomes, now)
@@ -186,7 +187,7 @@ class NamedApi(Operations):
         return HTTPStatus.OK, answers.ChangedJob.after(written, now, self._foreseen(job, written.job))
 
     def _foreseen(self, before: NamedJob, after: NamedJob) -> Foreseen:
-        return answers.foreseen_of(before, after, self.world.clock.now()) if self.is_dry else REAL
+        return foreseen_of(before, after, self.world.clock.now()) if self.is_dry else REAL
 
     def _written(
         self, request: Request, job: NamedJob, change: Change | None, note: Note, makes: Definition | None = None

@@ -11,12 +11,13 @@ from msgspec.json import decode
 from clockwork.domain import instants, keys
 from clockwork.domain.clients import CLIENT_ID, Client, present
 from clockwork.domain.errors import InvalidRequest, Problem
+from clockwork.domain.executions import DAY_MS
 from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.pools.pool import POOL_NAME
+from clockwork.domain.requests.activity import HOUR_MS
 from clockwork.domain.requests.quotas import day_of
 from clockwork.domain.requests.reading import Kind
 from clockwork.domain.requests.trail import Entry, since
-from clockwork.domain.timeline import released_until
 from clockwork.edge.http.answer import to_json
 from clockwork.edge.http.pages import PageTokens, page
 from clockwork.edge.http.request import Request, in_query
@@ -25,6 +26,8 @@ from clockwork.edge.responses import overview as answers
 from clockwork.edge.responses.clients import ShownClient
 from clockwork.edge.responses.trail import AuditEntry, AuditPage
 from clockwork.flows import access
+from clockwork.flows.activity.budget import Budget
+from clockwork.flows.activity.read import activity_of
 from clockwork.flows.outages import tolerated
 from clockwork.flows.requests.pools import TRAIL
 from clockwork.flows.requests.reading import share_of
@@ -37,17 +40,12 @@ log = logging.getLogger(__name__)
 MOST_COUNTED = 200
 #: How far ahead (ms) is looked, if the query does not say until when.
 LOOKED_AHEAD_MS = 24 * 3_600_000
-#: For how long (ms) an environment goes by what it last read of the shards.
-RELEASED_KEPT_MS = 5_000
 #: Whose trail it is: a client's, or a pool's.
 _TRAIL = re.compile(f"{CLIENT_ID.pattern}|{TRAIL}{POOL_NAME.pattern}")
 
 
 class OverviewApi(Operations):
     """The operations that show where everything stands."""
-
-    #: Until when (ms) all is released, as of an instant (ms), as this environment read it last.
-    _released: tuple[int | None, int] = (None, 0)
 
     def who_am_i(self, request: Request) -> Answer:
         """GET /v1/whoami, for every signed caller: it tells a caller nothing but its own name and clients."""
@@ -96,13 +94,17 @@ class OverviewApi(Operations):
             released=self._released_until(),
         )
 
-    def _released_until(self) -> tuple[int | None, int]:
-        """Until when (ms) all is released, as of an instant (ms). If the shards give no answer, the last one counts."""
-        now = self.world.clock.now()
-        if now - self._released[1] >= RELEASED_KEPT_MS:
-            with tolerated(self.world, log, "the shards are not read: %s", {"action": "released_not_read"}):
-                self._released = released_until(self.world.shards.all()), now
-        return self._released
+    def get_activity(self, request: Request) -> Answer:
+        """GET /v1/clients/{clientId}/activity: counts that environments noted, which cost nobody's job a write."""
+        client = access.client_for(self.world, request.caller, request.path["clientId"])
+        (from_at, to_at), step_ms = request.instants("from", "to"), 1_000 * request.number("step", 60)
+        to_at = self.world.clock.now() if to_at is None else to_at
+        from_at = to_at - HOUR_MS if from_at is None else from_at
+        if not 0 <= to_at - from_at <= DAY_MS or from_at < 0 or to_at > instants.LAST:
+            raise InvalidRequest([Problem(in_query("from"), "must lie before `to`, and 24 hours at the most")])
+        self._looking(request, client.client_id)
+        found = activity_of(self.world, client, from_at, to_at, step_ms, Budget(self.world))
+        return HTTPStatus.OK, answers.Activity.of(client.client_id, step_ms // 1_000, found)
 
     def _pace_of(self, kind: Kind, client_id: str) -> answers.Reads:
         debt = self.intake.reading.debt(self.world, kind, client_id)
@@ -136,7 +138,7 @@ class OverviewApi(Operations):
         """GET /v1/upcoming: what is about to start for a client, anonymous jobs included."""
         client = access.client_for(self.world, request.caller, request.query.get("clientId"))
         limit, now = request.limit(), self.world.clock.now()
-        begin, until = _instant(request, "from"), _instant(request, "to")
+        begin, until = request.instants("from", "to")
         begin = now if begin is None else begin
         until = begin + LOOKED_AHEAD_MS if until is None else until
         tokens = PageTokens(self.world, "listUpcoming", client.client_id, client.since_at)
@@ -152,18 +154,3 @@ class OverviewApi(Operations):
         items, goes_on = page(shown, None if found.goes_on is None else to_json(found.goes_on))
         in_order = sorted(items, key=lambda one: one.at)
         return HTTPStatus.OK, answers.UpcomingPage(in_order, tokens.token_of(goes_on))
-
-
-def _instant(request: Request, name: str) -> int | None:
-    """The instant (ms) of a query parameter, if it is given. Raises InvalidRequest."""
-    text = request.query.get(name)
-    if text is None:
-        return None
-    try:
-        at = instants.from_text(text)
-        if 0 <= at <= instants.LAST:
-            return at
-        fault = "is out of 1970-2286"
-    except ValueError as error:
-        fault = str(error)
-    raise InvalidRequest([Problem(in_query(name), fault)])

@@ -6,11 +6,9 @@ import logging
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from clockwork.domain.errors import InvalidRequest, Problem
-from clockwork.domain.executions import State
 from clockwork.domain.pools.pool import Pool, Tickets
 from clockwork.edge.http.body import SINGLE_BYTES, read_body
-from clockwork.edge.http.request import Request, in_query
+from clockwork.edge.http.request import Request
 from clockwork.edge.http.validation import validate
 from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.requests.pools import PoolBody
@@ -54,9 +52,7 @@ class PoolApi(Operations):
 
     def list_running(self, request: Request) -> Answer:
         """GET /v1/pools/{pool}/executions, for admins."""
-        state, limit = request.query.get("state", State.RUNNING), request.limit()
-        if state != State.RUNNING:
-            raise InvalidRequest([Problem(in_query("state"), "the query parameter state must be RUNNING")])
+        limit = request.limit()
         hands = in_hand(self.world, get_pool(self.world, request.path["pool"]))
         running = [RunningAttempt.of(one) for one in hands.running[:limit]]
         return HTTPStatus.OK, RunningList(running, hands.more or len(hands.running) > limit)

@@ -139,6 +139,9 @@ class ClientBody(EdgeModel):
     )
     retention_days: int | None = Field(None, ge=1, le=365, description="of records, once their execution has ended")
     dead_letter_queue_arn: QueueArn | None = Field(None, description="is told of every execution that becomes DEAD")
+    runs_index: bool = Field(
+        False, description="lists its executions as they end, of jobs without a key as well; each costs one write more"
+    )
 
     @field_validator("dead_letter_queue_arn")
     @classmethod

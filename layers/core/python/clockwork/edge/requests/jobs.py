@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
+from msgspec.structs import replace
 
 from clockwork.domain import ids
 from clockwork.domain.clients import CLIENT_ID, Client
@@ -22,7 +22,7 @@ from clockwork.edge.http.checks import Checks
 from clockwork.edge.http.fields import kept
 from clockwork.edge.http.forms import Earlier, FieldCheck, Form
 from clockwork.edge.requests.policies import RELEVANCY_WINDOW, CompletionBody, RetryPolicyBody
-from clockwork.edge.requests.schedules import ScheduleBody, instant_of
+from clockwork.edge.requests.schedules import ScheduleBody, instant_of, recurs
 from clockwork.edge.requests.targets import TargetBody, kept_target
 from clockwork.edge.requests.workflows import WorkflowTargetBody, kept_job_target
 from clockwork.targets.message import Payload
@@ -69,7 +69,7 @@ def _fits(value: Any, _: Checks, earlier: Earlier) -> Payload:
     if len(payload.body) > LARGEST_PAYLOAD:
         raise ValueError(f"has {len(payload.body):,} bytes encoded, at most {LARGEST_PAYLOAD:,} are taken")
     target = earlier("target")
-    if target is not None and (fault := target.kept_as.fault_of_payload(payload)) is not None:
+    if target is not None and (fault := target.kept_as.fault_of_payload(payload, target)) is not None:
         raise ValueError(fault)
     return payload
 
@@ -151,6 +151,9 @@ class DefinitionBody(Form, kw_only=True):
 
     def after(self, value: dict[str, Any], checks: Checks) -> None:
         """Report a record level or a retry policy that does not go with the rest."""
+        kept_as = self.target.kept_as
+        if self.payload is None and (fault := kept_as.fault_of_payload(NO_PAYLOAD, self.target)) is not None:
+            checks.report("/payload", fault)
         self._is_recorded(checks)
         self._is_in_order(value.get("retryPolicy"), checks)
 
@@ -170,11 +173,11 @@ class DefinitionBody(Form, kw_only=True):
     def _is_in_order(self, sent_policy: dict[str, Any] | None, checks: Checks) -> None:
         if self.ordering_key is not None and self.completion is not None:
             checks.report("/orderingKey", "is not for jobs with completion: an attempt may take days")
-        if issubclass(self.target.kept_as, PoolTarget):
-            self._is_for_workers(checks)
+        if self.ordering_key is not None and issubclass(self.target.kept_as, PoolTarget):
+            checks.report("/orderingKey", "is not for pools: an attempt may take days")
         if issubclass(self.target.kept_as, WorkflowTarget):
             self._is_for_nodes(checks)
-        elif self.completion is not None and (fault := self.completion.fault_of(self.target.kept_as)) is not None:
+        elif self.completion is not None and (fault := self.completion.fault_of(self.target)) is not None:
             checks.report("/completion", fault)
         if self.sequence is not None and self.ordering_key is None:
             checks.report("/sequence", "is for jobs with an orderingKey alone")
@@ -184,10 +187,6 @@ class DefinitionBody(Form, kw_only=True):
         if self.ordering_key is not None and longest > LONGEST_RETRYING_SECONDS:
             most = f"must be at most {LONGEST_RETRYING_SECONDS} for a job with an orderingKey"
             checks.report("/retryPolicy/maxAgeSeconds", most)
-
-    def _is_for_workers(self, checks: Checks) -> None:
-        if self.ordering_key is not None:
-            checks.report("/orderingKey", "is not for pools: an attempt may take days")
 
     def _is_for_nodes(self, checks: Checks) -> None:
         if self.ordering_key is not None:
@@ -256,11 +255,12 @@ class JobBody(DefinitionBody):
         """Whether the job has a `jobKey`."""
         return self.job_key is not None
 
-    def after(self, value: dict[str, Any], checks: Checks) -> None:
-        """Report, too, a schedule that recurs without a name for the job."""
-        super().after(value, checks)
-        if self.schedule.recurs and self.job_key is None:
-            checks.report("/jobKey", "is required for a schedule that recurs")
+    @classmethod
+    def before(cls, value: dict[str, Any], checks: Checks) -> None:
+        """Report, too, a schedule that recurs without a name for the job, whatever else is wrong with either."""
+        super().before(value, checks)
+        if recurs(value.get("schedule")) and value.get("jobKey") is None:
+            checks.report("/jobKey", 'is required for a schedule that recurs, for example "daily-invoice"')
 
 
 class CreateJobBody(JobBody):

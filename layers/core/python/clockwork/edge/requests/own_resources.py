@@ -7,14 +7,19 @@ CloudFormation names resources. It also owns the queues and the function that th
 
 from __future__ import annotations
 
-from dataclasses import fields
+import re
 
 from clockwork.edge.http.checks import Checks
 from clockwork.settings import Settings
+from clockwork.targets.registry import LISTED
 
 OWN = "is Clockwork's own, which no job may target"
-#: The text before the name in the last part of an ARN.
-_KINDS = ("function:", "event-bus/", "role/")
+#: The text before the name in the last part of an ARN, for roles and for all that types of targets name.
+_KINDS = frozenset(
+    {"role/"}
+    | {kind[0] for target in LISTED if (kind := re.match("[A-Za-z-]+[:/]", target.service.resource))}
+    | {target.end_events.kind for target in LISTED if target.end_events}
+)
 
 
 def is_own(name: str, settings: Settings) -> bool:
@@ -42,7 +47,7 @@ def not_own(name: str, checks: Checks) -> str:
 
 def _named(settings: Settings) -> set[str]:
     """The names of the queues and of the functions that the settings name; there are more of each."""
-    urls = [getattr(settings, field.name) for field in fields(settings) if field.name.endswith("_queue_url")]
+    urls = [getattr(settings, one) for one in Settings.__struct_fields__ if one.endswith("_queue_url")]
     functions = {name.partition(":")[0] for name in (settings.poller_function, settings.sweeper_function)}
     return ({_path(url)[1] for url in urls} | functions) - {""}
 

@@ -12,6 +12,7 @@ from clockwork.edge.http.checks import Checks
 from clockwork.edge.http.fields import kept
 from clockwork.edge.http.forms import Earlier, FieldCheck, Form
 from clockwork.targets.pool import PoolTarget
+from clockwork.targets.service import ServiceTarget
 from clockwork.targets.target import StoredTarget
 from clockwork.targets.web.webhooks import GONE
 
@@ -36,7 +37,9 @@ class RetryPolicyBody(Form):
     backoff: Literal["none", "fixed", "linear", "exponential"] = "exponential"
     initial_seconds: Annotated[float, Meta(ge=1, le=86_400)] = 5
     max_seconds: Annotated[float, Meta(ge=1, le=86_400)] = 3_600
-    jitter: Literal["none", "full"] = "full"
+    jitter: Annotated[
+        Literal["none", "full"] | None, Meta(description="`full` unless given, but `none` with the backoff `fixed`")
+    ] = None
     max_age_seconds: Annotated[float, Meta(ge=0, le=LONGEST_MAX_AGE_SECONDS)] = 86_400
     retry_status_codes: Annotated[
         list[StatusCode],
@@ -46,8 +49,8 @@ class RetryPolicyBody(Form):
     field_checks: ClassVar[Mapping[str, FieldCheck]] = {"retry_status_codes": _are_not_final}
 
     def to_policy(self) -> RetryPolicy:
-        """The policy as it is kept."""
-        return kept(RetryPolicy, self)
+        """The policy as it is kept. A fixed pause is what it says, unless a jitter is asked for."""
+        return kept(RetryPolicy, self, jitter=self.jitter or ("none" if self.backoff == "fixed" else "full"))
 
 
 class CompletionBody(Form):
@@ -87,10 +90,14 @@ class CompletionBody(Form):
         """The completion as it is kept."""
         return kept(Completion, self)
 
-    def fault_of(self, target: type[StoredTarget]) -> str | None:
-        """Why jobs for this type of target cannot have it, as the end of a sentence; None if they can."""
+    def fault_of(self, asked: Any) -> str | None:
+        """Why jobs for the target that was asked for cannot have it, as the end of a sentence; None if they can."""
+        target: type[StoredTarget] = asked.kept_as
         if issubclass(target, PoolTarget):
             return "is not for pools: a worker always tells how its attempt ended"
+        has_envelope = issubclass(target, ServiceTarget) and target.is_enveloped
+        if self.mode == "callback" and has_envelope and asked.envelope is False:
+            return "cannot have the mode callback without an envelope, which has the token: leave envelope out"
         if self.mode == "end" and not target.tells_end:
             tag = target.__struct_config__.tag
             return f"cannot have the mode end with {tag}, whose end AWS does not say: use callback, or leave it out"

@@ -25,12 +25,14 @@ from clockwork.edge.http.forms import Earlier, FieldCheck, Form
 
 #: The kinds of schedules. A schedule names just one of them.
 KINDS = ("at", "delaySeconds", "every", "cron")
+#: Those that may fire more than once.
+RECURRING = ("every", "cron")
 #: Fields that only some kinds of schedules may have, each with these kinds.
 BELONG_TO = {
     **dict.fromkeys(("anchorAt",), ("every",)),
     **dict.fromkeys(("dstGap", "dstOverlap", "dayMatch"), ("cron",)),
-    **dict.fromkeys(("timezone", "exclude", "startAt", "endAt", "maxFires", "jitterSeconds"), ("every", "cron")),
-    **dict.fromkeys(("catchUp", "catchUpWindowSeconds", "overlap"), ("every", "cron")),
+    **dict.fromkeys(("timezone", "exclude", "startAt", "endAt", "maxFires", "jitterSeconds"), RECURRING),
+    **dict.fromkeys(("catchUp", "catchUpWindowSeconds", "overlap"), RECURRING),
 }
 #: A job's create looks for its first fire once more, and so does the answer.
 MORE_LOOKS = 2
@@ -146,7 +148,7 @@ class ScheduleBody(Form):
         """Report a schedule of two kinds, or of none, and fields that its kind does not have."""
         kinds = [kind for kind in KINDS if value.get(kind) is not None]
         if len(kinds) != 1:
-            checks.report("/schedule", f"must have just one of {', '.join(KINDS)}")
+            checks.report("/schedule", f'must have just one of {", ".join(KINDS)}, for example {{"delaySeconds": 30}}')
         for name, owners in BELONG_TO.items():
             if value.get(name) is not None and len(kinds) == 1 and kinds[0] not in owners:
                 checks.report(f"/schedule/{name}", f"is for {' and '.join(owners)} alone")
@@ -217,6 +219,11 @@ class ScheduleBody(Form):
         if self.cron is None:
             return None
         return compile_cron(self.cron, dst_gap=self.dst_gap, dst_overlap=self.dst_overlap, day_match=self.day_match)
+
+
+def recurs(sent: Any) -> bool:
+    """Whether a schedule may fire more than once, as it was sent and with whatever faults."""
+    return isinstance(sent, dict) and any(sent.get(kind) is not None for kind in RECURRING)
 
 
 def instant_of(at: str | None) -> int | None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, field
+from msgspec.structs import replace
 
 from clockwork.domain.errors import InvalidRequest
 from clockwork.domain.jobs import JobTarget
@@ -142,13 +142,13 @@ class NodeBody(PlaceBody, kw_only=True):
     def after(self, value: dict[str, Any], checks: Checks) -> None:
         """Report, too, a completion that workers cannot have, and a payload that the target never takes."""
         super().after(value, checks)
-        if self.completion is not None and (fault := self.completion.fault_of(self.target.kept_as)) is not None:
+        if self.completion is not None and (fault := self.completion.fault_of(self.target)) is not None:
             checks.report("/completion", fault)
         if self.payload is None or next(references_of(value["payload"]), None) is not None:
             return
         sent = value["payload"]
         payload = Payload(sent.encode(), is_text=True) if isinstance(sent, str) else Payload(self.payload)
-        if (fault := self.target.kept_as.fault_of_payload(payload)) is not None:
+        if (fault := self.target.kept_as.fault_of_payload(payload, self.target)) is not None:
             checks.report("/payload", fault)
 
     def to_node(self, checks: Checks) -> Node:

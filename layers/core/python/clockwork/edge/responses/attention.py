@@ -1,4 +1,4 @@
-"""The body of the answer about the executions that somebody may want to look at."""
+"""The bodies of answers about the executions that somebody may want to look at, and about the dead."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from clockwork.domain.ids import key_of
 from clockwork.domain.instants import to_text
 from clockwork.domain.storage.attention import Kind
 from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
+from clockwork.edge.responses.executions import Execution
 
 
 class AttentionItem(AnswerBody, kw_only=True):
@@ -62,6 +63,26 @@ class AttentionPage(AnswerBody):
 
     items: list[AttentionItem]
     groups: Annotated[list[AttentionGroup], Meta(description="of the items of this page, the largest first")]
+    executions_read: Annotated[int | None, Meta(description="executions that this page looked at")] = None
+    next_token: str | None = None
+
+
+class DeadPage(AnswerBody):
+    """Those that were due last first. No `nextToken`: this is the last page; with one, a page may be short."""
+
+    items: list[Execution]
+    executions_read: Annotated[int, Meta(description="executions that this page looked at")]
+    next_token: str | None = None
+
+
+class HandledDead(AnswerBody):
+    """How many of the executions looked at were meant, and how many of these were changed by this call.
+
+    With a `nextToken` there may be more: the same call with it goes on.
+    """
+
+    matched: int
+    changed: int
     next_token: str | None = None
 
 

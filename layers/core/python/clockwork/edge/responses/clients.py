@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from msgspec import Meta
 
 from clockwork.domain.clients import Client
-from clockwork.edge.http.answer import AnswerBody, one_of
+from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
 from clockwork.edge.responses.targets import Record, ShownPrecision, ShownRetryPolicy, shown_policy
 
 
@@ -27,6 +27,7 @@ class ShownClient(AnswerBody):
     allowed_target_arns: tuple[str, ...]
     allowed_pools: tuple[str, ...]
     min_interval_seconds: float
+    runs_index: bool
     retry_policy: ShownRetryPolicy | None = None
     relevancy_window_seconds: float | None = None
     precision: ShownPrecision | None = None
@@ -36,6 +37,7 @@ class ShownClient(AnswerBody):
     jobs_per_day: int | None = None
     retention_days: int | None = None
     dead_letter_queue_arn: str | None = None
+    runs_indexed_from: Annotated[Instant | None, Meta(description="what ends from then on is in the index")] = None
     reason: Annotated[str | None, Meta(description="why it is paused")] = None
 
     @classmethod
@@ -43,7 +45,10 @@ class ShownClient(AnswerBody):
         """The client as it is kept."""
         state, policy = "PAUSED" if client.paused else "ACTIVE", shown_policy(client.retry_policy)
         state = state if client.deleting_at is None else "DELETING"
-        return cls.like(client, state=state, reason=client.pause_reason, retry_policy=policy)
+        indexed_from = instant(client.runs_indexed_from)
+        return cls.like(
+            client, state=state, reason=client.pause_reason, retry_policy=policy, runs_indexed_from=indexed_from
+        )
 
 
 class Unparking(AnswerBody):

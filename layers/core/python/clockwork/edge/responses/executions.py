@@ -13,6 +13,7 @@ from clockwork.domain import executions
 from clockwork.domain.executions import State
 from clockwork.domain.ids import key_of
 from clockwork.domain.instants import to_text
+from clockwork.domain.lifecycle.awaiting import late_ms
 from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.lifecycle.holding import Holding, Wait
 from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
@@ -169,7 +170,8 @@ class Execution(AnswerBody):
             for attempt in record.attempts
         ]
         if record.claim is not None:
-            attempts.append(Attempt(record.attempt, State.RUNNING, to_text(record.claim.started_at)))
+            started_at, late = to_text(record.claim.started_at), late_ms(record)
+            attempts.append(Attempt(record.attempt, State.RUNNING, started_at, lateness_ms=late))
         stretch = record.end.skipped
         skipped = stretch and SkippedStretch(to_text(stretch.from_at), to_text(stretch.to_at), stretch.count)
         waited = record.waits.waited and Waits.like(record.waits.waited)
@@ -201,7 +203,7 @@ class Ran(AnswerBody):
     due_at: Instant
     state: Annotated[str, one_of(State)]
     attempts: Annotated[int, Meta(description="so far")]
-    lateness_ms: Annotated[int | None, Meta(description="of the first attempt, once it has ended")] = None
+    lateness_ms: Annotated[int | None, Meta(description="of the first attempt, once it has started")] = None
     took_ms: Annotated[int | None, Meta(description="of the last attempt, once it has ended")] = None
     reason: str | None = None
 
@@ -209,12 +211,15 @@ class Ran(AnswerBody):
     def of(cls, record: executions.Execution, **more: object) -> Self:
         """The execution of a record."""
         first, last = (record.attempts[0], record.attempts[-1]) if record.attempts else (None, None)
+        late = first.lateness_ms if first is not None and first.number == 1 else None
+        if first is None:
+            late = late_ms(record)
         return cls(
             record.execution_id,
             to_text(record.due_at),
             str(record.state),
             record.attempt,
-            lateness_ms=first.lateness_ms if first is not None and first.number == 1 else None,
+            lateness_ms=late,
             took_ms=None if last is None or record.claim is not None else last.ended_at - last.started_at,
             reason=record.reason,
             **more,
@@ -234,17 +239,6 @@ class ExecutionPage(AnswerBody):
     """Newest first. No `nextToken`: this is the last page."""
 
     items: list[Execution]
-    next_token: str | None = None
-
-
-class HandledDead(AnswerBody):
-    """How many of the executions looked at were meant, and how many of these were changed by this call.
-
-    With a `nextToken` there may be more: the same call with it goes on.
-    """
-
-    matched: int
-    changed: int
     next_token: str | None = None
 
 

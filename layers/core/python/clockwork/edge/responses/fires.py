@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Annotated, Self, get_args
@@ -10,13 +11,20 @@ from typing import Annotated, Self, get_args
 from msgspec import Meta
 
 from clockwork.domain.cron.zones import offset_at, zone_named
+from clockwork.domain.fires.chains import fire_after, first_due_after
 from clockwork.domain.fires.shifts import Shift, shift_at
 from clockwork.domain.fires.words import in_words
 from clockwork.domain.instants import to_text
-from clockwork.domain.named_jobs import NamedJob
-from clockwork.domain.recurrence import Fire, Recurrence, Work, next_occurrence
+from clockwork.domain.named_jobs import JobState, NamedJob
+from clockwork.domain.recurrence import Fire, Recurrence, TooMuchWork, Work, next_occurrence
 from clockwork.edge.http.answer import AnswerBody, Instant, one_of
 
+#: How many next fires are shown with a job.
+SHOWN_FIRES = 10
+#: Work for the next fire of each of a thousand jobs; with an exclusion and `maxFires` it counts 600 days of fires.
+LISTED_WORK = 10_000
+#: Work for the next fires that are shown with one job.
+SHOWN_WORK = 400_000
 #: The last instant (ms) that can be written with four digits of a year. Later fires are not shown.
 LAST_SHOWN_AT = 253_402_300_799_999
 
@@ -110,3 +118,56 @@ def _local(at: int, zone: str) -> str:
     offset_at(zone, at // 1000)  # all code that reads zones refuses the same unknown ones
     local = datetime.fromtimestamp(at / 1000, UTC).astimezone(zone_named(zone))
     return local.isoformat(timespec="milliseconds")
+
+
+def foreseen_of(before: NamedJob | None, after: NamedJob, now: int) -> Foreseen:
+    """The view of a dry run on a job that would be made (`before` is None), changed or deleted."""
+    is_retimed = before is None or before.state is not after.state or before.series != after.series
+    return Foreseen(dry_run=True, timing_changes=is_retimed, next_fires=next_fires_of(after, now, Work(SHOWN_WORK)))
+
+
+def next_fires_of(job: NamedJob, now: int, work: Work) -> list[NextFire]:
+    """The next fires of a job, as far as the work suffices."""
+    fires = list[Fire]()
+    with suppress(TooMuchWork):
+        fires.extend(islice(upcoming(job, now, work), SHOWN_FIRES))
+    return NextFire.all_of(fires, job.definition.recurrence)
+
+
+def state_of(job: NamedJob, now: int) -> JobState:
+    """The state of a job as it is shown: COMPLETED once no fire is to come.
+
+    A job whose next fire takes too much work to find is taken to have one.
+    """
+    return state_and_next(job, now, Work(LISTED_WORK))[0]
+
+
+def state_and_next(job: NamedJob, now: int, work: Work) -> tuple[JobState, int | None]:
+    """The state of a job as it is shown, and its next fire after `now`, in ms, as far as the work suffices."""
+    try:
+        fire = next(upcoming(job, now, work), None)
+    except TooMuchWork:
+        return job.state, None
+    is_over = fire is None and job.state is JobState.ACTIVE
+    return JobState.COMPLETED if is_over else job.state, None if fire is None else fire.due_at
+
+
+def next_due_of(job: NamedJob, now: int) -> int | None:
+    """The instant (ms) of the job's next fire after `now`; None without one, or if that takes too much work."""
+    return state_and_next(job, now, Work(LISTED_WORK))[1]
+
+
+def upcoming(job: NamedJob, now: int, work: Work) -> Iterator[Fire]:
+    """The job's fires after `now` (ms), of a paused job as if it were resumed now. Raises TooMuchWork.
+
+    A paused job that fires once fires at its resume, also if it was due in the pause. A deleted job has no fire.
+    """
+    recurrence = job.definition.recurrence
+    if job.state is JobState.PAUSED and recurrence is None:
+        fire, at = fire_after(job, job.chain_after_at, 0), job.paused_at
+        if fire is not None and at is not None and at < fire.due_at <= now:
+            yield fire
+    fire = first_due_after(job, now, work) if job.is_alive else None
+    while fire is not None and fire.due_at <= LAST_SHOWN_AT:
+        yield fire
+        fire = fire_after(job, fire.base_at, fire.ordinal, work)

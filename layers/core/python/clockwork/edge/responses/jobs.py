@@ -12,11 +12,9 @@ from clockwork.domain.executions import State
 from clockwork.domain.ids import NamedJobId
 from clockwork.domain.instants import to_text
 from clockwork.domain.named_jobs import NamedJob
-from clockwork.edge.http.answer import AnswerBody, Instant, either_of, one_of
-from clockwork.edge.http.problems import Problem
+from clockwork.edge.http.answer import AnswerBody, Instant, either_of, instant
 from clockwork.edge.responses.executions import Execution
-from clockwork.edge.responses.fires import REAL, Foreseen
-from clockwork.edge.responses.named_jobs import ShownNamedJob, WrittenJob
+from clockwork.edge.responses.named_jobs import ShownNamedJob
 from clockwork.edge.responses.targets import (
     Record,
     ShownCompletion,
@@ -27,56 +25,7 @@ from clockwork.edge.responses.targets import (
     delivery,
     shown_payload,
 )
-from clockwork.flows.requests import create
 from clockwork.flows.requests.read import JobView
-
-
-class CreatedJob(Foreseen, kw_only=True):
-    """An accepted job. RELEASED: it is due so soon that it is on its way already."""
-
-    job_id: str
-    client_id: str
-    state: Annotated[str, one_of(["SCHEDULED", "RELEASED"])]
-    due_at: Instant
-
-    @classmethod
-    def of(cls, job: create.CreatedJob, client_id: str, foreseen: Foreseen = REAL) -> Self:
-        """The answer about a job that was accepted."""
-        state = "RELEASED" if job.released else "SCHEDULED"
-        return cls.like(job, foreseen, client_id=client_id, state=state)
-
-
-class CreatedElement(CreatedJob):
-    """An accepted anonymous job of a batch."""
-
-    # The fields of the base class are keyword-only: msgspec writes them behind these two.
-    index: int
-    status: Literal[201]
-
-
-class WrittenElement(WrittenJob):
-    """A named job of a batch: created, or there already with the same definition."""
-
-    index: int
-    status: Literal[200, 201]
-
-
-class RefusedElement(AnswerBody):
-    """A refused job of a batch. The pointers of its problem start at the batch's body."""
-
-    index: int
-    status: Literal[409, 422, 500]
-    problem: Problem
-
-
-Element = CreatedElement | WrittenElement | RefusedElement
-
-
-class CreatedBatch(AnswerBody):
-    """One result for each job of the batch, in their order."""
-
-    #: Each is an `Element`. msgspec cannot describe a union of objects without tags, so `openapi` does.
-    results: list[Any]
 
 
 class ShownSchedule(AnswerBody):
@@ -107,11 +56,23 @@ class AnonymousJob(AnswerBody):
     on_failure: ShownTarget | None = None
     completion: ShownCompletion | None = None
     last_execution: Execution | None = None
+    not_recorded: Annotated[
+        bool | None,
+        Meta(description="of the record level none, before a first failure: nothing tells whether it was delivered"),
+    ] = None
+    released_until: Annotated[
+        Instant | None, Meta(description="all that is due in its shard by then is released, and starts at its instant")
+    ] = None
+    as_of: Annotated[Instant | None, Meta(description="when that was so")] = None
 
     @classmethod
-    def of(cls, view: JobView) -> Self:
-        """The job with its execution, once it has one."""
+    def of(cls, view: JobView, released: tuple[int | None, int]) -> Self:
+        """The job with its execution, once it has one.
+
+        `released`: until when (ms) its shard has released all, as of an instant (ms).
+        """
         occurrence = view.job.occurrence
+        until, as_of = released if view.last_execution is None else (None, 0)
         return cls.like(
             view,
             view.job,
@@ -119,6 +80,9 @@ class AnonymousJob(AnswerBody):
             schedule=ShownSchedule(to_text(occurrence.due_at)),
             payload=shown_payload(occurrence.payload),
             last_execution=view.last_execution and Execution.of(view.last_execution),
+            not_recorded=True if view.state == "RELEASED" and occurrence.record == "none" else None,
+            released_until=instant(until),
+            as_of=instant(until and as_of),
             **delivery(occurrence),
         )
 
@@ -148,19 +112,7 @@ class FormerJob(AnswerBody):
         )
 
 
-class Created:
-    """The accepted job: with a `revision` if it is named."""
-
-    either = (CreatedJob, WrittenJob)
-
-
 class Job:
     """A job and where it stands."""
 
     either = (AnonymousJob, ShownNamedJob, FormerJob)
-
-
-class Health(AnswerBody):
-    """The API answers. `behind`: a shard has not moved for two minutes. `unknown`: where shards stand was not told."""
-
-    status: Literal["ok", "behind", "unknown"]

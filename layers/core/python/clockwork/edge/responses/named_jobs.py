@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from itertools import islice
+from collections.abc import Sequence
 from typing import Annotated, Any, Self
 
 from msgspec import Meta
 
 from clockwork.domain import executions
-from clockwork.domain.fires.chains import fire_after, first_due_after
 from clockwork.domain.fires.words import in_words
 from clockwork.domain.instants import to_text
 from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.named_jobs import JobState, NamedJob
-from clockwork.domain.recurrence import Fire, TooMuchWork, Work
+from clockwork.domain.recurrence import Work
 from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
 from clockwork.edge.responses import targets
+from clockwork.edge.responses.created import NamedState, WrittenJob
 from clockwork.edge.responses.executions import Cancellation, Execution, Outcomes, Ran
-from clockwork.edge.responses.fires import LAST_SHOWN_AT, REAL, Foreseen, NextFire
+from clockwork.edge.responses.fires import (
+    LISTED_WORK,
+    REAL,
+    SHOWN_WORK,
+    Foreseen,
+    NextFire,
+    next_fires_of,
+    state_and_next,
+)
 from clockwork.edge.responses.targets import (
     Record,
     ShownCompletion,
@@ -32,35 +38,8 @@ from clockwork.edge.responses.targets import (
 from clockwork.flows.named.write import Written
 from clockwork.flows.requests.cancel import CancelAnswer
 
-#: How many next fires are shown with a job.
-SHOWN_FIRES = 10
-#: Work for the next fire of each of a thousand jobs; with an exclusion and `maxFires` it counts 600 days of fires.
-LISTED_WORK = 10_000
-#: Work for the next fires that are shown with one job.
-SHOWN_WORK = 400_000
 #: How many executions of a kind the answer to a change lists. They may be a day's fires.
 SHOWN = 100
-NamedState = Annotated[str, one_of(JobState)]
-
-
-class WrittenJob(Foreseen, kw_only=True):
-    """A named job as it stands."""
-
-    job_id: str
-    client_id: str
-    job_key: str
-    state: NamedState
-    revision: int
-    due_at: Annotated[Instant | None, Meta(description="of a job that fires once")] = None
-    next_fire_at: Instant | None = None
-
-    @classmethod
-    def of(cls, job: NamedJob, now: int, foreseen: Foreseen = REAL, **more: object) -> Self:
-        """The job after a create or a change."""
-        at = job.definition.at
-        state, next_fire_at = _state_and_next(job, now, Work(LISTED_WORK))
-        next_fire_at = next_fire_at if at is None else None
-        return cls.like(job, foreseen, state=state, due_at=instant(at), next_fire_at=instant(next_fire_at), **more)
 
 
 class ReleasedFire(AnswerBody):
@@ -128,15 +107,23 @@ class JobSummary(AnswerBody):
     completion: ShownCompletion | None = None
     reason: str | None = None
     paused_at: Annotated[Instant | None, Meta(description="while it is paused")] = None
+    paused_by: Annotated[
+        str | None, Meta(description="the principal who paused it; left out after a pause by an older version")
+    ] = None
     due_at: Instant | None = None
     next_fire_at: Instant | None = None
     description: Annotated[str | None, Meta(description="the schedule in a sentence")] = None
     runs: Annotated[list[Ran] | None, Meta(description="newest first; left out if a page had to read too much")] = None
+    last_state: Annotated[
+        str | None,
+        one_of(executions.State),
+        Meta(description="of the execution of a job that fires once and is COMPLETED; left out as `runs` are"),
+    ] = None
 
     @classmethod
     def of(cls, job: NamedJob, now: int, work: Work | None = None, **more: object) -> Self:
         """The job with its next fire, found by as much `work` as one of a list may cost if none is given."""
-        state, next_fire_at = _state_and_next(job, now, work or Work(LISTED_WORK))
+        state, next_fire_at = state_and_next(job, now, work or Work(LISTED_WORK))
         definition = job.definition
         return cls.like(
             job,
@@ -149,7 +136,7 @@ class JobSummary(AnswerBody):
             next_fire_at=instant(next_fire_at),
             description=in_words(definition.recurrence),
             **targets.delivery(definition),
-            **{"runs": None, **more},
+            **{"runs": None, "last_state": None, **more},
         )
 
 
@@ -157,6 +144,7 @@ class JobPage(AnswerBody):
     """In the order of their keys. No `nextToken`: this is the last page; with one, a page may be short."""
 
     items: list[JobSummary]
+    jobs_read: Annotated[int, Meta(description="named jobs that this page looked at")]
     unreadable: Annotated[list[str] | None, Meta(description="jobKeys of jobs that this version cannot read")] = None
     next_token: str | None = None
 
@@ -168,12 +156,26 @@ class ShownNamedJob(JobSummary, kw_only=True):
     next_fires: list[NextFire]
     last_execution: Execution | None = None
     outcomes: Annotated[Outcomes | None, Meta(description="once it is COMPLETED")] = None
+    released_until: Annotated[
+        Instant | None, Meta(description="all that is due in its shard by then is released, and starts at its instant")
+    ] = None
+    as_of: Annotated[Instant | None, Meta(description="when that was so")] = None
 
     @classmethod
-    def whole(cls, job: NamedJob, newest: Sequence[executions.Execution], outcomes: Outcomes | None, now: int) -> Self:
-        """The job with its next fires, and the newest of its executions."""
+    def whole(
+        cls,
+        job: NamedJob,
+        newest: Sequence[executions.Execution],
+        outcomes: Outcomes | None,
+        now: int,
+        released: tuple[int | None, int] = (None, 0),
+    ) -> Self:
+        """The job with its next fires, and the newest of its executions.
+
+        `released`: until when (ms) its shard has released all, as of an instant (ms).
+        """
         work = Work(SHOWN_WORK)
-        fires = _next_fires(job, now, work)
+        fires = next_fires_of(job, now, work)
         return cls.of(
             job,
             now,
@@ -181,7 +183,10 @@ class ShownNamedJob(JobSummary, kw_only=True):
             payload=targets.shown_payload(job.definition.payload),
             next_fires=fires,
             last_execution=Execution.of(newest[0]) if newest else None,
+            last_state=str(newest[0].state) if newest and outcomes and job.definition.recurrence is None else None,
             outcomes=outcomes,
+            released_until=instant(released[0]),
+            as_of=instant(released[0] and released[1]),
         )
 
 
@@ -197,12 +202,6 @@ class StartedBackfill(AnswerBody):
     backfill_id: str
     count: int
     reason: Annotated[str | None, Meta(description="why there is none to execute")] = None
-
-
-def foreseen_of(before: NamedJob | None, after: NamedJob, now: int) -> Foreseen:
-    """The view of a dry run on a job that would be made (`before` is None), changed or deleted."""
-    is_retimed = before is None or before.state is not after.state or before.series != after.series
-    return Foreseen(dry_run=True, timing_changes=is_retimed, next_fires=_next_fires(after, now, Work(SHOWN_WORK)))
 
 
 def deletion(answer: Written, foreseen: Foreseen = REAL) -> Cancellation:
@@ -226,49 +225,3 @@ def deletion(answer: Written, foreseen: Foreseen = REAL) -> Cancellation:
         ended=[Execution.of(record) for record in ended[:SHOWN]],
         ended_count=len(ended),
     )
-
-
-def _next_fires(job: NamedJob, now: int, work: Work) -> list[NextFire]:
-    fires = list[Fire]()
-    with suppress(TooMuchWork):
-        fires.extend(islice(upcoming(job, now, work), SHOWN_FIRES))
-    return NextFire.all_of(fires, job.definition.recurrence)
-
-
-def state_of(job: NamedJob, now: int) -> JobState:
-    """The state of a job as it is shown: COMPLETED once no fire is to come.
-
-    A job whose next fire takes too much work to find is taken to have one.
-    """
-    return _state_and_next(job, now, Work(LISTED_WORK))[0]
-
-
-def _state_and_next(job: NamedJob, now: int, work: Work) -> tuple[JobState, int | None]:
-    """The state of a job as it is shown, and its next fire after `now`, in ms, as far as the work suffices."""
-    try:
-        fire = next(upcoming(job, now, work), None)
-    except TooMuchWork:
-        return job.state, None
-    is_over = fire is None and job.state is JobState.ACTIVE
-    return JobState.COMPLETED if is_over else job.state, None if fire is None else fire.due_at
-
-
-def next_due_of(job: NamedJob, now: int) -> int | None:
-    """The instant (ms) of the job's next fire after `now`; None without one, or if that takes too much work."""
-    return _state_and_next(job, now, Work(LISTED_WORK))[1]
-
-
-def upcoming(job: NamedJob, now: int, work: Work) -> Iterator[Fire]:
-    """The job's fires after `now` (ms), of a paused job as if it were resumed now. Raises TooMuchWork.
-
-    A paused job that fires once fires at its resume, also if it was due in the pause. A deleted job has no fire.
-    """
-    recurrence = job.definition.recurrence
-    if job.state is JobState.PAUSED and recurrence is None:
-        fire, at = fire_after(job, job.chain_after_at, 0), job.paused_at
-        if fire is not None and at is not None and at < fire.due_at <= now:
-            yield fire
-    fire = first_due_after(job, now, work) if job.is_alive else None
-    while fire is not None and fire.due_at <= LAST_SHOWN_AT:
-        yield fire
-        fire = fire_after(job, fire.base_at, fire.ordinal, work)

@@ -12,12 +12,15 @@ from clockwork.domain.clients import Client
 from clockwork.domain.ids import key_of
 from clockwork.domain.instants import to_text
 from clockwork.domain.limits.circuits import MOST_CIRCUITS, Circuit
+from clockwork.domain.requests.activity import Tally
 from clockwork.domain.requests.reading import Debt
 from clockwork.domain.timeline import Shard, ShardStatus
 from clockwork.domain.waits import Cause
 from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
 from clockwork.edge.responses.clients import ShownClient
+from clockwork.edge.responses.executions import Waits
 from clockwork.edge.responses.targets import ShownJobTarget, shown_job_target
+from clockwork.flows.activity.read import Found
 from clockwork.flows.requests import upcoming
 
 
@@ -199,3 +202,43 @@ class UpcomingPage(AnswerBody):
 
     items: list[UpcomingItem]
     next_token: str | None = None
+
+
+class ActivityStep(AnswerBody, kw_only=True):
+    """The counts of one step. `failed` counts attempts, each other field executions."""
+
+    at: Annotated[Instant, Meta(description="the begin of the step")]
+    started: Annotated[int, Meta(description="whose first attempt was started, or the first after a redrive")]
+    succeeded: int
+    failed: int
+    dead: int
+    skipped: int
+    expired: int
+    cancelled: int
+    p50_ms: Annotated[int | None, Meta(description="half of those that started were at most so late")] = None
+    p99_ms: Annotated[int | None, Meta(description="99 of 100 were; left out beyond an hour")] = None
+    waited: Annotated[Waits | None, Meta(description="the waits of those that started, all together")] = None
+
+    @classmethod
+    def of(cls, at: int, tally: Tally) -> Self:
+        """The step that begins at `at` (ms)."""
+        known = {cause: ms for cause, ms in tally.waited.items() if cause in Waits.__struct_fields__}
+        waited = Waits(**known) if known else None
+        late = {"p50_ms": tally.late_within(0.5), "p99_ms": tally.late_within(0.99)}
+        return cls.like(tally, at=to_text(at), waited=waited, **late)
+
+
+class Activity(AnswerBody):
+    """The counts of all environments. They are approximate. Anonymous jobs and nodes of workflows are in them."""
+
+    client_id: str
+    step: Annotated[int, Meta(description="seconds")]
+    items: Annotated[list[ActivityStep], Meta(description="the earliest first, without steps that have nothing")]
+    complete_from: Annotated[Instant, Meta(description="from then on the counts were read to the end")]
+    unreadable: Annotated[int, Meta(description="notes that this version cannot read")] = 0
+
+    @classmethod
+    def of(cls, client_id: str, step_seconds: int, found: Found) -> Self:
+        """The steps as they were read."""
+        items = [ActivityStep.of(at, tally) for at, tally in found.steps.items()]
+        return cls(client_id, step_seconds, items, to_text(found.complete_from), found.unreadable)

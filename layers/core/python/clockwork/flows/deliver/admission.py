@@ -108,7 +108,7 @@ def admit(batch: Batch, items: Sequence[Item]) -> list[Item]:
     gates = {client_id: _gate(batch, client_id, some) for client_id, some in _in_time(batch, _by_client(items))}
     wanted = _wanted(batch, gates, [item for item in items if not item.left])
     clients = _in_time(batch, _by_client(wanted))
-    return [item for client_id, some in clients for item in _admitted(batch, gates[client_id], some)]
+    return [item for client_id, some in clients for item in _admitted(batch, gates, client_id, some)]
 
 
 def _in_time(batch: Batch, clients: Iterable[tuple[str, list[Item]]]) -> Iterator[tuple[str, list[Item]]]:
@@ -180,9 +180,10 @@ def still_allowed(batch: Batch, items: Sequence[Item]) -> list[Item]:
     return judged
 
 
-def _admitted(batch: Batch, gate: Gate, items: list[Item]) -> list[Item]:
+def _admitted(batch: Batch, gates: Mapping[str, Gate], client_id: str, items: list[Item]) -> list[Item]:
     """The items of one client that may start now. One lease is for all: a second would give its block away again."""
     with batch.failing(*items):
+        gate = gates[client_id]
         if gate.fault is not None:
             park(batch, items, "pause", gate.fault)
             return []

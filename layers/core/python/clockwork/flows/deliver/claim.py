@@ -211,9 +211,9 @@ def end_watched(batch: Batch, watches: Sequence[Received]) -> list[Received]:
     Returns the watches that ask a service first, of which nothing is decided yet.
     """
     read = with_records(batch, watches)
-    asking = {id(one): one for one in read if isinstance(one.release, Watch) and asks(one.release, one.seen)}
-    carry_out(batch, [one for one in read if id(one) not in asking], partial(_plan_watch, batch))
-    return [*asking.values()]
+    judged = batch.each(read, lambda one: isinstance(one.release, Watch) and asks(one.release, one.seen))
+    carry_out(batch, [one for one, is_asking in judged if not is_asking], partial(_plan_watch, batch))
+    return [one for one, is_asking in judged if is_asking]
 
 
 def carry_out(batch: Batch, going: Sequence[Received], plan_of: Callable[[Received], Plan]) -> None:

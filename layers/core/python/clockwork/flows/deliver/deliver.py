@@ -55,6 +55,7 @@ def deliver_batch(world: World, messages: Sequence[Message], deadline_at: int) -
     for index, why_not in unsent.items():
         batch.fail(waiting.following[index][0], why_not)
     record_first_failures(batch, [waiting.following[index][0] for index in unsent])
+    tell_of_deaths(batch)
     resend_alone(batch)
     return batch.report
 
@@ -265,7 +266,7 @@ def _delivery(item: Item, deadline_at: int) -> Delivery:
     if item.seen is not None and is_asked(item.seen):
         # Its service tells its end, and nobody else may.
         token, begun = None, item.seen.budget.begun
-    return Delivery(*ids, release.occurrence, deadline_at, token, release.of.node, begun)
+    return Delivery(*ids, release.occurrence, deadline_at, token, release.of.node, begun, run_at=release.run_at)
 
 
 def _token(item: Item, secret: str) -> Token:

@@ -13,13 +13,14 @@ from collections.abc import Sequence
 import msgspec
 
 from clockwork.domain.releases import Check, Deliver, Release, Watch
-from clockwork.domain.storage.codec import decode_message
+from clockwork.domain.storage.codec import decode_message, expect_messages
 from clockwork.flows.containment import why
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.items import Item, Received
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
+expect_messages()
 
 
 class Message(msgspec.Struct, frozen=True):

@@ -18,7 +18,7 @@ from functools import partial
 import msgspec
 
 from clockwork.domain.clients import ClientUnreadable, Pause
-from clockwork.domain.errors import readable
+from clockwork.domain.errors import Undecodable, readable
 from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.fires.hints import completed, hint_of
 from clockwork.domain.ids import NamedJobId, decode_job, is_named
@@ -129,6 +129,9 @@ def ref_of(world: World, item: Item) -> NamedJobId:
     """
     ref = decode_job(item.release.job_id)
     assert isinstance(ref, NamedJobId)
+    if ref.client_id != item.release.occurrence.client_id:
+        # The limits and rights of the one would judge what the other has made.
+        raise Undecodable("its occurrence names another client than its job")
     item.pauses = _pauses_of(world, ref)
     return ref
 

@@ -65,12 +65,16 @@ def put_off_unbegun(batch: Batch, unbegun: Sequence[Ended]) -> None:
 
 
 def record_first_failures(batch: Batch, unsent: Sequence[Received]) -> None:
-    """Record the first failures at level `none` whose retries are sent; those of `unsent` items are not."""
+    """Record the first failures at level `none` whose retries are sent; those of `unsent` items are not.
+
+    Another copy of the message may have ended DEAD, and its deliverer have died behind that record.
+    """
     left = {id(item) for item in unsent}
-    records = [record for item, record in batch.first_failures if id(item) not in left]
+    failures = [(item, record) for item, record in batch.first_failures if id(item) not in left]
     batch.first_failures.clear()
-    saves = batch.world.executions.save([(None, record) for record in records]) if records else ()
-    for record, saved in zip(records, saves, strict=True):
+    saves = batch.world.executions.save([(None, record) for _, record in failures]) if failures else ()
+    for (item, record), saved in zip(failures, saves, strict=True):
+        batch.owe(item, saved.actual)
         if saved.unavailable is not None:
             extra = {"action": "first_failure_not_recorded", "executionId": record.execution_id}
             log.warning("a first failure is not recorded: %s", saved.unavailable, extra=extra)
@@ -129,8 +133,20 @@ def _count(batch: Batch, item: Item, outcome: Outcome) -> None:
         batch.report.succeeded += 1
     else:
         batch.report.failed += 1
+    if item.seen is None:
+        _count_unrecorded(batch, item, outcome)
     if item.seen is None or item.seen.is_first_attempt:
         _count_lateness(batch.report, item, item.release.lateness_ms(outcome.started_at), outcome.started_at)
+
+
+def _count_unrecorded(batch: Batch, item: Item, outcome: Outcome) -> None:
+    """Count a start that no record tells for the client, and a success that leaves none."""
+    occurrence, waited = item.release.occurrence, item.release.waited_by(outcome.started_at)
+    tally = batch.world.environment.counters.of(occurrence.client_id, batch.world.clock.now())
+    late_ms = item.release.lateness_ms(outcome.started_at)
+    tally.add_start(late_ms, {} if waited is None else msgspec.structs.asdict(waited))
+    if outcome.state is State.SUCCEEDED:
+        tally.add_end(State.SUCCEEDED)
 
 
 def _count_lateness(report: DeliverReport, item: Item, lateness_ms: int, started_at: int) -> None:

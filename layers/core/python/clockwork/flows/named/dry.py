@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from typing import Any
+
+import msgspec
 
 from clockwork.flows.world import World
 from clockwork.ports.dry import dry
@@ -14,6 +15,5 @@ _KEPT = ("settings", "clock", "random", "environment")
 
 def without_writes(world: World) -> World:
     """The same world, whose ports answer writes and make none (`ports/dry.py`)."""
-    ports: dict[str, Any] = {one.name: dry(one.name, getattr(world, one.name)) for one in fields(world)
-                             if one.name not in _KEPT}  # fmt: skip
-    return replace(world, environment=replace(world.environment), **ports)
+    ports: dict[str, Any] = {one: dry(one, getattr(world, one)) for one in World.__struct_fields__ if one not in _KEPT}
+    return world.with_(environment=msgspec.structs.replace(world.environment), **ports)

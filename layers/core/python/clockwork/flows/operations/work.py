@@ -91,8 +91,9 @@ def _change_jobs(world: World, client: Client, operation: Operation, limit: int)
     def change_of(job: NamedJob) -> Change | None:
         if operation.kind is Kind.CANCEL_JOBS:
             return cancelled(operation.reason)
-        change = pausing if operation.kind is Kind.PAUSE_JOBS else resuming
-        return change(job, operation.reason, cancels=operation.cancels_waiting)
+        if operation.kind is Kind.PAUSE_JOBS:
+            return pausing(job, operation.reason, cancels=operation.cancels_waiting, by=operation.made_by)
+        return resuming(job, operation.reason, cancels=operation.cancels_waiting)
 
     which = Which(meant.prefix, is_meant, limit)
     until = world.clock.now() + CALL_MS

@@ -18,8 +18,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 import msgspec
@@ -57,8 +56,7 @@ class Again(msgspec.Struct, frozen=True):
     is_done: bool = False
 
 
-@dataclass(frozen=True)
-class Ways:
+class Ways(msgspec.Struct, frozen=True):
     """The ways to handle rows that the quarantine names.
 
     `release` rows: all of them, or of the only one the execution with a tag. It answers for each, in their order. `end`
@@ -69,8 +67,7 @@ class Ways:
     end: Callable[[Visit, Row], bool]
 
 
-@dataclass
-class _Group:
+class _Group(msgspec.Struct):
     """A group in one look. `rows`: read, and not tried yet; `more` come behind the key `after`.
 
     `together`: so many are tried at once. `silent`: of so many nothing came, and the turns end at `most_silent`.
@@ -138,22 +135,34 @@ class _Look:
                 ring.append(group)
 
     def _found(self) -> list[_Group]:
-        """The groups in a drawn order, those that are tried less often behind the others; at most MOST_GROUPS."""
-        world, found = self._world, list[_Group]()
-        start = "chr"[world.random.below(3)] + world.random.token()
-        for first, end in ((start, keys.END), ("", start)):
+        """The groups in a drawn order, those that are tried less often behind the others; at most MOST_GROUPS.
+
+        Each kind of group gives one in turn: rows of unknown clients, a group each, leave clients their places.
+        """
+        found, kinds = list[_Group](), deque(map(self._of_kind, (domain.HOLDING, domain.PASSED, domain.ALONE)))
+        while kinds and len(found) < MOST_GROUPS and self._has_time:
+            if (group := next(kinds[0], None)) is None:
+                kinds.popleft()
+            else:
+                found.append(group)
+                kinds.rotate(-1)
+        self._is_whole = self._is_whole and not kinds
+        drawn = [(group.most_silent < MOST_SILENT, self._world.random.fraction(), group) for group in found]
+        return [group for *_, group in sorted(drawn, key=lambda one: one[:2])]
+
+    def _of_kind(self, letter: str) -> Iterator[_Group]:
+        """The groups of a letter, from a random one on, and round to it. Pages are read as they are needed."""
+        start = letter + self._world.random.token()
+        for first, end in ((start, letter + keys.END), (letter, start)):
             after, more = first, True
-            while more and len(found) < MOST_GROUPS and self._has_time:
+            while more:
                 page = self._read(after, end)
                 more = page.more
                 for name, some in groupby(page.rows, lambda row: group_in(row.key)):
                     rows = list(some)
-                    found.append(self._group(name, rows, more=page.more and rows[-1] is page.rows[-1]))
                     # However many rows the group has: the next page begins behind it.
                     after = name + keys.END
-            self._is_whole = self._is_whole and not more
-        drawn = [(group.most_silent < MOST_SILENT, world.random.fraction(), group) for group in found]
-        return [group for *_, group in sorted(drawn, key=lambda one: one[:2])]
+                    yield self._group(name, rows, more=page.more and rows[-1] is page.rows[-1])
 
     def _group(self, name: str, rows: list[Row], *, more: bool) -> _Group:
         now, tick_ms = self._world.clock.now(), self._world.settings.tick_seconds * 1000

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 
 from clockwork.domain.keys import is_ordered
+from clockwork.domain.storage import codec
 from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.ordered_shard import poll_ordered_shard
 from clockwork.flows.poll.pool import Waits
@@ -21,6 +22,7 @@ log = logging.getLogger(__name__)
 
 #: A poller of several shards works this long on each of them (ms): enough for thousands of occurrences.
 SHARE_MS = 2_000
+codec.expect_rows()
 
 
 def poll_any(

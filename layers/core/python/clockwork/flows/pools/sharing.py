@@ -10,17 +10,21 @@ client by its first ticket, or by a worker that had one. No ticket is moved for 
 overflow queues. If such workers alone are left, a moved ticket waits for its check, which sends it to the first queue.
 If an overflow queue refuses a ticket, the first queue gets the ticket (`flows/sealing.py: Tickets`). For a minute
 nothing is moved then: tickets start in the order of their age, and shares are not kept.
+
+A client whose tickets are beyond its share again and again is noted, and senders put all of its tickets into the
+overflow queue (`domain/pools/floods.py`). If the note gives no answer, it is tried again some seconds later.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from clockwork.domain.pools.shares import LATE_MS, Held, beyond_share
+from clockwork.domain.pools.floods import Overflow, renewed
+from clockwork.domain.pools.shares import LATE_MS, Held, beyond_share, has_share
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.outages import tolerated
@@ -59,16 +63,52 @@ def within_shares(batch: Batch, items: Sequence[Item], sharing: Sharing | None) 
         by_queue.setdefault((target.pool, target.priority), []).append(item)
     if sharing is not None and batch.worker is not None:
         shares.hold(batch.worker.pool, sharing.worker_id, Held(sharing.slots, told), now)
-        _note_overflow(batch.world, batch.worker.pool, now)
     for (pool, priority), some in by_queue.items():
         shares.meet(pool, priority, [*told, *map(_client_of, some)], now)
-        new = [item for item in some if not item.release.spilled]
-        is_late = any(_waited_ms(item, now) >= LATE_MS for item in new)
-        if sharing is not None and is_late and not shares.is_shut(pool, now):
-            asking = [_client_of(item) for item in new]
-            places = beyond_share(asking, shares.held(pool, now), shares.met(pool, priority, now))
-            _move(batch, [new[place] for place in places])
+        if sharing is not None and not shares.is_shut(pool, now):
+            _share(batch, pool, priority, some, now)
     return [item for item in items if not item.left]
+
+
+def _share(batch: Batch, pool: str, priority: str, items: Sequence[Item], now: int) -> None:
+    """Move the tickets beyond their clients' shares, and note the clients of which there are many.
+
+    A moved ticket that is late in the overflow queue counts as well, so that a flood is noted for as long as it lasts.
+    """
+    shares, note = batch.world.environment.shares, _noted(batch.world, pool)
+    held, met = shares.held(pool, now), shares.met(pool, priority, now)
+    late = [item for item in items if _waited_ms(item, now) >= LATE_MS]
+    asking = [_client_of(item) for item in items]
+    beyond = [item for item in late if item.release.spilled and has_share(_client_of(item), asking, held, met)]
+    if any(not item.release.spilled for item in late):
+        new = [item for item in items if not item.release.spilled]
+        flooding = frozenset[str]() if note is None else note.flooding(priority, now)
+        places = beyond_share([_client_of(item) for item in new], held, met, flooding)
+        _move(batch, [new[place] for place in places])
+        beyond += [new[place] for place in places]
+    floods = {(priority, one) for one in map(_client_of, beyond) if shares.floods(pool, priority, one, now)}
+    _note(batch.world, pool, note, floods, now)
+
+
+def _noted(world: World, pool: str) -> Overflow | None:
+    """The note of overflow, as it was read a moment ago. Without an answer: none, and it is written anew."""
+    with tolerated(world, log, "overflow is not read: %s", {"action": "overflow_not_read", "pool": pool}):
+        return world.pools.overflow(pool)
+    return None
+
+
+def _note(world: World, pool: str, note: Overflow | None, floods: Collection[tuple[str, str]], now: int) -> None:
+    """Note for senders that workers receive from overflow queues, and which clients flood which priorities.
+
+    Another environment may have written since `note` was read. If both write at once, one flood is noted a little
+    later.
+    """
+    if renewed(note, floods, now) is None or not world.environment.shares.is_to_write(pool, now):
+        return
+    with tolerated(world, log, "overflow is not noted: %s", {"action": "overflow_not_noted", "pool": pool}):
+        changed = renewed(world.pools.overflow(pool, fresh=True), floods, now)
+        if changed is not None:
+            world.pools.note_overflow(pool, changed)
 
 
 def note_started(world: World, pool: str, sharing: Sharing | None, started: Iterable[Item]) -> None:
@@ -79,14 +119,6 @@ def note_started(world: World, pool: str, sharing: Sharing | None, started: Iter
         by_client.update(new)
         held = Held(sharing.slots, by_client)
         world.environment.shares.hold(pool, sharing.worker_id, held, world.clock.now())
-
-
-def _note_overflow(world: World, pool: str, now: int) -> None:
-    """Note that workers receive from overflow queues, so that senders put floods there."""
-    if world.environment.shares.is_to_be_noted(pool, now):
-        with tolerated(world, log, "overflow is not noted: %s", {"action": "overflow_not_noted", "pool": pool}):
-            world.pools.note_overflow(pool, now)
-            world.environment.shares.noted(pool, now)
 
 
 def _client_of(item: Item) -> str:

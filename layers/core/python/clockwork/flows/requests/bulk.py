@@ -18,6 +18,7 @@ from clockwork.domain.named.changes import Change
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.requests.quotas import AdmitWork
 from clockwork.domain.requests.trail import Note
+from clockwork.flows.activity.budget import Budget
 from clockwork.flows.containment import why
 from clockwork.flows.named import write
 from clockwork.flows.requests.read import list_jobs
@@ -70,7 +71,8 @@ def change_jobs(
     before anything is written, and raises if the client may not have so many. At least one job is done, if one was
     found. Raises Unavailable if the result is not certain: the caller may repeat.
     """
-    page = list_jobs(world, client_id, which.prefix, after, which.limit, which.wants, until=until)
+    budget = Budget(world, until - world.clock.now())
+    page = list_jobs(world, client_id, which.prefix, after, which.limit, which.wants, budget=budget)
     planned = [(job, change_of(job)) for job in page.jobs]
     admit(sum(change is not None for _, change in planned))
     matched = changed = 0

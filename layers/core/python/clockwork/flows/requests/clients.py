@@ -11,7 +11,16 @@ from collections.abc import Callable
 
 import msgspec
 
-from clockwork.domain.clients import Client, ClientUnreadable, present, succeeds_at, with_pause, without_pause
+from clockwork.domain.clients import (
+    SPARE_MS,
+    Client,
+    ClientUnreadable,
+    as_replaced,
+    present,
+    succeeds_at,
+    with_pause,
+    without_pause,
+)
 from clockwork.domain.errors import ClientDeleting, RevisionConflict, Unavailable
 from clockwork.domain.requests.differences import differences
 from clockwork.domain.requests.trail import Note, unnoted
@@ -38,11 +47,13 @@ def change_client(
     result is not certain: the caller may repeat. Raises ClientDeleting if it is being deleted. Of a client that cannot
     be read `change` gets its standing, if it `repairs`; otherwise this raises ClientUnreadable.
     """
+    # By then every environment knows of the change: none has an older copy, and their clocks differ by less.
+    indexed_from = world.clock.now() + world.settings.client_cache_seconds * 1000 + SPARE_MS
 
     def unless_deleting(client: Client) -> Client:
         if client.deleting_at is not None:
             raise ClientDeleting(f"the client {client_id} is being deleted: it takes no change any more")
-        return change(client)
+        return as_replaced(client, change(client), indexed_from)
 
     return _change(world, client_id, revision, unless_deleting, note, repairs=repairs)
 

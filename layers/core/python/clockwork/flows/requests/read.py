@@ -16,6 +16,7 @@ from clockwork.domain.executions import Execution
 from clockwork.domain.ids import only_execution
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.flows.access import Caller, KeptJob, decode_anonymous, find_execution, find_life, get_kept_job, may_see
+from clockwork.flows.activity.budget import Budget
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
@@ -41,8 +42,7 @@ def view_job(world: World, caller: Caller, job_id: str) -> JobView:
     return JobView(job, "SCHEDULED" if shard.horizon < job.job_ref.key else "RELEASED", None)
 
 
-#: A page of executions ends once it has cost so many read units. At first so many records are read.
-PAGE_UNITS = 250
+#: At first a page reads so many records, since each may be 400 KB; then four times as many with each call.
 READ_FIRST = 10
 
 
@@ -73,9 +73,9 @@ def list_executions(world: World, caller: Caller, job_id: str, limit: int, befor
 def newest(world: World, job_id: str, limit: int, before: str | None = None) -> ExecutionPage:
     """Up to `limit` of the newest executions of a named job, those before one if given.
 
-    It ends early once they cost PAGE_UNITS: a record may be 400 KB.
+    It ends early with its Budget: a record may be 400 KB.
     """
-    found: list[Execution] = []
+    found, budget = list[Execution](), Budget(world)
     asked = READ_FIRST
     while len(found) <= limit:
         asked = min(asked, limit + 1 - len(found))
@@ -83,7 +83,7 @@ def newest(world: World, job_id: str, limit: int, before: str | None = None) -> 
         found += some
         if len(some) < asked:
             return ExecutionPage(found, None)
-        if world.environment.meter.price >= PAGE_UNITS and len(found) <= limit:
+        if not budget.allows_more() and len(found) <= limit:
             return ExecutionPage(found, found[-1].execution_id)
         before, asked = found[-1].execution_id, asked * 4
     return _page(found, limit)
@@ -103,8 +103,8 @@ def get_execution(world: World, caller: Caller, execution_id: str) -> Execution:
     return execution
 
 
-#: Jobs read at once.
-READ_AT_ONCE = 200
+#: Jobs read at once: at least, and by how much more each time that too few of them pass the filter.
+READ_AT_ONCE, GROWTH = 200, 4
 #: Jobs read in all for one page. A filter that few jobs pass gets a short page and a token.
 MOST_READ = 2_000
 #: Bytes of the payloads and definitions that one page reads, to within one job, whether or not it shows them. A page
@@ -134,24 +134,26 @@ def list_jobs(
     limit: int,
     wanted: Callable[[NamedJob], bool],
     most_read: int = MOST_READ,
-    until: int | None = None,
+    budget: Budget | None = None,
 ) -> JobPage:
     """Up to `limit` of a client's named jobs whose key has the prefix and that `wanted` accepts.
 
-    A page may be short and not the last one. A page ends once `most_read` jobs or MOST_BYTES were read, once the clock
-    passes `until` (ms) if that is given, or at MOST_UNREADABLE jobs that cannot be read. A page has read one job at
-    least, if there is one. A job that cannot be read is passed and named. Raises Unavailable.
+    A page may be short and not the last one. A page ends once `most_read` jobs or MOST_BYTES were read, with its
+    Budget, or at MOST_UNREADABLE jobs that cannot be read. A page has looked at all jobs of one read at least, if that
+    takes less than half of a call's time. A job that cannot be read is passed and named. Raises Unavailable.
     """
-    page = _Page(world, wanted, limit, most_read, until)
-    more = True
-    while more:
-        listed = world.jobs.list(client_id, prefix, after_key, READ_AT_ONCE)
+    budget = budget or Budget(world)
+    page = _Page(wanted, limit, most_read, budget)
+    at_once = max(READ_AT_ONCE, limit)
+    while True:
+        listed = world.jobs.list(client_id, prefix, after_key, min(at_once, page.left))
         for after_key, job in listed.jobs:
             page.add(after_key, job)
             if page.is_full:
                 return page.ending(client_id, after_key)
-        more = listed.more
-    return page.ending(client_id, None)
+        if not listed.more or not budget.allows_more():
+            return page.ending(client_id, after_key if listed.more else None)
+        at_once *= GROWTH
 
 
 class RunPage(msgspec.Struct, frozen=True):
@@ -182,19 +184,19 @@ def list_runs(
     is_meant: Callable[[Execution], bool],
     from_at: int,
     to_at: int,
-    until: int,
+    budget: Budget,
 ) -> RunPage:
     """Up to `limit` runs of a client's named jobs that were due from `from_at` to `to_at` (ms), by one query a job.
 
-    It looks at the jobs in the order of their keys, until they cost PAGE_UNITS, or the clock passes `until` (ms): then
-    the page is short and not the last. A page has looked at one job at least, if there is one. Raises Unavailable.
+    It looks at the jobs in the order of their keys, until its Budget is spent: then the page is short and not the last.
+    A page has looked at one job at least, if there is one. Raises Unavailable.
     """
     most = MOST_JOBS_OF_RUNS
-    listed = list_jobs(world, client_id, prefix, after_key, most, wanted, most, until)
+    listed = list_jobs(world, client_id, prefix, after_key, most, wanted, most, budget)
     found: list[Execution] = []
     unreadable, complete_from, next_after, read = list(listed.unreadable), from_at, listed.next_after, 0
     for job in listed.jobs:
-        if read and (world.environment.meter.price >= PAGE_UNITS or world.clock.now() >= until):
+        if not budget.allows_more() and read:
             next_after = listed.jobs[read - 1].job_key
             break
         read += 1
@@ -223,14 +225,11 @@ def _runs_between(world: World, job: NamedJob, from_at: int, to_at: int) -> tupl
 class _Page:
     """A page of named jobs as it fills."""
 
-    def __init__(
-        self, world: World, wanted: Callable[[NamedJob], bool], limit: int, most_read: int, until: int | None
-    ) -> None:
-        self._world = world
+    def __init__(self, wanted: Callable[[NamedJob], bool], limit: int, most_read: int, budget: Budget) -> None:
         self._wanted = wanted
         self._limit = limit
         self._most_read = most_read
-        self._until = until
+        self._budget = budget
         self._found: list[NamedJob] = []
         self._unreadable: list[str] = []
         self._read = self._bytes = 0
@@ -245,12 +244,14 @@ class _Page:
             self._found.append(job)
 
     @property
+    def left(self) -> int:
+        return self._most_read - self._read
+
+    @property
     def is_full(self) -> bool:
         if len(self._found) == self._limit or self._read >= self._most_read:
             return True
-        if self._bytes >= MOST_BYTES or len(self._unreadable) == MOST_UNREADABLE:
-            return True
-        return self._until is not None and self._world.clock.now() >= self._until
+        return self._bytes >= MOST_BYTES or len(self._unreadable) == MOST_UNREADABLE or self._budget.is_late
 
     def ending(self, client_id: str, next_after: str | None) -> JobPage:
         if self._unreadable:

@@ -13,6 +13,7 @@ from clockwork.domain.errors import (
     InvalidRequest,
     NotDead,
     Problem,
+    RefusedForGood,
     Unavailable,
     Unreadable,
     readable,
@@ -40,10 +41,12 @@ from clockwork.domain.storage.attention import DeadPage
 from clockwork.domain.storage.rows import row_of_retry
 from clockwork.domain.workflows.definition import WorkflowTarget
 from clockwork.flows.access import get_by_key, get_jobs
+from clockwork.flows.activity.budget import Budget
 from clockwork.flows.outages import tolerated
 from clockwork.flows.records import replace
-from clockwork.flows.requests.read import PAGE_UNITS, READ_FIRST
-from clockwork.flows.timeline.put import put_and_check
+from clockwork.flows.requests.read import READ_FIRST
+from clockwork.flows.timeline.later import put_off
+from clockwork.flows.timeline.put import put_and_check_each
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
@@ -84,8 +87,10 @@ class Handled(msgspec.Struct, frozen=True):
     passed: Sequence[Passed] = ()
 
 
-def list_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, before: str | None) -> DeadPage:
-    """Those of up to `limit` of a client's dead executions that pass the filter.
+def list_dead(
+    world: World, client_id: str, wanted: DeadFilter, limit: int, before: str | None, budget: Budget | None = None
+) -> DeadPage:
+    """Those of up to `limit` of a client's dead executions that pass the filter, as far as a Budget goes.
 
     A page may be short and not the last one. An execution that changed in the last moments may be missing, or may be
     listed although it is not DEAD any more.
@@ -94,20 +99,22 @@ def list_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, befo
     is_bounded = wanted.to_at is not None and wanted.to_at < instants.LAST
     behind = f"{(wanted.to_at or 0) + 1:013d}" if is_bounded else None
     behind = before if behind is None or (before is not None and before < behind) else behind
-    page = _listed(world, world.executions.dead, client_id, limit, behind)
+    page = _listed(world.executions.dead, client_id, limit, behind, budget or Budget(world))
     is_over = wanted.from_at is not None and any(one.due_at < wanted.from_at for one in page.executions)
     return _matching(DeadPage(page.executions, None) if is_over else page, wanted)
 
 
-def list_retrying(world: World, client_id: str, wanted: DeadFilter, limit: int, before: str | None) -> DeadPage:
+def list_retrying(
+    world: World, client_id: str, wanted: DeadFilter, limit: int, before: str | None, budget: Budget
+) -> DeadPage:
     """The same of a client's executions that have failed and are tried again, whatever they were due at."""
-    return _matching(_listed(world, world.executions.retrying, client_id, limit, before), wanted)
+    return _matching(_listed(world.executions.retrying, client_id, limit, before, budget), wanted)
 
 
 def _listed(
-    world: World, read: Callable[[str, int, str | None], DeadPage], client_id: str, limit: int, behind: str | None
+    read: Callable[[str, int, str | None], DeadPage], client_id: str, limit: int, behind: str | None, budget: Budget
 ) -> DeadPage:
-    """Up to `limit` executions of a list; fewer once they cost what a page may: each may be 400 KB."""
+    """Up to `limit` executions of a list; fewer if the Budget ends: each may be 400 KB."""
     found: list[Execution] = []
     asked, left = READ_FIRST, limit
     while True:
@@ -115,13 +122,16 @@ def _listed(
         page = read(client_id, asked, behind)
         found += page.executions
         left, behind = left - asked, page.next_before
-        if not left or behind is None or world.environment.meter.price >= PAGE_UNITS:
+        if not left or behind is None or not budget.allows_more():
             return DeadPage(found, behind)
         asked *= 4
 
 
 def _matching(page: DeadPage, wanted: DeadFilter) -> DeadPage:
-    return DeadPage([execution for execution in page.executions if wanted.matches(execution)], page.next_before)
+    matching = [execution for execution in page.executions if wanted.matches(execution)]
+    # Nobody is told how many there are of the client that had the id before.
+    own = sum(is_of_client_since(wanted.since_at, execution) for execution in page.executions)
+    return DeadPage(matching, page.next_before, own)
 
 
 def redrive(world: World, execution: Execution, *, as_it_was: bool = False, again: tuple[str, ...] = ()) -> Execution:
@@ -266,7 +276,17 @@ def _plan(
 
 
 def _release(world: World, releases: Sequence[Release]) -> None:
-    """Put the releases on the timeline and check their shards. A repeat puts the same rows."""
-    rows = [row_of_retry(release, world.row_expires_at(release.run_at)) for release in releases]
-    if rows:
-        put_and_check(world, rows, ids_are_new=False)
+    """Put the releases on the timeline and check their shards. A repeat puts the same rows.
+
+    A release that the queue refuses is put off: its poller sends it, or gives it up as DEAD if the queue will never
+    take it. An ordered one is not, since others would pass it. Raises Unavailable for that.
+    """
+    rows = [(row_of_retry(release, world.row_expires_at(release.run_at)), release) for release in releases]
+    refused = put_and_check_each(world, [row for row, _ in rows]).refused if rows else {}
+    late = [(release, refused[row.key]) for row, release in rows if row.key in refused]
+    waiting = [one for one, error in late if isinstance(error, RefusedForGood) or one.occurrence.ordering_key is None]
+    if waiting:
+        put_off(world, waiting)
+    for release, error in late:
+        if release not in waiting:
+            raise error

@@ -2,7 +2,8 @@
 
 There is no index by client: a page reads so many rows of every shard, whomever they belong to, and shows those of one
 client. A page may therefore be empty and yet not the last. Each page costs a read of up to 1 MB in each shard, and
-counts against the pace of the client's creates (flows/requests/quotas.py).
+counts against the pace of the client's creates (flows/requests/quotas.py). A page ends early with its Budget,
+since rows of paused jobs show nothing.
 
 Fires that were released ahead may have no row, or rows of which only the last still counts. A named job that fires
 within AHEAD_MS is therefore listed by its definition, which tells the next fire. Any other one is listed by the row of
@@ -34,6 +35,7 @@ from clockwork.domain.storage.codec import Element, decode_row
 from clockwork.domain.timeline import Page, Row, ShardStatus
 from clockwork.domain.waits import Cause
 from clockwork.flows.access import Jobs, get_jobs
+from clockwork.flows.activity.budget import Budget
 from clockwork.flows.containment import contained
 from clockwork.flows.requests.read import list_jobs
 from clockwork.flows.world import World
@@ -48,10 +50,11 @@ ASKED_AT_ONCE = 100
 #: A fire that is due within this (ms) may have been released ahead, and no other: such a fire is computed.
 AHEAD_MS = 1_000_000
 #: The most jobs that are read for one page, and the most work for each fire.
-MOST_AHEAD = 400
-FIRE_WORK = 10_000
+MOST_AHEAD, FIRE_WORK = 400, 10_000
 #: More than a row has elements.
 _ALL = 1_000_000
+#: An element, with its row and its place there.
+_Found = tuple[Row, int, Element]
 #: Behind every jobKey.
 _OVER = "\U0010ffff"
 
@@ -107,7 +110,8 @@ def list_upcoming(
     """
     if start.asked_at == 0:
         start = msgspec.structs.replace(start, asked_at=world.clock.now())
-    soon, more = _soon(world, client_id, start, until, limit)
+    budget = Budget(world)
+    soon, more = _soon(world, client_id, start, until, limit, budget)
     if more is not None:
         return UpcomingPage(soon, msgspec.structs.replace(start, job_key=more))
     last = keys.edge_key(until)
@@ -117,25 +121,44 @@ def list_upcoming(
     rows = sorted((row for page in pages for row in page.rows if start.key <= row.key <= end), key=lambda row: row.key)
     own = _elements(world, client_id, rows, start)
     found = (one for one in own if _created_at(one[2]) >= since_at)
-    soon = [one for one in soon if one.position.key <= end]
-    items: list[Upcoming] = []
-    while some := list(islice(found, min(limit, ASKED_AT_ONCE))):
-        items += _items(world, some, start.asked_at)
-        # Behind these there may be others that come before the rest of those that fire soon.
-        if len(items) + sum(one.position.key <= some[-1][0].key for one in soon) >= limit:
-            break
-    items = sorted([*items, *soon], key=lambda one: (one.position.key, one.position.seen))
+    budget.has_paid()
+    items, cut = _enough(world, found, soon, limit, start.asked_at, budget)
+    goes_on = cut or Position(end, _ALL)
+    items += [one for one in soon if _place(one.position) <= _place(goes_on)]
+    items = sorted(items, key=lambda one: _place(one.position))
     items = [msgspec.structs.replace(one, position=_going_on(start, one.position)) for one in items]
     if len(items) >= limit:
         return UpcomingPage(items[:limit], items[limit - 1].position)
-    return UpcomingPage(items, None if end == last else _going_on(start, Position(end, _ALL)))
+    return UpcomingPage(items, None if goes_on == Position(last, _ALL) else _going_on(start, goes_on))
+
+
+def _enough(
+    world: World, found: Iterator[_Found], soon: Sequence[Upcoming], limit: int, asked_at: int, budget: Budget
+) -> tuple[list[Upcoming], Position | None]:
+    """The elements that are shown, until they and `soon` fill a page, and where its Budget cut it."""
+    items = list[Upcoming]()
+    while some := list(islice(found, min(limit, ASKED_AT_ONCE))):
+        items += _items(world, some, asked_at)
+        row, index, _ = some[-1]
+        # Behind these there may be others that come before the rest of those that fire soon.
+        if len(items) + sum(one.position.key <= row.key for one in soon) >= limit:
+            break
+        if not budget.allows_more():
+            return items, Position(row.key, index + 1)
+    return items, None
+
+
+def _place(position: Position) -> tuple[str, int]:
+    return position.key, position.seen
 
 
 def _going_on(start: Position, behind: Position) -> Position:
     return Position(behind.key, behind.seen, start.asked_at, start.job_key)
 
 
-def _soon(world: World, client_id: str, start: Position, until: int, limit: int) -> tuple[list[Upcoming], str | None]:
+def _soon(
+    world: World, client_id: str, start: Position, until: int, limit: int, budget: Budget
+) -> tuple[list[Upcoming], str | None]:
     """The named jobs behind `start` that fire soon, in order; and behind which job they go on, if they are too many.
 
     Then they are in the order of their keys, and so are the positions behind them.
@@ -147,13 +170,13 @@ def _soon(world: World, client_id: str, start: Position, until: int, limit: int)
     def is_soon(job: NamedJob) -> bool:
         fire = None
         with suppress(TooMuchWork):  # then the row of its pointer tells
-            fire = _next_fire(job, start.asked_at) if job.state is JobState.ACTIVE else None
+            fire = first_due_after(job, start.asked_at, Work(FIRE_WORK)) if job.state is JobState.ACTIVE else None
         if fire is None or fire.due_at > min(until, start.asked_at + AHEAD_MS):
             return False
         fires[job.job_key] = fire
         return True
 
-    page = list_jobs(world, client_id, None, start.job_key or None, MOST_AHEAD, is_soon, MOST_AHEAD)
+    page = list_jobs(world, client_id, None, start.job_key or None, MOST_AHEAD, is_soon, MOST_AHEAD, budget)
     jobs, more = page.jobs, page.next_after
     if start.job_key or more is not None:
         more = jobs[limit - 1].job_key if len(jobs) > limit else more or _OVER
@@ -167,12 +190,7 @@ def _soon(world: World, client_id: str, start: Position, until: int, limit: int)
     return sorted(behind, key=lambda one: one.position.key), more
 
 
-def _next_fire(job: NamedJob, asked_at: int) -> Fire | None:
-    """The job's next fire; None if it has none. Raises TooMuchWork."""
-    return first_due_after(job, asked_at, Work(FIRE_WORK))
-
-
-def _items(world: World, found: Sequence[tuple[Row, int, Element]], asked_at: int) -> list[Upcoming]:
+def _items(world: World, found: Sequence[_Found], asked_at: int) -> list[Upcoming]:
     jobs = get_jobs(world, ((one.client_id, one.job_key) for _, _, one in found if isinstance(one, Pointer)))
     ended = _ended(world, [one for _, _, one in found if isinstance(one, Release)])
     shown = (_shown(row, index, element, jobs, ended, asked_at) for row, index, element in found)
@@ -184,13 +202,11 @@ def _read(world: World, after: str, last: str) -> list[Page]:
     partition_ids = [
         one.partition_id for one in world.shards.all() if one.status is not ShardStatus.LEFT or one.horizon > after
     ]
-    if not partition_ids:
-        return []
-    share = max(LEAST_READ, ROWS_READ // len(partition_ids))
+    share = max(LEAST_READ, ROWS_READ // max(1, len(partition_ids)))
     return [world.timeline.read(partition_id, after, last, share) for partition_id in partition_ids]
 
 
-def _elements(world: World, client_id: str, rows: Iterable[Row], start: Position) -> Iterator[tuple[Row, int, Element]]:
+def _elements(world: World, client_id: str, rows: Iterable[Row], start: Position) -> Iterator[_Found]:
     """The client's elements of the rows behind `start`, with their place. A row that cannot be read has none."""
     for row in rows:
         elements: dict[int, Element] = {}
@@ -249,7 +265,7 @@ def _shown(row: Row, index: int, element: Element, jobs: Jobs, ended: frozenset[
 def _is_later(job: NamedJob, pointer: Pointer, asked_at: int) -> bool:
     """Whether the pointer is to the job's next fire, and that is none of those that fire soon."""
     try:
-        fire = _next_fire(job, asked_at)
+        fire = first_due_after(job, asked_at, Work(FIRE_WORK))
     except TooMuchWork:
         return True
     return fire is not None and fire.due_at == pointer.fire.due_at and fire.due_at > asked_at + AHEAD_MS

@@ -38,15 +38,20 @@ def audit_chains(world: World, deadline_at: int) -> AuditReport:
     # A slice has its turn for the time of two sweeps, since two sweeps may be nearly that far apart: none is left out.
     turn_ms = 2 * world.settings.sweep_seconds * 1000
     slices = DAY_MS // turn_ms
+    return audit_slice(world, world.clock.now() // turn_ms % slices, slices, deadline_at)
+
+
+def audit_slice(world: World, number: int, slices: int, deadline_at: int) -> AuditReport:
+    """Check one of so many slices of the jobs, as far as time allows before `deadline_at` (ms)."""
     report = AuditReport()
     last_at = deadline_at - STOP_MARGIN_MS
-    for page in world.jobs.scan(world.clock.now() // turn_ms % slices, slices):
+    for page in world.jobs.scan(number, slices):
         if not page and world.clock.now() > last_at:
             report.left += 1
             return report
-        for number, job in enumerate(page):
+        for place, job in enumerate(page):
             if world.clock.now() > last_at:
-                report.left += len(page) - number
+                report.left += len(page) - place
                 return report
             _audit(world, job, report)
     return report

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
+from clockwork.flows.containment import place_of
 from clockwork.flows.operations.sweep import OperationsReport, run_operations
 from clockwork.flows.sweep.audit import AuditReport, audit_chains
 from clockwork.flows.sweep.dead_letters import SweepReport, sweep_dead_letters
@@ -52,8 +53,9 @@ def repair_all(world: World, deadline_at: int, *, waits: bool = True) -> Repairs
         try:
             share_ms = max((deadline_at - now) // next(kinds_left), LEAST_SHARE_MS)
             return repair(world, min(now + share_ms, deadline_at), **options)
-        except Exception as error:
-            log.exception("a repair failed", extra={"action": "repair_failed", "repair": repair.__name__})
+        except Exception as error:  # noqa: BLE001 - the other repairs go on
+            extra = {"action": "repair_failed", "repair": repair.__name__, **place_of(error)}
+            log.error("a repair failed", extra=extra)
             failures.append(error)
             return nothing
 

@@ -7,7 +7,9 @@ and stops the sets. It dies behind the stop: whoever ends a node next, a repeat,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
+from clockwork.domain.errors import Undecodable
 from clockwork.domain.executions import Execution
 from clockwork.domain.ids import run_of
 from clockwork.domain.runs.beginning import is_run, occurrence_of, sets_of
@@ -32,11 +34,15 @@ def stop(world: World, noted: Sequence[Execution]) -> list[Execution]:
 
 
 def _stopped(world: World, run: Execution) -> Sets:
-    """The sets of a run as they are once its generation is stopped. If it has none yet, they are put stopped."""
-    run_id = run_of(run.execution_id)
+    """The sets of a run as they are once its generation is stopped.
+
+    If it has none yet, or they cannot be read, they are put stopped.
+    """
     again = replans("the progress of its run")
-    while (sets := world.runs.stop(run_id, run.attempt)) is None:
+    while True:
+        with suppress(Undecodable):
+            if (sets := world.runs.stop(run_of(run.execution_id), run.attempt)) is not None:
+                return sets
         kept_ms = world.execution_kept_ms(occurrence_of(run)[0].retention_days)
         world.runs.put_new(sets_of(run, kept_ms, stop=run.attempt))
         next(again)
-    return sets

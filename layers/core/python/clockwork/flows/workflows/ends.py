@@ -29,7 +29,7 @@ def add_ends(world: World, ended: Sequence[Execution], *, buries: bool = True) -
     Ends of one run share an addition. Returns by index why what follows may not come: the caller may repeat.
     """
     faults: dict[int, str] = {}
-    for run_id, some in _by_run(ended).items():
+    for run_id, some in _by_run(world, ended, faults).items():
         with contained(world.environment.faults, partial(_fail, faults, list(some)), run_id):
             _add(world, run_id, list(some.values()), buries)
     return faults
@@ -40,7 +40,7 @@ def nudge(world: World, ended: Sequence[Execution]) -> None:
 
     This is for a process that has no message which would come back. Raises Unavailable.
     """
-    runs = _by_run(ended)
+    runs = _by_run(world, ended, {})
     found = world.runs.get(list(runs))
     records = [_run_of(world, sets) for sets in found if isinstance(sets, Sets)]
     watches = [watch_at(run, world.clock.now()) for run in records if run is not None]
@@ -48,11 +48,13 @@ def nudge(world: World, ended: Sequence[Execution]) -> None:
         raise Unavailable(why_not)
 
 
-def _by_run(ended: Sequence[Execution]) -> dict[str, dict[int, Ended]]:
+def _by_run(world: World, ended: Sequence[Execution], faults: dict[int, str]) -> dict[str, dict[int, Ended]]:
+    """The ends by run. One whose jobId is that of no node is among the faults."""
     runs: dict[str, dict[int, Ended]] = {}
     for index, record in enumerate(ended):
-        node = decode_node(record.job_id)
-        runs.setdefault(node.run_id, {})[index] = (node, record)
+        with contained(world.environment.faults, partial(_fail, faults, [index]), record.execution_id):
+            node = decode_node(record.job_id)
+            runs.setdefault(node.run_id, {})[index] = (node, record)
     return runs
 
 

@@ -7,7 +7,7 @@ goes on from the sets. Nodes that are released twice are absorbed by their claim
 
 from __future__ import annotations
 
-from clockwork.domain.errors import Unavailable, readable
+from clockwork.domain.errors import Unavailable, Undecodable, readable
 from clockwork.domain.executions import Execution
 from clockwork.domain.ids import run_of
 from clockwork.domain.releases import Deliver, Release, Watch
@@ -47,12 +47,15 @@ def carry_on(world: World, release: Release, seen: Execution) -> None:
 
 
 def _sets_of(world: World, run: Execution) -> Sets | None:
-    """The sets of a run in the generation of its attempt. They are put, and the generation is opened, if need be."""
+    """The sets of a run in the generation of its attempt. They are put, and the generation is opened, if need be.
+
+    Sets that cannot be read are put anew: nodes that have a record are absorbed, and their ends are told once more.
+    """
     run_id, kept_ms = run_of(run.execution_id), world.execution_kept_ms(occurrence_of(run)[0].retention_days)
     first = sets_of(run, kept_ms)
     for _ in replans("the progress of its run"):
         found = world.runs.get([run_id])[0]
-        if found is None:
+        if found is None or isinstance(found, Undecodable):
             if world.runs.put_new(first):
                 return first
             continue

