@@ -10,6 +10,7 @@ that of the first command that does not.
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
 import subprocess
@@ -30,10 +31,12 @@ class Running:
     """A running command. Its lines are printed as they come.
 
     `last` are the last ones that are not empty, `named` the last ones before those that name a failed test.
+    `cpu_seconds`: of the command and of all processes that it waited for, once it has ended.
     """
 
     def __init__(self, name: str, command: Sequence[str], width: int) -> None:
         self.name = name
+        self.cpu_seconds = 0.0
         self.last: deque[str] = deque(maxlen=_LAST)
         self.named: deque[str] = deque(maxlen=_LAST)
         self._label = f"{name:{width}} | "
@@ -50,9 +53,12 @@ class Running:
 
     def wait(self) -> int:
         """Waits until the command has ended and its output is printed; returns its exit status."""
-        status = self._process.wait()
+        if self._process.returncode is None:
+            _, ended, used = os.wait4(self._process.pid, 0)
+            self._process.returncode = os.waitstatus_to_exitcode(ended)
+            self.cpu_seconds = used.ru_utime + used.ru_stime
         self._reader.join()
-        return status
+        return self._process.returncode
 
     def end(self) -> None:
         """Terminates the command if it still runs; processes that it started end with their standard input."""
@@ -83,7 +89,7 @@ def run_all(commands: Mapping[str, Sequence[str]]) -> int:
         for one in running:
             one.end()
     for one, status in zip(running, statuses, strict=True):
-        print(f"{one.name}: exit status {status}")
+        print(f"{one.name}: exit status {status}, {one.cpu_seconds:.0f} s of CPU")
     for one, status in zip(running, statuses, strict=True):
         print(*((*one.named, *one.last) if status else list(one.last)[-1:]), sep="\n", flush=True)
     return next((status for status in statuses if status), 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -47,16 +48,21 @@ def suite(folder: Path, name: str, source: str) -> list[str]:
     return [*ALONE, str(folder), str(file)]
 
 
+def told(capfd: pytest.CaptureFixture[str]) -> list[str]:
+    """The printed lines. The seconds of CPU are whole numbers, which differ from run to run: they stand as N."""
+    return re.sub(r", \d+ s of CPU$", ", N s of CPU", capfd.readouterr().out, flags=re.MULTILINE).splitlines()
+
+
 def test_the_last_lines_are_those_of_each_run_and_the_status_is_that_of_the_one_that_failed(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     passes = suite(tmp_path, "passes", "def test_of_it(): pass")
     fails = suite(tmp_path, "fails", "def test_of_it(): assert 'this' == 'that'")
     assert run_all({"good": passes, "worse": fails, "none": [*passes, "-k", "nothing"]}) == 1
-    said = capfd.readouterr().out.splitlines()
+    said = told(capfd)
     assert any(line.startswith("worse | FAILED ") for line in said)
-    ends = said.index("good: exit status 0")
-    assert said[ends + 1 : ends + 3] == ["worse: exit status 1", "none: exit status 5"]
+    ends = said.index("good: exit status 0, N s of CPU")
+    assert said[ends + 1 : ends + 3] == ["worse: exit status 1, N s of CPU", "none: exit status 5, N s of CPU"]
     good, *worse, none = said[ends + 3 :]
     assert good.startswith("1 passed in ")
     assert none.startswith("1 deselected in ")
@@ -73,8 +79,8 @@ def test_a_failed_test_is_named_at_the_end_also_if_the_summary_tells_its_message
     monkeypatch.setenv("CI", "true")
     fails = suite(tmp_path, "fails", "def test_of_it(): assert list(range(40)) == []")
     assert run_all({"only": fails}) == 1
-    said = capfd.readouterr().out.splitlines()
-    named, *last = said[said.index("only: exit status 1") + 1 :]
+    said = told(capfd)
+    named, *last = said[said.index("only: exit status 1, N s of CPU") + 1 :]
     assert named.startswith("FAILED ")
     assert named.partition(" - ")[0].endswith("test_fails.py::test_of_it")
     assert len(last) == 16
