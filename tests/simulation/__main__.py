@@ -34,7 +34,7 @@ DEFECTS_TRACED, CURIOUS_TRACED, RUNS_TRACED = 24, 24, 40
 #: A run of many seeds has one more with runs of workflows for each so many.
 ONE_WITH_RUNS_IN = 4
 #: A long run reports its progress each time after this many seeds.
-TELL_EVERY = 1_000
+TELL_EVERY = 100
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -158,7 +158,7 @@ def explain(result: Result) -> None:
     print(f"seed {result.seed} ({result.profile}): {violation}")
     print("\n".join(list(smallest.history.lines(violation.about))[-LINES:]))
     command = f"python -m tests.simulation --seed {result.seed} --operations {operations} --faults {faults}"
-    print(f"again: {command}\n")
+    print(f"again: {command}\n", flush=True)
 
 
 def _options(arguments: list[str]) -> argparse.Namespace:
