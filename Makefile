@@ -14,7 +14,7 @@ FAULTS ?=
 BASE ?= main
 MINUTES ?= 5
 # The order matters: `capacity` calibrates its model with the result that `lateness` has just measured.
-BENCHES ?= units idle besides cpu throughput backlog cold_start order herd caps isolation pool_flood sdk console deployed lateness capacity
+BENCHES ?= units idle besides cpu throughput backlog cold_start order herd caps isolation sdk console deployed lateness capacity
 # `make test` is six runs at once, and then five others. Beside the deployed stack and other emulators, whose tests
 # have deadlines and mostly wait, only those runs go on that compute and give way.
 DEPLOYING := tests/e2e

@@ -14,11 +14,11 @@ import argparse
 import json
 import resource
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bench.reporting.report import publish
-from bench.reporting.tables import machine, table
+from bench.reporting.tables import machine, paragraph
 from bench.stubbed.pending import AllDue, polls
 from bench.stubbed.stub_world import stub_world
 
@@ -46,6 +46,12 @@ def _peak_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT / 2**20
 
 
+def page(result: Mapping[str, float]) -> str:
+    """The block in the documentation."""
+    told = f"{result['jobs']:,} due jobs: {result['commits']:,} commits, at most {result['peakMb']:.0f} MB of memory."
+    return paragraph(f"{told} {machine()}")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -57,8 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     result = measure(options.jobs)
     if options.docs:
-        row = [f"{result['jobs']:,}", f"{result['commits']:,}", f"{result['peakMb']:.0f}"]
-        publish("backlog", f"{table(['due jobs', 'commits', 'peak memory, MB'], [row])}\n\n{machine()}")
+        publish("backlog", page(result))
     print(json.dumps(result))
 
 

@@ -12,7 +12,7 @@ a minute, and nothing else. The second look counts: the API is warm then.
 
     python -m bench.console [--json] [--docs] [--jobs N]
 
-The table goes to standard error, with --docs also into docs/performance.md; the last line of standard output is one
+The block goes to standard error, with --docs also into docs/performance.md; the last line of standard output is one
 JSON object. It exits with 1 if a page makes more than 8 calls, or takes more than 1,500 ms of the API's time.
 """
 
@@ -34,7 +34,7 @@ from botocore.credentials import Credentials
 
 from bench.arrivals.clockwork_run import CLIENT, CreateFailed, clockwork
 from bench.reporting.report import publish
-from bench.reporting.tables import machine, table
+from bench.reporting.tables import machine, paragraph
 from clockwork.aws.repeats import batches
 from clockwork_client import Clockwork, http, job, retry
 from clockwork_client.console.app import application
@@ -265,14 +265,16 @@ def is_over(one: Look) -> bool:
 
 
 def page(found: Mapping[str, Look], jobs: int, query: float) -> str:
-    """The block in the documentation."""
-    rows = [
-        [name, str(one.calls), f"{one.api_ms:,.0f}", f"{one.sum_ms:,.0f}", "over" if is_over(one) else "within"]
-        for name, one in found.items()
-    ]
-    heads = ["page", "calls", "ms of the API", "ms, all calls summed up", f"{MOST_CALLS} calls, {MOST_MS:,} ms"]
-    told = f"{jobs:,} named jobs. One query of one of them takes the emulator {query:,.0f} ms."
-    return f"{table(heads, rows)}\n\n{told} {machine()}"
+    """The block in the documentation: the most of all pages, and the pages over a bound."""
+    calls, slow, summed = (max(found, key=lambda name: getattr(found[name], field)) for field in Look._fields)
+    over = ", ".join(name for name, one in found.items() if is_over(one))
+    bound = f"{MOST_CALLS} calls and {MOST_MS:,} ms"
+    judged = f"These are over {bound}: {over}" if over else f"All are within {bound}"
+    return paragraph(
+        f"Of {len(found)} pages, at most: {found[calls].calls} calls ({calls}), {found[slow].api_ms:,.0f} ms of the "
+        f"API ({slow}), {found[summed].sum_ms:,.0f} ms in all calls summed up ({summed}). {judged}. {jobs:,} named "
+        f"jobs; one query of one of them takes the emulator {query:,.0f} ms. {machine()}"
+    )
 
 
 def main(arguments: Sequence[str]) -> int:

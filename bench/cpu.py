@@ -67,6 +67,8 @@ _RUNS = {
     "api_single_whole": 20,
     "api_batch_whole": 1,
 }
+#: The works on the page, those that most jobs need; `--json` has all.
+SHOWN = frozenset(("create_single", "poll_release", "deliver", "api_single_whole", "api_batch_whole", "deliver_http"))
 #: After this many runs an environment has read and leased all that it keeps for a while. The calls for these are not
 #: among the calls that a job cannot do without.
 _WARM_UPS = 5
@@ -149,7 +151,7 @@ def _compare(
 
 def page(costs: Mapping[str, Cost], ratios: Mapping[str, float]) -> str:
     """The block in the documentation."""
-    rows = [[f"`{name}`", *cost.as_cells(), f"{ratios[name]:.3f}"] for name, cost in costs.items()]
+    rows = [[f"`{name}`", *cost.as_cells(), f"{ratios[name]:.3f}"] for name, cost in costs.items() if name in SHOWN]
     heads = ["CPU us per job", "Clockwork", "botocore alone", "ratio", "ratio of instructions"]
     return f"{table(heads, rows)}\n\n{machine()}"
 

@@ -25,7 +25,7 @@ from bench.billing.deployed import Deployed, deployed
 from bench.billing.scheduler import Scheduler, scheduler
 from bench.billing.usage import Usage
 from bench.reporting.report import publish
-from bench.reporting.tables import machine, table
+from bench.reporting.tables import table
 from clockwork.settings import Settings
 from infra.memory import MEMORY_MB, POLLER_MEMORY_MB
 from local.emulator import Credentials, Emulator, emulator
@@ -41,6 +41,8 @@ CALL_MS = 10
 INVOCATION_MS = 5
 #: Size of the lines that Lambda itself writes about an invocation: START, END and REPORT.
 LAMBDA_LOG_BYTES = 350
+#: The least dollars of an item with a row of its own on the page.
+LEAST_TOLD = 0.10
 #: DynamoDB asks KMS for a table's key on behalf of each role that uses the table, assumed here every five minutes:
 #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.howitworks.html
 KEY_MINUTES = 5
@@ -131,9 +133,11 @@ def bill(minute: Minute, stack: Deployed) -> dict[str, float]:
 
 
 def page(items: Mapping[str, float]) -> str:
-    """The block in the documentation."""
-    rows = [*items.items(), ("sum", sum(items.values()))]
-    return f"{table(['an idle month', 'dollars'], [[name, f'{dollars:.2f}'] for name, dollars in rows])}\n\n{machine()}"
+    """The block in the documentation: items of ten cents and more, and the sum of the others."""
+    large = {name: dollars for name, dollars in items.items() if dollars >= LEAST_TOLD}
+    others = f"{len(items) - len(large)} more, below ${LEAST_TOLD:.2f} each"
+    rows = {**large, others: sum(items.values()) - sum(large.values()), "sum": sum(items.values())}
+    return table(["an idle month", "dollars"], [[name, f"{dollars:.2f}"] for name, dollars in rows.items()])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

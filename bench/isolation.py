@@ -39,7 +39,7 @@ from bench.isolating import scenes, stack
 from bench.isolating.poisons import POISONS
 from bench.isolating.scenes import SLOW_MS, Flooded, Seen
 from bench.reporting.report import publish
-from bench.reporting.tables import machine, table
+from bench.reporting.tables import table
 from local.emulator import Credentials, emulator
 
 FLOOD, RUNS = 5_000, 5
@@ -119,20 +119,18 @@ def broken(result: Mapping[str, Any]) -> list[str]:
 
 
 def page(result: Mapping[str, Any]) -> str:
-    """The block in the documentation."""
+    """The block in the documentation: the worst figure of all kinds of poison, and each flood."""
     heads = ["beside", "others' p99 ms", "alone", "lost", "duplicates", "its own p99 ms", "capacity used"]
-    rows = []
-    kinds = {name: poison.says for name, poison in POISONS.items()} | {
-        name: said for name, (said, _) in POOL_FLOODS.items()
-    }
-    for name, said in kinds.items():
-        of_one = result["poisons"][name]
-        rows.append([said, *(str(of_one[key]) for key in ("p99Ms", "p99AloneMs", "lost", "duplicates")), "", ""])
+    keys = ("p99Ms", "p99AloneMs", "lost", "duplicates")
+    poisons = [result["poisons"][name] for name in POISONS]
+    worst = [str(max(one[key] for one in poisons)) for key in keys]
+    rows = [[f"poison of {len(poisons)} kinds, the worst of each figure", *worst, "", ""]]
+    for name, (said, _) in POOL_FLOODS.items():
+        rows.append([said, *(str(result["poisons"][name][key]) for key in keys), "", ""])
     for name, says in {"fast": "a flood, answered at once", "slow": "a flood, 2 s an answer"}.items():
-        keys = ("othersP99Ms", "othersP99AloneMs", "lost", "duplicates")
-        figures = [str(result[name][key]) for key in keys]
+        figures = [str(result[name][key]) for key in ("othersP99Ms", "othersP99AloneMs", "lost", "duplicates")]
         rows.append([says, *figures, f"{result[name]['p99Ms']:,}", str(result[name].get("capacityUsed", ""))])
-    return f"{table(heads, rows)}\n\n{machine()}"
+    return table(heads, rows)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -31,7 +31,7 @@ from bench.arrivals.quiet import LONGEST_WAIT_SECONDS, QUIET_CORES, await_quiet,
 from bench.arrivals.target import Target
 from bench.reporting.report import publish
 from bench.reporting.results import keep
-from bench.reporting.tables import machine
+from bench.reporting.tables import machine, paragraph
 from bench.reporting.tables import table as markdown
 from bench.rivals.environment import ensure_environment
 from bench.rivals.process import RIVALS, RivalFailed, rival
@@ -122,33 +122,54 @@ def _await_arrivals(target: Target, due_at: Mapping[int, int]) -> None:
 def report(results: Mapping[str, Result]) -> dict[str, Any]:
     """The object that is printed as JSON."""
     return {
-        name: {"notRun": result.not_run} if result.not_run else result.scores["all"].as_json()
-        for name, result in results.items()
+        name: {"notRun": result.not_run} if result.not_run else _as_json(result) for name, result in results.items()
     }
 
 
+def _as_json(result: Result) -> dict[str, Any]:
+    """The score of all jobs, that of each part, and the cores that others kept busy."""
+    parts = {part: {**one.as_json(), "p999Ms": one.p999_ms} for part, one in result.scores.items()}
+    return {**result.scores["all"].as_json(), "parts": parts, "busyCores": [result.busy_before, result.busy_after]}
+
+
 def page(results: Mapping[str, Result], wanted: Load) -> str:
-    """The block in the documentation."""
-    heads = ["system", "part", "jobs", "p50", "p99", "p99.9", "max", "early", "duplicates", "lost", "busy cores"]
-    said = [
-        f"{wanted.per_second} jobs/s for {wanted.seconds} s, then a herd of {wanted.herd} on one millisecond. "
-        "Start - due in ms, measured at the receiver; busy cores before and after. " + machine(),
-        markdown(heads, [row for name, result in results.items() for row in _rows(name, result)]),
+    """The block in the documentation: one row a system."""
+    heads = [
+        "system",
+        "p50",
+        "p99",
+        "max",
+        f"p50 of {wanted.herd} at once",
+        "p99",
+        "max",
+        "early",
+        "duplicates",
+        "lost",
     ]
+    rows = [_row(name, result) for name, result in results.items()]
+    said = (
+        f"{wanted.per_second} jobs/s for {wanted.seconds} s, then {wanted.herd} on one millisecond; in ms. Busy cores: "
+        f"before and after. {machine()}"
+    )
     if any(result.busy_before >= QUIET_CORES for result in results.values()):
-        said.append(
-            f"The machine did not get quiet (less than {QUIET_CORES} cores busy) within {LONGEST_WAIT_SECONDS} s: "
+        said += (
+            f" The machine did not get quiet (less than {QUIET_CORES} cores busy) within {LONGEST_WAIT_SECONDS} s: "
             "read the tails with care."
         )
-    return "\n\n".join(said)
+    return f"{markdown([*heads, 'busy cores'], rows)}\n\n{paragraph(said)}"
 
 
-def _rows(name: str, result: Result) -> Iterator[list[str]]:
+def _row(name: str, result: Result) -> list[str]:
     if result.not_run:
-        yield [name, f"not run: {' '.join(result.not_run.split())[:200]}", *[""] * 9]
-    for part, one in result.scores.items():
-        figures = [one.jobs, one.p50_ms, one.p99_ms, one.p999_ms, one.max_ms, one.early, one.duplicates, one.lost]
-        yield [name, part, *map(str, figures), f"{result.busy_before:.1f} / {result.busy_after:.1f}"]
+        return [f"{name}: not run: {' '.join(result.not_run.split())[:200]}", *[""] * 10]
+    late = [figure for part in COUNTED for figure in _late(result.scores[part])]
+    every = result.scores["all"]
+    counts = [every.early, every.duplicates, every.lost]
+    return [name, *map(str, late), *map(str, counts), f"{result.busy_before:.1f} / {result.busy_after:.1f}"]
+
+
+def _late(one: Score) -> tuple[float, float, float]:
+    return one.p50_ms, one.p99_ms, one.max_ms
 
 
 def _keep(stack: LocalStack, target: Target, jobs: Sequence[Job], begins_at: int, wanted: Load) -> None:

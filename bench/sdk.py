@@ -33,7 +33,7 @@ from botocore.credentials import Credentials
 
 from bench.arrivals.quiet import refuse_busy
 from bench.reporting.report import publish
-from bench.reporting.tables import machine, table
+from bench.reporting.tables import machine, paragraph
 from bench.stubbed.interleaved import Cost, compare
 from bench.stubbed.stub import stub
 from clockwork_client import Clockwork, http
@@ -125,13 +125,16 @@ def result(costs: dict[str, Cost]) -> dict[str, float]:
 
 def page(costs: dict[str, Cost]) -> str:
     """The block in the documentation."""
-    names = {
-        "import": "import, ms, beside `json` and `http.client`",
-        "help": "`clockwork --help`, ms, beside `click` and `rich`",
-        "create": "a create, us, beside a request signed by hand",
+    named = {
+        "import": ("An import takes {} ms", "`json` and `http.client`"),
+        "help": ("`clockwork --help` takes {} ms", "`click` and `rich`"),
+        "create": ("A create takes {} us", "a request signed by hand"),
     }
-    rows = [[names[name], *cost.as_cells()] for name, cost in costs.items()]
-    return f"{table(['CPU', 'client', 'beside it', 'ratio'], rows)}\n\n{machine()}"
+    told = []
+    for name, (ours, bare) in named.items():
+        cells = costs[name].as_cells()
+        told.append(f"{ours.format(cells[0])}, {bare} {cells[1]} (ratio {cells[2]}).")
+    return paragraph(f"CPU of the client. {' '.join(told)} {machine()}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

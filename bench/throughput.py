@@ -22,7 +22,7 @@ from functools import partial
 
 from bench.arrivals.quiet import refuse_busy
 from bench.reporting.report import publish
-from bench.reporting.tables import machine, table
+from bench.reporting.tables import machine, paragraph
 from bench.stubbed.canned import NOW, PARTITION, answers, due_rows
 from bench.stubbed.interleaved import Work, cheapest
 from bench.stubbed.pending import pending, polls
@@ -77,14 +77,11 @@ def _fresh() -> World:
 
 def page(stubbed: Mapping[str, float], memory: Mapping[str, float], costs: Mapping[int, float]) -> str:
     """The block in the documentation."""
-    rates = [[f"`{name}`", f"{stubbed[name]:,.0f}", f"{memory[name]:,.0f}"] for name in _WAYS]
-    pendings = [[f"{count:,}", f"{cost:.2f}"] for count, cost in costs.items()]
-    return "\n\n".join(
-        [
-            table(["jobs per second and core", "real adapters, stub", "in memory"], rates),
-            table(["pending on the shard", f"CPU us per due job ({DUE:,} due)"], pendings),
-            f"Dearest / cheapest: {growth(costs):.2f}. {machine()}",
-        ]
+    rates = ", ".join(f"`{name}` {stubbed[name]:,.0f} ({memory[name]:,.0f} in memory)" for name in _WAYS)
+    least, most = min(costs), max(costs)
+    return paragraph(
+        f"Jobs per second and core: {rates}. A due job among {least:,} pending ones takes {costs[least]:.2f} us, among "
+        f"{most:,} {costs[most]:.2f} us; dearest / cheapest {growth(costs):.2f}. {machine()}"
     )
 
 

@@ -21,13 +21,14 @@ _UNITS = {
     "stateTransitions": "transitions",
     "durableOperations": "durable operations",
 }
+#: The tariffs on the page; `--json` has all.
+_TARIFFS = ("provisioned, 70% used",)
 _MONTH_MILLIONS = 730 * 3_600 / 1_000_000
 
 
 def page(result: Mapping[str, Any]) -> str:
     """The block in the documentation. `result`: as `bench.costs.measure.measure` makes it."""
-    curves = [_curve(result, size) for size in SIZES]
-    return "\n\n".join([usual(result), *curves, _parts(result), _tariffs(result), _others(), result["machine"]])
+    return "\n\n".join([usual(result), _curve(result, SIZES[0]), _parts(result), _others()])
 
 
 def report(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,7 +40,7 @@ def report(result: Mapping[str, Any]) -> dict[str, Any]:
     }
     others = {one.name: round(one.dollars_per_million, 3) for one in OTHERS}
     curves = {"curve": small, "curve1k": large, "curveFunctionUrl": result["functionUrl"]}
-    return {**curves, "curveBeyondIdle": beyond, "others": others}
+    return {**curves, "curveByTariff": result["tariffs"], "curveBeyondIdle": beyond, "others": others}
 
 
 def usual(result: Mapping[str, Any]) -> str:
@@ -67,24 +68,17 @@ def _curve(result: Mapping[str, Any], size: int) -> str:
 
 
 def _parts(result: Mapping[str, Any]) -> str:
+    """The parts of the sum, the mean batch, and the sums by another tariff."""
     columns = [(path, rate) for path, rate, _ in USUAL]
     heads = ["where it goes, 200 bytes each", *(f"`{path}` {_number(rate)}/s" for path, rate in columns)]
     rows = [
         [f"{part}: {says}", *(_dollars(result["parts"][path][rate][part]) for path, rate in columns)]
         for part, says in PARTS.items()
     ]
+    sums = {name: result["tariffs"][name] for name in _TARIFFS} | {"`api: functionUrl`": result["functionUrl"]}
+    others = [[f"in all, {name}", *(_dollars(by[path][rate]) for path, rate in columns)] for name, by in sums.items()]
     means = ["jobs of a deliverer's batch, mean", *(f"{result['batches'][path][rate]:.1f}" for path, rate in columns)]
-    return table(heads, [*rows, means])
-
-
-def _tariffs(result: Mapping[str, Any]) -> str:
-    columns = [(path, rate) for path, rate, _ in USUAL]
-    heads = ["paid in another way, 200 bytes each", *(f"`{path}` {_number(rate)}/s" for path, rate in columns)]
-    rows = [
-        [name, *(_dollars(by_path[path][rate]) for path, rate in columns)]
-        for name, by_path in {**result["tariffs"], "by `api: functionUrl`": result["functionUrl"]}.items()
-    ]
-    return table(heads, rows)
+    return table(heads, [*rows, *others, means])
 
 
 def _others() -> str:

@@ -117,6 +117,9 @@ class Outcome:
             "warmP99Ms": self.warm_p99_ms,
             "maxMs": self.max_ms,
             "throttles": self.throttles,
+            "refused": self.refused,
+            "deliverersAtOnce": self.environments,
+            "pollersDollarsPerHour": self.fixed_dollars_per_hour,
             "drainSeconds": self.drain_seconds,
             "dollarsPerMillion": self.dollars_per_million,
         }

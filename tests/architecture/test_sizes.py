@@ -18,6 +18,7 @@ LONGEST_FILE = 300
 #: The registry of targets writes it, and nobody reads it in one go (`tests/support/generated.py`).
 WRITTEN = ROOT / "sdk/python/clockwork_client/targets.py"
 LONGEST_HANDLER = 60
+LONGEST_PAGE_OF_FIGURES = 400
 #: A struct with more fields has parts that belong together, and that are left over in states that do not have them.
 MOST_FIELDS = 18
 
@@ -27,6 +28,12 @@ def test_no_file_is_long() -> None:
     lengths = {path.relative_to(ROOT): len(path.read_text(encoding="utf-8").splitlines()) for path in read}
     assert len(lengths) > 100
     assert {path: length for path, length in lengths.items() if length >= LONGEST_FILE} == {}
+
+
+def test_the_page_of_figures_is_read_in_one_go() -> None:
+    """The benches write into it: a table that grows takes the place of another."""
+    page = (ROOT / "docs/performance.md").read_text(encoding="utf-8")
+    assert len(page.splitlines()) <= LONGEST_PAGE_OF_FIGURES
 
 
 def test_each_moment_has_a_short_handler_and_nothing_else() -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from bench.arrivals.percentiles import percentile
-from bench.reporting.tables import table
+from bench.reporting.tables import paragraph, table
 from bench.rivals.judging.account import Punctuality, Survival
 from bench.rivals.judging.load import Load
 
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
 
 NOTHING = "-"
 EVERYTHING, WORKERS = "store and worker", "workers alone"
+#: The figures of the page; `--json` has all.
+_SHOWN = ("createsPerSecond", "p50Ms", "p99Ms", "herdP99Ms", "cpuSecondsPer1000", "memoryMb")
 
 
 @dataclass(kw_only=True)
@@ -51,7 +52,10 @@ def _as_json(result: Result) -> dict[str, Any]:
         "early": sum(one.early for one in both),
         "lost": sum(one.lost for one in both),
         "duplicated": sum(one.duplicated for one in both),
-        "killed": [_kill_as_json(kind, part, some) for kind, part, some, _ in _kills(result)],
+        "killed": [
+            {**_kill_as_json(kind, part, some), "restartSeconds": restart}
+            for kind, part, some, restart in _kills(result)
+        ],
         "faults": result.faults,
     }
 
@@ -107,34 +111,54 @@ def _median(values: Sequence[float], digits: int = 1) -> float | None:
 
 
 def page(results: Mapping[str, Result], load: Load, machine: str) -> str:
-    """The block in the documentation."""
-    heads = ["system", "creates/s", "p50 ms", "p99 ms", "herd p99 ms", "CPU s per 1,000", "MB", f"MB, {load.pending:,}"]
-    heads += ["early", "lost", "twice"]
+    """The block in the documentation: one row a system, and a line about each."""
+    heads = [
+        "system",
+        "creates/s",
+        "p50 ms",
+        "p99 ms",
+        "herd p99 ms",
+        "CPU s per 1,000",
+        "MB",
+        "early",
+        "lost",
+        "twice",
+    ]
+    for kind in ("all killed", WORKERS):
+        heads += [f"{kind}: lost", "twice", "longest wait s"]
     rows = [_row(name, result) for name, result in results.items()]
-    kill_heads = ["system", "killed", "jobs", "of", "lost", "twice", "longest wait s", "restart s"]
-    kills = [row for name, result in results.items() for row in _kill_rows(name, result)]
-    said = [_wrapped(f"- {_name(name, result)}: {_said(result)}", "  ") for name, result in results.items()]
-    return "\n\n".join(
-        [_sizes(results, load), table(heads, rows), table(kill_heads, kills), "\n".join(said), _wrapped(machine)]
-    )
+    said = " ".join(f"`{name}`: {_said(result)}" for name, result in results.items())
+    return f"{table(heads, rows)}\n\n{paragraph(f'{_sizes(results, load)} {said} {machine}')}"
 
 
 def _sizes(results: Mapping[str, Result], load: Load) -> str:
     rounds = max((len(result.turns) for result in results.values()), default=0)
-    return _wrapped(
+    return (
         f"Rounds: {rounds}. Each: {load.per_second} jobs a second for {load.seconds} s, then {load.herd} on one "
-        f"second, all created {load.lead_seconds} s ahead; kills with {load.killed_running} jobs in the middle and "
-        f"{load.killed_pending} waiting, watched for {load.watch_seconds} s."
+        f"second, all created {load.lead_seconds} s ahead; kills with {load.killed_pending} jobs waiting + "
+        f"{load.killed_running} in the middle, watched for {load.watch_seconds} s."
     )
 
 
 def _row(name: str, result: Result) -> list[str]:
     head = _name(name, result)
+    kills = [cell for kind in (EVERYTHING, WORKERS) for cell in _kill_cells(result, kind)]
     if not result.turns:
-        return [f"{head}: {_why(result)}", *[NOTHING] * 10]
+        return [f"{head}: {_why(result)}", *[NOTHING] * (len(_SHOWN) + 3), *kills]
     both = [part for turn in result.turns for part in (turn.steady, turn.herd)]
     counts = [sum(one.early for one in both), sum(one.lost for one in both), sum(one.duplicated for one in both)]
-    return [head, *[_text(value) for value in _figures(result).values()], *map(str, counts)]
+    figures = _figures(result)
+    return [head, *[_text(figures[one]) for one in _SHOWN], *map(str, counts), *kills]
+
+
+def _kill_cells(result: Result, kind: str) -> list[str]:
+    """Jobs lost and done twice, those that waited before those in the middle; and the longest wait of any."""
+    found = [_kill_as_json(kind, part, some) for killed, part, some, _ in _kills(result) if killed == kind]
+    if not found:
+        return [NOTHING] * 3
+    waits = [one["longestWaitSeconds"] for one in found if one["longestWaitSeconds"] is not None]
+    counts = [" + ".join(str(one[key]) for one in found) for key in ("lost", "duplicated")]
+    return [*counts, _text(max(waits, default=None))]
 
 
 def _name(name: str, result: Result) -> str:
@@ -149,20 +173,8 @@ def _said(result: Result) -> str:
     return " ".join([result.said, *(f"A turn failed: {_line(fault)}." for fault in result.faults)])
 
 
-def _kill_rows(name: str, result: Result) -> Iterator[list[str]]:
-    for kind, part, some, restart in _kills(result):
-        figures = _kill_as_json(kind, part, some)
-        counts = [str(figures[key]) for key in ("count", "lost", "duplicated")]
-        yield [f"`{name}`", kind, part, *counts, _text(figures["longestWaitSeconds"]), f"{restart:.1f}"]
-
-
 def _text(value: float | None) -> str:
     return NOTHING if value is None else f"{value:,}"
-
-
-def _wrapped(text: str, indent: str = "") -> str:
-    """Prose in lines as long as the documentation's."""
-    return textwrap.fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _line(text: str) -> str:

@@ -12,9 +12,8 @@ class ApschedulerSql(System):
 
     name = "apscheduler"
     said = (
-        "APScheduler 3.11 with SQLAlchemy's job store in a SQLite file, which syncs each commit (`synchronous` is "
-        "FULL). One process, 100 threads; `misfire_grace_time` is None, since it drops late jobs otherwise. Creates "
-        "come one after the other: it has no others."
+        "APScheduler 3.11, one process with 100 threads, on SQLite with `synchronous` FULL. `misfire_grace_time` is "
+        "None."
     )
     has_own_store = False
 

@@ -20,9 +20,8 @@ class Clockwork(System):
 
     name = "clockwork"
     said = (
-        "Clockwork as `make run` deploys it: its Lambdas, and an emulator in Python. The emulator plays API Gateway, "
-        "DynamoDB, SQS and Lambda over TLS, with signatures and policies checked. Jobs are recorded in full. The "
-        "emulator keeps everything in memory, so what is lost with it is the emulator's loss and not DynamoDB's."
+        "Clockwork as `make run` deploys it, with all jobs recorded. The emulator is Python and keeps all in memory: "
+        "its losses are not DynamoDB's."
     )
 
     note = "on an emulator that is not durable"
@@ -63,10 +62,7 @@ class ClockworkInMemory(System):
     """The shipped flows, without AWS and without an emulator: what the emulator costs is the difference."""
 
     name = "clockwork_memory"
-    said = (
-        "Clockwork's flows over the adapters in memory, in one process without API and emulator: 10 deliverers, the "
-        "settings of `make run`. It tells the emulator's cost apart."
-    )
+    said = "Clockwork's flows over the adapters in memory, in one process. The row tells the emulator's cost apart."
     note = "not durable"
     has_own_store = False
 

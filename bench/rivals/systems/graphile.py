@@ -16,10 +16,8 @@ class Graphile(Served):
 
     name = "graphile_worker"
     said = (
-        "graphile-worker 0.17 in Node on PostgreSQL with its defaults (`fsync` and `synchronous_commit` on). One "
-        "worker with concurrency 100 and as many connections, `pollInterval` 500 ms (default 2,000). It frees the "
-        "jobs of a worker that died after four hours, so within the time watched they are lost. One job by `addJob`; "
-        "for memory, 500 a statement."
+        "graphile-worker 0.17 on PostgreSQL with its defaults, concurrency 100. The jobs of a dead worker come back "
+        "after four hours, so they count as lost."
     )
 
     @classmethod

@@ -12,10 +12,9 @@ class Temporal(Served):
 
     name = "temporal"
     said = (
-        "Temporal's development server (CLI 1.9) on a SQLite file with `synchronous` FULL, and its Python SDK 1.35. It "
-        "is not the server that one would run in production. A job is a workflow with a start delay and one activity, "
-        "which starts again 15 s after a run that does not answer. One worker, 100 activities at once. It has no call "
-        "for many."
+        "Temporal's development server (CLI 1.9) on SQLite with `synchronous` FULL, and its Python SDK 1.35. A job is "
+        "a workflow with a start delay, and one activity that starts again after 15 s. That server is not for "
+        "production."
     )
 
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.besides import bill, page
+from bench.besides import ELSEWHERE, RECOVERY, bill, page
 
 ITEMS = bill({"timeline": 500.0, "executions": 1_000.0}, alarms=34)
 
@@ -18,5 +18,14 @@ def test_each_item_is_a_size_or_an_hour_times_its_price() -> None:
     assert ITEMS["a month: two provisioned pollers of a release queue, idle"] == pytest.approx(13.505)
 
 
-def test_the_page_has_a_row_for_each_item() -> None:
-    assert sum(line.startswith("| a m") for line in page(ITEMS).splitlines()) == len(ITEMS)
+def test_the_page_has_each_item_that_no_other_table_has() -> None:
+    rows = [line for line in page(ITEMS).splitlines() if line.startswith("| a m")]
+    elsewhere = [name for name in ITEMS if any(part in name for part in ELSEWHERE)]
+    recoveries = [name for name in ITEMS if RECOVERY in name]
+    assert (len(elsewhere), len(recoveries)) == (3, 2)
+    assert len(rows) == len(ITEMS) - len(elsewhere) - len(recoveries)
+
+
+def test_what_is_stored_is_told_with_its_recovery() -> None:
+    stored = ITEMS["a million: records of 1000 bytes, 30 days"] + ITEMS["a million: their point-in-time recovery, too"]
+    assert f"| a million: records of 1000 bytes, 30 days, with their recovery | {stored:.2f} |" in page(ITEMS)

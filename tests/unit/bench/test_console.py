@@ -54,6 +54,15 @@ def test_a_page_over_a_bound_is_told(monkeypatch: pytest.MonkeyPatch, capsys: py
         assert ("over" in told.err) == bool(code)
 
 
+def test_the_page_names_the_pages_that_are_dearest_and_those_over_a_bound() -> None:
+    told = console.page({"jobs": WITHIN, "runs": SLOW, "dead": MANY}, 7_000, 4.0).replace("\n", " ")
+    assert (
+        "Of 3 pages, at most: 9 calls (dead), 1,501 ms of the API (runs), 4,000 ms in all calls summed up (jobs)"
+        in told
+    )
+    assert "These are over 8 calls and 1,500 ms: runs, dead." in told
+
+
 def test_a_reader_sees_pages_and_no_error() -> None:
     shop = Shop()
     reader = Reader(shop.cw)

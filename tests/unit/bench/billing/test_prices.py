@@ -6,10 +6,11 @@ import re
 
 import pytest
 
-from bench.billing import prices
+from bench.billing import handed, prices
 from bench.billing.others import OTHERS
+from bench.billing.paths import PATHS
 from bench.billing.prices import ON_DEMAND, TARIFFS, UTILISATION, provisioned
-from bench.billing.unit_tables import page
+from bench.billing.unit_tables import SHOWN, SHOWN_TARIFFS, page
 from bench.billing.usage import Usage
 from bench.reporting.tables import table
 
@@ -71,9 +72,15 @@ def test_every_dollar_on_the_page_can_be_reckoned_from_the_figures_on_the_page()
     used = Usage(**{name: amount / 8 for name, amount in vars(USAGE).items()})
     text = page({"retry_full": used}, {"pause_job": used})
     rows = re.findall(r"^\| (?:`retry_full`|dollars per million) \|(.+)\|$", text, re.MULTILINE)
-    per_million, units, dollars = ([float(cell) for cell in row.split("|") if _is_number(cell)] for row in rows)
+    per_million, used_and_paid = ([float(cell) for cell in row.split("|") if _is_number(cell)] for row in rows)
+    units, dollars = used_and_paid[: len(per_million)], used_and_paid[len(per_million) :]
     assert dollars[0] == pytest.approx(sum(a * b for a, b in zip(units, per_million, strict=True)), abs=0.01)
-    assert len(dollars) == len(TARIFFS)
+    assert dollars == [round(TARIFFS[name].dollars_per_million(used.as_json()), 2) for name in SHOWN_TARIFFS]
+    assert "`pause_job` " in text
+
+
+def test_the_page_shows_paths_that_are_metered_and_those_that_the_console_is_handed() -> None:
+    assert set(handed.PATHS) <= set(SHOWN) <= set(PATHS)
 
 
 def _is_number(cell: str) -> bool:
