@@ -13,16 +13,13 @@ from tests.dev.checkout import Dev
 from tests.dev.pages import await_shown, pattern, run_page, shown, trimmed
 
 CAMPAIGN = ROOT / "examples/campaign/README.md"
-#: Pages that need no server: `test_local_tests_page.py` and `test_workflows_page.py` in tests/sdk run them in a folder
-#: that is set up as a checkout is, and tests/infra/test_outbox_page.py synthesizes what its page declares.
-IN_MEMORY = {ROOT / "docs/howto" / page for page in ("outbox.md", "local-tests.md", "workflows.md")}
-#: Pages about an AWS account, about a program that goes on until it is ended, and about a server with a broker:
-#: `tests/unit/test_docs_ci.py`, `tests/unit/local/dev/test_console.py` with `tests/console`, and `test_kafka_page.py`.
-ELSEWHERE = {ROOT / "docs/howto" / page for page in ("ci.md", "console.md", "kafka.md")}
+#: Pages about an AWS account (`tests/unit/test_docs_ci.py`), and about a server with a broker (`test_kafka_page.py`).
+#: Those about the console and the outbox have their programs in `test_page_programs.py`.
+ELSEWHERE = {ROOT / "docs/howto" / page for page in ("ci.md", "console.md", "kafka.md", "outbox.md")}
 #: Pages of examples with tests of their own, which tests/sdk/test_examples.py runs.
 EXAMPLES_ALONE = sorted({path.with_name("README.md") for path in (ROOT / "examples").glob("*/test_*.py")})
 _EXAMPLES = {*(ROOT / "examples").glob("*/README.md")} - {CAMPAIGN, *EXAMPLES_ALONE}
-_HOWTO = {*(ROOT / "docs/howto").glob("*.md")} - IN_MEMORY - ELSEWHERE
+_HOWTO = {*(ROOT / "docs/howto").glob("*.md")} - ELSEWHERE
 PAGES = [ROOT / "docs/quickstart.md", *sorted(_HOWTO), *sorted(_EXAMPLES)]
 
 

@@ -159,6 +159,15 @@ class TestLastState:
         shown = [api.call("GET", f"/v1/jobs/{one['jobId']}").body for one in listed(api)["items"]]
         assert [one.get("lastState") for one in shown] == ["DEAD", None, "SUCCEEDED", None]
 
+    def test_a_run_by_hand_behind_the_fire_is_newer(self) -> None:
+        api = self.ended()
+        api.clockwork.targets._answer = lambda _: Outcome(State.SUCCEEDED, 0, 0)
+        job_id = next(one["jobId"] for one in listed(api)["items"] if one["jobKey"] == "dies")
+        assert api.call("POST", f"/v1/jobs/{job_id}/run", {}).status == 202
+        api.clockwork.run_until(api.clockwork.clock.at + 90_000)
+        assert self.states(api)["dies"] == ("COMPLETED", "SUCCEEDED")
+        assert api.call("GET", f"/v1/jobs/{job_id}").body["lastState"] == "SUCCEEDED"
+
     def test_what_has_not_ended_shows_where_it_stands(self) -> None:
         api = Api()
         api.clockwork.targets._answer = lambda _: Outcome(State.FAILED, 0, 0, error="answered 503")

@@ -59,8 +59,10 @@ def test_an_unknown_parameter_is_refused_on_every_route_with_those_it_takes(rout
     for unknown in ("limt", "Limit", "limit ", "x-amz-acl"):
         api, answer = ask(route, {**taken(route), unknown: "1"})
         assert (answer.status, answer.pointers) == (400 if route.original else 422, [f"?{unknown}"])
-        takes = ", ".join(known) or "none"
-        assert answer.details == [f"is not a known query parameter: this operation takes {takes}"]
+        meant = "limit" if "limit" in known and unknown != "x-amz-acl" else None
+        takes = f"operation takes {', '.join(known) or 'none'}"
+        explained = f"did you mean {meant}? This {takes}" if meant else f"this {takes}"
+        assert answer.details == [f"is not a known query parameter: {explained}"]
         assert api.writes == []
 
 
@@ -85,6 +87,8 @@ def test_a_request_may_be_signed_in_its_query() -> None:
 
 
 def test_many_and_long_unknown_parameters_have_a_bounded_answer() -> None:
+    near = Api().call("GET", "/v1/jobs", query={f"limit{number}": "" for number in range(500)})
+    assert (near.status, "did you mean" in near.text) == (422, False)
     answer = Api().call("GET", "/v1/jobs", query={f"{number}{'x' * 2_000}": "" for number in range(500)})
     assert (answer.status, len(answer.pointers)) == (422, 101)
     assert answer.details[-1] == "has 400 more faults"

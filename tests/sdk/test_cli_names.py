@@ -7,6 +7,8 @@ import json
 import pytest
 
 from clockwork_client.cli.names import is_job_id
+from clockwork_client.cli.near import explained
+from clockwork_client.errors import Fault
 from clockwork_client.transport import Request, Response
 from tests.handlers.handlers import Api
 from tests.sdk.terminal import EXECUTION, HOOK, JOB, Cli
@@ -77,14 +79,20 @@ def test_ids_of_the_api_are_known(cli: Cli) -> None:
         (["job", "list", "--state", "activ"], 2, "'ACTIVE'"),
         (["exec", "list", "--state", "SUCEEDED"], 2, "'SUCCEEDED'"),
         (["job", "get", "reprot"], 1, "'report'"),
-        (["job", "create", "--in", "5m", HOOK, "--retry", '{"maxAttemps": 3}'], 1, "'maxAttempts'"),
-        (["job", "update", "report", "--patch", '{"retryPolcy": {}}'], 1, "'retryPolicy'"),
+        (["job", "create", "--in", "5m", HOOK, "--retry", '{"maxAttemps": 3}'], 1, "maxAttempts"),
+        (["job", "update", "report", "--patch", '{"retryPolcy": {}}'], 1, "retryPolicy"),
     ],
 )
 def test_a_word_that_is_nearly_right_gets_the_right_one(cli: Cli, arguments: list[str], status: int, told: str) -> None:
     ran = cli(*arguments)
     assert (ran.exit_code, ran.stdout) == (status, "")
-    assert f"Did you mean {told}?" in ran.stderr
+    assert ran.stderr.lower().count("did you mean ") == 1
+    assert f"id you mean {told}?" in ran.stderr
+
+
+def test_a_field_that_an_older_api_refuses_gets_the_right_one_as_well() -> None:
+    assert explained(Fault("/retryPolicy/maxAttemps", "is not a known field")).endswith("Did you mean 'maxAttempts'?")
+    assert explained(Fault("/zzz", "is not a known field")) == "is not a known field."
 
 
 def test_a_word_that_is_like_none_gets_no_advice(cli: Cli) -> None:

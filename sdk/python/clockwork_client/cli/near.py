@@ -33,8 +33,8 @@ class Group(click.Group):
 
 
 def explained(fault: Fault) -> str:
-    """The words of a fault. A field that the API does not know gets those that are like it."""
-    if not fault.detail.startswith(_UNKNOWN_FIELD):
+    """The words of a fault. A field that an older API does not know gets those that are like it."""
+    if fault.detail != _UNKNOWN_FIELD:
         return fault.detail
     return f"{fault.detail}.{near(fault.pointer.rpartition('/')[2], _fields())}"
 

@@ -9,8 +9,9 @@ from typing import Any, get_args
 from clockwork.domain import ids, instants
 from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.storage.attention import Kind
+from clockwork.edge.description import late
 from clockwork.edge.description.parameters import PARAMETERS, query_of
-from clockwork.edge.http.checks import LONGEST_NAME, MOST_FAULTS, listed
+from clockwork.edge.http.checks import LONGEST_NAME, MOST_COMPARED, MOST_FAULTS, listed
 from clockwork.edge.http.request import in_query
 
 #: A request may be signed in its query instead of its headers; these are then part of it, in any case.
@@ -27,17 +28,23 @@ def check_query(operation: str, query: Mapping[str, str]) -> None:
     How values fit together, or a client, is the operation's to check.
     """
     known = query_of(operation)
-    takes = f"this operation takes {', '.join(known) or 'none'}"
     faults = []
     for name, text in query.items():
         if name in known:
             fault = _fault_of(known[name], text)
         else:
-            fault = None if name.lower() in SIGNATURE else f"is not a known query parameter: {takes}"
+            fault = None if name.lower() in SIGNATURE else _unknown(name, known, len(query))
         if fault is not None:
             faults.append(Problem(in_query(name[:LONGEST_NAME]), fault))
     if faults:
         raise InvalidRequest(listed(faults, MOST_FAULTS))
+
+
+def _unknown(name: str, known: Mapping[str, str], given: int) -> str:
+    """The fault of a parameter that an operation does not know, of so many parameters of a request."""
+    meant = late.meant_by(name, list(known)) if given <= MOST_COMPARED else ""
+    begins = f"is not a known query parameter{meant}"
+    return f"{begins}{' This' if meant else ': this'} operation takes {', '.join(known) or 'none'}"
 
 
 def _fault_of(name: str, text: str) -> str | None:

@@ -15,6 +15,8 @@ from clockwork.settings import Settings
 
 #: The most faults of a request that are listed. A request with more is nothing that this operation takes.
 MOST_FAULTS = 100
+#: The most unknown names of a request that are compared with the known ones, of a batch altogether.
+MOST_COMPARED = 100
 #: The most characters of a name that a pointer shows.
 LONGEST_NAME = 256
 #: The checks of one request's URLs and schedules may cost so much (units of about a microsecond).
@@ -37,6 +39,8 @@ class Checks(msgspec.Struct):
     traceparent: str = ""
     #: The most work of all URLs and schedules of a request together.
     work: Work = msgspec.field(default_factory=lambda: Work(REQUEST_WORK))
+    #: The end of the refusal of each unknown name that was compared with some known ones.
+    compared: dict[tuple[str, tuple[str, ...]], str] = msgspec.field(default_factory=dict)
 
     def spend(self, units: int, pointer: str) -> None:
         """Count work of the request, before it is done. Raises InvalidRequest, at a pointer, once none is left."""

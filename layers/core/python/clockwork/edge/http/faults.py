@@ -8,10 +8,10 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from clockwork.domain.errors import Problem
-from clockwork.edge.http.checks import Checks, pointer_part
+from clockwork.edge.http.checks import MOST_COMPARED, MOST_FAULTS, Checks, pointer_part
 from clockwork.edge.http.forms import Form
-from clockwork.edge.http.models import model_of
-from clockwork.edge.http.shown import for_example
+from clockwork.edge.http.models import fields_at, model_of
+from clockwork.edge.http.shown import for_example, meant_by
 
 #: Fields that hold a target.
 TARGETS = frozenset({"target", "onFailure"})
@@ -52,7 +52,12 @@ def listed_by_pydantic(kind: Any, value: Any, checks: Checks) -> tuple[Any, list
     try:
         body = model.model_validate(value, context=checks)
     except ValidationError as error:
-        found = [_problem(details, value) for details in error.errors(include_url=False)]
+        errors = error.errors(include_url=False)
+        found = [_problem(details, value) for details in errors]
+        # A body with more faults was never meant for this operation.
+        if len(errors) <= MOST_FAULTS:
+            ends = [_meant_by(details, model, checks) for details in errors]
+            found = [Problem(one.pointer, one.detail + end) for one, end in zip(found, ends, strict=True)]
     problems = list(dict.fromkeys([*found, *checks.problems]))
     checks.problems.clear()
     return body, problems
@@ -71,6 +76,17 @@ def _problem(error: ErrorDetails, value: Any) -> Problem:
         return Problem(pointer, str(context["error"]))
     shown = for_example(pointer.rpartition("/")[2]) if kind in _UNSHOWN else ""
     return Problem(pointer, (_WORDS[kind].format(**context) if kind in _WORDS else error["msg"]) + shown)
+
+
+def _meant_by(error: ErrorDetails, model: type[BaseModel], checks: Checks) -> str:
+    """The end of the refusal of an unknown field, with the known one that may be meant; empty for other faults."""
+    if error["type"] != "extra_forbidden":
+        return ""
+    *inside, name = error["loc"]
+    pair = str(name), fields_at(model, tuple(inside))
+    if pair not in checks.compared and len(checks.compared) < MOST_COMPARED:
+        checks.compared[pair] = meant_by(*pair)
+    return checks.compared.get(pair, "")
 
 
 def _pointer(location: tuple[int | str, ...], value: Any) -> str:

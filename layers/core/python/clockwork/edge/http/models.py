@@ -6,7 +6,7 @@ pydantic takes long to load, so no code on the way to a job without faults impor
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, reduce
+from functools import cache, lru_cache, reduce
 from operator import or_
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -82,6 +82,31 @@ def model_of(form: type[Form]) -> type[BaseModel]:
     base = type(form.__name__, (EdgeModel,), {"model_config": ConfigDict(json_schema_extra=form.more_schema or None)})
     whole: Any = model_validator(mode="wrap")(_whole(form))
     return create_model(form.__name__, __base__=base, __doc__=form.__doc__, __validators__={"whole": whole}, **fields)
+
+
+#: The jobs of a batch have the same few objects.
+@lru_cache(maxsize=256)
+def fields_at(model: type[BaseModel], location: tuple[int | str, ...]) -> tuple[str, ...]:
+    """The names of the fields that an object inside a body may have. Its location is that of a fault by pydantic."""
+    here = [model]
+    for part in location:
+        below = [field for one in here for field in one.model_fields.values() if field.alias == part]
+        # A part that names no field is an index, a key, or the type that pydantic chose of several.
+        chosen = [one for one in here if _tag_of(one) == part] or here
+        here = [one for field in below for one in _models_in(field.annotation)] if below else chosen
+    return tuple(dict.fromkeys(field.alias or name for one in here for name, field in one.model_fields.items()))
+
+
+def _tag_of(model: type[BaseModel]) -> Any:
+    kind = model.model_fields.get("type")
+    return None if kind is None else next(iter(get_args(kind.annotation)), None)
+
+
+def _models_in(kind: Any) -> list[type[BaseModel]]:
+    """The models in a type, whatever holds them."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel | Form):
+        return [model_of(kind) if issubclass(kind, Form) else kind]
+    return [model for part in get_args(kind) for model in _models_in(part)]
 
 
 def _whole(form: type[Form]) -> Any:

@@ -1,9 +1,14 @@
-"""A value for each field of a body, by the field's name: the refusal of a body shows what a field takes."""
+"""A refusal shows more than a fault: a value that the field takes, or the known name that an unknown name is like."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
+
+#: The most characters of an unknown name that is compared with the known ones. They are shorter.
+LONGEST_COMPARED = 64
 
 _ACCOUNT = "us-east-1:123456789012"
 _TICKET = {"claimId": "claim-id-of-a-worker-1", "ticket": "{}", "receiptHandle": "AQEB"}
@@ -69,5 +74,13 @@ VALUES: dict[str, Any] = {
 
 
 def for_example(name: str) -> str:
-    """The end of a refusal, with a value that the field of this name takes; empty if none is known."""
+    """The end of a refusal, with a value for the field of this name; empty if none is known."""
     return f", for example {json.dumps(VALUES[name])}" if name in VALUES else ""
+
+
+def meant_by(name: str, known: Sequence[str]) -> str:
+    """The end of a refusal of an unknown name, with the known one that is most like it; empty if none is."""
+    if len(name) > LONGEST_COMPARED:
+        return ""
+    alike = get_close_matches(name, known, n=1)
+    return f": did you mean {alike[0]}?" if alike else ""

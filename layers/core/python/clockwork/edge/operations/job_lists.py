@@ -171,6 +171,7 @@ class JobListApi(Operations):
             read = runs or int(_is_over(job, now))
             if read and found and not budget.allows_more():
                 break
+            # Only a query finds the newest: a run by hand may be newer than the fire, and no row of a job tells of it.
             ran = self._runs_of(job, read)
             shown = [Ran.of(one) for one in ran] if runs and ran is not None else None
             last_state = str(ran[0].state) if ran and _is_over(job, now) else None

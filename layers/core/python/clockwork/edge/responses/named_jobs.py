@@ -117,7 +117,7 @@ class JobSummary(AnswerBody):
     last_state: Annotated[
         str | None,
         one_of(executions.State),
-        Meta(description="of the execution of a job that fires once and is COMPLETED; left out as `runs` are"),
+        Meta(description="of the newest execution of a job that fires once and is COMPLETED; left out as `runs` are"),
     ] = None
 
     @classmethod

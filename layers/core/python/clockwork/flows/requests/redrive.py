@@ -62,12 +62,10 @@ class DeadFilter(msgspec.Struct, frozen=True):
     since_at: int = 0
 
     def matches(self, execution: Execution) -> bool:
-        """Whether an execution passes the filter. One of an anonymous job has no jobKey, so it passes no prefix."""
+        """Whether the client's own execution passes the filter. One of an anonymous job has no jobKey to begin so."""
         if self.from_at is not None and execution.due_at < self.from_at:
             return False
         if self.to_at is not None and execution.due_at > self.to_at:
-            return False
-        if not is_of_client_since(self.since_at, execution):
             return False
         if self.prefix is None:
             return True
@@ -128,10 +126,9 @@ def _listed(
 
 
 def _matching(page: DeadPage, wanted: DeadFilter) -> DeadPage:
-    matching = [execution for execution in page.executions if wanted.matches(execution)]
     # Nobody is told how many there are of the client that had the id before.
-    own = sum(is_of_client_since(wanted.since_at, execution) for execution in page.executions)
-    return DeadPage(matching, page.next_before, own)
+    own = [execution for execution in page.executions if is_of_client_since(wanted.since_at, execution)]
+    return DeadPage(list(filter(wanted.matches, own)), page.next_before, len(own))
 
 
 def redrive(world: World, execution: Execution, *, as_it_was: bool = False, again: tuple[str, ...] = ()) -> Execution:
