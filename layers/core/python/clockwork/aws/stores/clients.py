@@ -152,7 +152,8 @@ CAPACITY = 1_000
 class CachedClients:
     """`ports.Clients` with a cache: the answer of `get` may be `seconds` old, and that of `admins` a minute.
 
-    The absence of a client is never cached.
+    The absence of a client is never cached, and neither is the list of a principal's clients: an old list would hide a
+    new client. A request that names its client does not read that list.
     """
 
     def __init__(self, inner: ClientsPort, clock: Clock, seconds: float, capacity: int = CAPACITY) -> None:
