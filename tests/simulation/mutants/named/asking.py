@@ -48,7 +48,7 @@ ASKING = (
     Mutant(
         "one cancelled job takes its whole row along",
         "flows/poll/expand.py",
-        (("elif index in row.cancelled:", "elif row.cancelled:"),),
+        (("if index in row.cancelled and", "if row.cancelled and"),),
         "I1",
     ),
     Mutant(
