@@ -16,8 +16,8 @@ BOUNDS = {
     "poll": (95, 95),
     "deliver": (148, 177),
     "deliver_named": (181, 209),
-    "claim": (164, 185),
-    "outcome": (57, 47),
+    "claim": (165, 186),
+    "outcome": (58, 47),
 }
 
 

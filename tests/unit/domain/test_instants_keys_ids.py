@@ -128,6 +128,14 @@ def test_derived_ids_depend_on_every_part_and_on_where_parts_end() -> None:
     assert ids.digest_of([b"ab", b"c"]) != ids.digest_of([b"a", b"bc"])
 
 
+def test_ids_that_are_derived_together_are_those_that_are_derived_one_by_one() -> None:
+    parts = ("acme", "c2hhcmQtb3duZXItMDAwMQ")
+    assert list(ids.derive_each(parts, range(12))) == [ids.derive(*parts, index) for index in range(12)]
+    assert list(ids.derive_each((), ("a",))) == [ids.derive("a")]
+    # Ids that were made before stay the same.
+    assert ids.derive(*parts, 7) == "h9opna5KbD_Fi4Ec3SOuUH"
+
+
 @pytest.mark.parametrize(
     "hidden",
     [

@@ -20,7 +20,12 @@ ASKING = (
     Mutant(
         "ids are drawn, not derived from the key row",
         "flows/requests/create.py",
-        (("row_id = ids.derive(origin.client_id, origin.seed, index)", "row_id = world.random.token()"),),
+        (
+            (
+                "row_ids = ids.derive_each((origin.client_id, origin.seed), occurrences)",
+                "row_ids = (world.random.token() for _ in occurrences)",
+            ),
+        ),
         "I10",
     ),
     Mutant(
@@ -43,7 +48,7 @@ ASKING = (
     Mutant(
         "one cancelled job takes its whole row along",
         "flows/poll/expand.py",
-        (("elif index in row.cancelled:", "elif row.cancelled:"),),
+        (("if index in row.cancelled and", "if row.cancelled and"),),
         "I1",
     ),
     Mutant(

@@ -40,10 +40,11 @@ class TableMeter:
             partition = request["ExpressionAttributeValues"][":partition"]["S"]
             meter.read(self._table, partition, units if request.get("ConsistentRead") else units / 2)
 
-    def put(self, item: Item) -> None:
-        """An item is written whole."""
+    def put(self, *items: Item) -> None:
+        """Items are written whole."""
         if self._aws.meter_of_requests.counts:
-            self._aws.meter_of_requests.wrote(_size(item))
+            for item in items:
+                self._aws.meter_of_requests.wrote(_size(item))
 
     def changed(self, key: Key) -> None:
         """An item is changed where it lies."""

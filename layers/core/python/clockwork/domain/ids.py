@@ -10,7 +10,7 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -37,7 +37,7 @@ class InvalidId(ValueError):
     """The text is no id that Clockwork made."""
 
 
-class AnonymousJob(msgspec.Struct, frozen=True):
+class AnonymousJob(msgspec.Struct, frozen=True, gc=False):
     """The location of an anonymous job: its timeline row (partition and key) and its place in the row."""
 
     partition_id: str
@@ -237,8 +237,16 @@ def only_execution(job_id: str, due_at: int) -> str:
 
 def derive(*parts: str | int) -> str:
     """A row id that depends on `parts` alone: 132 bits of their SHA-256 as 22 characters of base64url."""
-    digest = hashlib.sha256("\x00".join(map(str, parts)).encode()).digest()
-    return binascii.b2a_base64(digest[:18], newline=False)[:22].translate(_URL_SAFE).decode()
+    return encode_part(hashlib.sha256("\x00".join(map(str, parts)).encode()).digest()[:18])[:22]
+
+
+def derive_each(parts: Sequence[str | int], last: Iterable[str | int]) -> Iterator[str]:
+    """`derive` for each of `last`, as the one part more behind the same `parts`."""
+    begun = hashlib.sha256("\x00".join(map(str, (*parts, ""))).encode())
+    for part in last:
+        sha = begun.copy()
+        sha.update(str(part).encode())
+        yield encode_part(sha.digest()[:18])[:22]
 
 
 def spread(below: int, *parts: str | int) -> int:

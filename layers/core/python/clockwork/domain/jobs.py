@@ -20,11 +20,9 @@ LEAST_WINDOW_SECONDS = 3
 
 def is_signed(target: JobTarget, on_failure: Target | None) -> bool:
     """Whether a job's deliveries or its callback are signed."""
-    if on_failure is not None and on_failure.is_signed:
+    if target.is_signed or (on_failure is not None and on_failure.is_signed):
         return True
-    if isinstance(target, WorkflowTarget):
-        return any(one.is_signed for one in targets_in(target))
-    return target.is_signed
+    return isinstance(target, WorkflowTarget) and any(one.is_signed for one in targets_in(target))
 
 
 class NodeOf(msgspec.Struct, frozen=True, array_like=True):
@@ -34,7 +32,7 @@ class NodeOf(msgspec.Struct, frozen=True, array_like=True):
     name: str
 
 
-class Occurrence(msgspec.Struct, frozen=True, tag="once", rename="camel", omit_defaults=True):
+class Occurrence(msgspec.Struct, frozen=True, tag="once", rename="camel", omit_defaults=True, gc=False):
     """One due instant of a job, with all that its delivery needs. `due_at` and `created_at` are in ms."""
 
     client_id: str

@@ -18,7 +18,7 @@ _LONGEST_NUMBER = 10
 
 def row_key(at: int, row_id: str) -> str:
     """The key of a row whose earliest occurrence is due at `at` (ms)."""
-    return f"{at:013d}#{row_id}"
+    return f"{str(at).zfill(13)}#{row_id}"
 
 
 def edge_key(at: int) -> str:

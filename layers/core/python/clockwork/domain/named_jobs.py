@@ -211,12 +211,13 @@ def occurrence_of(job: NamedJob, due_at: int, asked_at: int | None = None) -> Oc
     """
     definition = job.definition
     held_from = job.held_from(due_at) if asked_at is None else None
+    # The first ones are not named, as in `domain.requests.create`.
     return Occurrence(
-        client_id=job.client_id,
-        due_at=due_at,
-        created_at=job.asked_at if asked_at is None else asked_at,
-        target=definition.target,
-        payload=definition.payload,
+        job.client_id,
+        due_at,
+        job.asked_at if asked_at is None else asked_at,
+        definition.target,
+        definition.payload,
         retry_policy=definition.retry_policy,
         signing_secrets=definition.signing_secrets,
         tags=definition.tags,

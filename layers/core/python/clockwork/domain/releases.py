@@ -22,7 +22,7 @@ from clockwork.targets.message import Errand, Message
 LONGEST_DELAY_SECONDS = 900
 
 
-class Of(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class Of(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """The execution of a release, with the due instant of its occurrence, and where it comes from.
 
     `run` is the last part of the executionId. `partition_id` is the shard of a named job. `revision` is that of the
@@ -53,7 +53,7 @@ class Travels(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 NO_TRAVELS = Travels()
 
 
-class Release(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class Release(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """The fields of all kinds: attempt number `attempt` of an occurrence, and its earliest instant, `run_at` (ms).
 
     The occurrence of a named job is a hint: its row has the rest. `sweeps` counts how often the sweeper took the

@@ -15,7 +15,7 @@ NEVER = 0
 STANDS_MS = 120_000
 
 
-class Row(msgspec.Struct, frozen=True):
+class Row(msgspec.Struct, frozen=True, gc=False):
     """One timeline row: an encoded list of pending elements, under the earliest due instant among them.
 
     `expires_at` is in ms. `cancelled` holds the places (in the row) of the elements that were cancelled.

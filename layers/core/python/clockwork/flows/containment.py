@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from traceback import extract_tb
 from typing import Any, TypeVar
 
@@ -93,13 +93,26 @@ def without_text() -> Iterator[None]:
         raise InvocationFailed(f"internal fault: {type(error).__name__}") from None
 
 
-@contextmanager
-def contained(faults: Faults, fail: Callable[[str], object], about: object = "") -> Iterator[None]:
-    """Leave the block if it raises anything, and tell `fail` why."""
-    try:
-        yield
-    except Exception as error:  # noqa: BLE001 - this is where faults of any kind end
-        fail(why(faults, error, about))
+class contained(AbstractContextManager[object]):  # noqa: N801 - named as those of contextlib
+    """Leave the block if it raises anything, and tell `fail` why.
+
+    `met`: the foreseen errors that are met so; all other ones are raised. It serves any number of blocks.
+    """
+
+    def __init__(
+        self,
+        faults: Faults,
+        fail: Callable[[str], object],
+        about: object = "",
+        met: tuple[type[ClockworkError], ...] = (ClockworkError,),
+    ) -> None:
+        self._faults, self._fail, self._about, self._met = faults, fail, about, met
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> bool:
+        if not isinstance(error, Exception) or (isinstance(error, ClockworkError) and not isinstance(error, self._met)):
+            return False
+        self._fail(why(self._faults, error, self._about))
+        return True
 
 
 def put_each(timeline: Timeline, faults: Faults, rows: Sequence[Row]) -> dict[int, str]:

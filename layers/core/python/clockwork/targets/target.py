@@ -90,7 +90,7 @@ class AskedField(NamedTuple):
         return self.default is None or self.default == {}
 
 
-class StoredTarget(msgspec.Struct, frozen=True, tag_field="type", rename="camel", omit_defaults=True):
+class StoredTarget(msgspec.Struct, frozen=True, tag_field="type", rename="camel", omit_defaults=True, gc=False):
     """A target as it is stored; its docstring describes it as requests name it.
 
     A subclass has a `tag`, and fields with `Asked` in their annotations. A field without it is kept and never asked.

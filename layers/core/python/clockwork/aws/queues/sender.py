@@ -32,7 +32,7 @@ DELAY_BYTES = 16
 MOST_WITH_DELAY = LARGEST_BATCH // 2
 
 
-class Message(msgspec.Struct, frozen=True):
+class Message(msgspec.Struct, frozen=True, gc=False):
     """One message of a queue.
 
     `indexes` are the places of its contents among all releases to send. `run_at`: the instant (ms) until which it is

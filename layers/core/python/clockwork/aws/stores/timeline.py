@@ -40,8 +40,7 @@ class AwsTimeline:
             self._table.put_new(_to_item(rows[0]))
         else:
             items = [_to_item(row) for row in rows]
-            for item in items:
-                self._table.meter.put(item)
+            self._table.meter.put(*items)
             self._write_batches([{"PutRequest": {"Item": item}} for item in items])
 
     def put_new(self, rows: Sequence[Row]) -> None:

@@ -20,7 +20,7 @@ SECOND_LATER_MS = 900
 WATCHED_LATER_MS = 999
 
 
-class Bundle(msgspec.Struct, frozen=True):
+class Bundle(msgspec.Struct, frozen=True, gc=False):
     """The contents of one message: releases by their index, and the instant until which it is to be delayed (ms).
 
     `is_exact`: it is the earliest instant at which one of them is to run. Else it comes later by up to a second, a
@@ -45,22 +45,24 @@ def plan_bundles(releases: Sequence[Release], now: int) -> list[Bundle]:
     bundles: list[list[int]] = []
     for index, release in enumerate(releases):
         key = _bundle_key(release, now)
+        if key is None:
+            bundles.append([index])
+            continue
         size = len(release.occurrence.payload.body)
-        number = filling.get(key) if key is not None else None
+        number = filling.get(key)
         if number is None or len(bundles[number]) == MOST_IN_BUNDLE or size > room[number]:
-            number = len(bundles)
+            number = filling[key] = len(bundles)
             bundles.append([])
             room[number] = LARGEST_BUNDLE
-            if key is not None:
-                filling[key] = number
         bundles[number].append(index)
         room[number] -= size
-    return [_bundle(tuple(some), [releases[index] for index in some], now) for some in bundles]
+    return [_bundle(indexes, releases, now) for indexes in bundles]
 
 
-def _bundle(indexes: tuple[int, ...], some: Sequence[Release], now: int) -> Bundle:
-    later_ms = _later_ms(some[0], now)
-    return Bundle(indexes, min([release.run_at for release in some]) + later_ms, is_exact=later_ms == 0)
+def _bundle(indexes: Sequence[int], releases: Sequence[Release], now: int) -> Bundle:
+    later_ms = _later_ms(releases[indexes[0]], now)
+    run_at = min([releases[index].run_at for index in indexes])
+    return Bundle(tuple(indexes), run_at + later_ms, later_ms == 0)
 
 
 def _later_ms(release: Release, now: int) -> int:

@@ -77,12 +77,13 @@ class CreateRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 def occurrence_of(job: NewJob, client: Client, created_at: int) -> Occurrence:
     """The occurrence of a job. It has all values of the delivery, independent of later changes of the client."""
+    # Those by position are not named: of a call that names more than 15, CPython makes a dict first.
     return Occurrence(
-        client_id=client.client_id,
-        due_at=created_at + job.delay_ms if job.at is None else job.at,
-        created_at=created_at,
-        target=job.target,
-        payload=job.payload,
+        client.client_id,
+        created_at + job.delay_ms if job.at is None else job.at,
+        created_at,
+        job.target,
+        job.payload,
         record=job.record or client.record,
         retry_policy=policy_of(job.retry_policy or client.retry_policy or _USUAL, job.ordering_key),
         signing_secrets=client.signing_secrets if is_signed(job.target, job.on_failure) else (),

@@ -51,7 +51,7 @@ _encoder = msgspec.msgpack.Encoder()
 
 def encode_row(elements: Sequence[Element]) -> bytes:
     """The blob of a timeline row: a list of elements."""
-    return _format_of(elements) + _encoder.encode(list(elements))
+    return _format_of(elements) + _encoder.encode(elements)
 
 
 def encode_packed(occurrences: Mapping[int, Occurrence]) -> bytes:
@@ -61,7 +61,7 @@ def encode_packed(occurrences: Mapping[int, Occurrence]) -> bytes:
 
 def encode_pressed(elements: Sequence[Element]) -> bytes:
     """The blob of a timeline row that is hardly ever read: a list of elements, compressed."""
-    return _format_of(elements) + _encoder.encode(zlib.compress(_encoder.encode(list(elements))))
+    return _format_of(elements) + _encoder.encode(zlib.compress(_encoder.encode(elements)))
 
 
 def is_packed(blob: bytes) -> bool:
@@ -72,14 +72,14 @@ def is_packed(blob: bytes) -> bool:
 def decode_row(blob: bytes) -> dict[int, Element]:
     """The elements of a row's blob by their place in it. Raises NewerFormat or Undecodable."""
     stored: list[_Stored] | Packed | bytes = _decode(_row_decoder(), blob)
-    if isinstance(stored, Packed):
-        try:
-            return {**unpack(stored)}
-        except ValueError as error:
-            raise Undecodable(_told(error)) from None
     if isinstance(stored, bytes):
         stored = _decode(_pressed_decoder(), _FIRST + _unpressed(stored))
-    return dict(enumerate(stored))
+    if isinstance(stored, list):
+        return dict(enumerate(stored))
+    try:
+        return {**unpack(stored)}
+    except ValueError as error:
+        raise Undecodable(_told(error)) from None
 
 
 def _unpressed(pressed: bytes) -> bytes:
@@ -101,7 +101,7 @@ def encode_release(release: Release) -> str:
 
 def encode_message(releases: Sequence[Release]) -> str:
     """The body of a queue message that carries these releases: one, or a bundle."""
-    return base64.b64encode(_format_of(releases) + _encoder.encode(list(releases))).decode()
+    return base64.b64encode(_format_of(releases) + _encoder.encode(releases)).decode()
 
 
 def decode_message(body: str) -> list[Deliver | Watch | Check]:
@@ -186,16 +186,12 @@ def _format_of(values: Iterable[object]) -> bytes:
 def _is_of_workflow(value: object) -> bool:
     """Whether an older reader would mistake the value for that of another job."""
     if isinstance(value, Occurrence):
-        return isinstance(value.target, WorkflowTarget)
-    match value:
-        case Release():
-            return value.of.node is not None or isinstance(value.occurrence.target, WorkflowTarget)
-        case Execution():
-            occurrence = value.kept.occurrence
-            return value.kept.node is not None or (occurrence is not None and _is_of_workflow(occurrence))
-        case NamedJob():
-            return isinstance(value.definition.target, WorkflowTarget)
-    return False
+        return type(value.target) is WorkflowTarget
+    if isinstance(value, Release):
+        return value.of.node is not None or _is_of_workflow(value.occurrence)
+    if isinstance(value, Execution):
+        return value.kept.node is not None or _is_of_workflow(value.kept.occurrence)
+    return isinstance(value, NamedJob) and type(value.definition.target) is WorkflowTarget
 
 
 def _decode(decoder: msgspec.msgpack.Decoder[Decoded], blob: bytes) -> Decoded:

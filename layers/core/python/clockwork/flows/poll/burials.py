@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 
 import msgspec
 
@@ -99,7 +98,7 @@ class _Burials:
         expires_at = self._visit.world.execution_expires_at(self._now, release.occurrence.retention_days)
         return plan_death(release, stored, reason, self._now, expires_at)
 
-    def _contained(self, index: int) -> AbstractContextManager[None]:
+    def _contained(self, index: int) -> contained:
         faults = self._visit.world.environment.faults
         return contained(faults, lambda _: self.refused.add(index), self._given_up[index][0].execution_id)
 
@@ -112,9 +111,10 @@ def expire(world: World, releases: Sequence[Release]) -> set[int]:
     late: list[tuple[int, Execution]] = []
     now = world.clock.now()
     expires_at = world.execution_expires_at(now)
+    # Where this cannot be told the release is sent, and its deliverer decides.
+    judging = tolerated(world, log, "expiry not judged: %s", {"action": "expiry_not_judged"})
     for index, release in enumerate(releases):
-        # Where this cannot be told the release is sent, and its deliverer decides.
-        with tolerated(world, log, "expiry not judged: %s", {"action": "expiry_not_judged"}):
+        with judging:
             if isinstance(release, Deliver) and is_expired(release.occurrence, now):
                 late.append((index, expired_execution(release, now, expires_at)))
     saves = world.executions.save([(None, record) for _, record in late]) if late else ()

@@ -93,6 +93,12 @@ class Silence:
         """Whether what comes now has to follow what is in the quarantine."""
         return self._keeps_order and _group_of(client_id) in self.held
 
+    def held_of(self, visited: Visited) -> str | None:
+        """The client of a row who has to follow what is in the quarantine; None if nobody has to."""
+        if not self._keeps_order:
+            return None
+        return next((client_id for client_id in visited.client_ids if self.holds(client_id)), None)
+
     def note(self, client_id: str) -> None:
         """Note that a client's job or record gave no answer."""
         self._clients.add(client_id)
@@ -139,10 +145,9 @@ def _follow_aside(visited: Visited, jobs: Jobs, silence: Silence) -> None:
                 log.warning("its job gave no answer: %s", job, extra=extra)
             silence.note(pointer.client_id)
             visited.set_aside(f"its job gave no answer: {job}", pointer.client_id, holds=True)
-    for client_id in visited.client_ids:
-        if silence.holds(client_id):
-            visited.set_aside("what is before it in its order waits", client_id, holds=True)
-            break
+    held = silence.held_of(visited)
+    if held is not None:
+        visited.set_aside("what is before it in its order waits", held, holds=True)
 
 
 def read_row(world: World, row: Row) -> Visited:
@@ -155,16 +160,16 @@ def read_row(world: World, row: Row) -> Visited:
         return Visited(row, fault=Undecodable(why(world.environment.faults, error, row.key)))
     visited = Visited(row)
     for index, element in elements.items():
-        if isinstance(element, Pointer):
-            visited.pointers.append(element)
-        elif index in row.cancelled:
+        if index in row.cancelled and not isinstance(element, Pointer):
             continue
-        elif isinstance(element, Release):
-            visited.releases.append(element)
-        else:
+        if isinstance(element, Occurrence):
             # A row may hold 500 jobs: whatever one of them raises, the others are released.
             with contained(world.environment.faults, partial(_end_one, world, visited, index, element), row.key):
                 visited.releases.append(release_of(row, index, element))
+        elif isinstance(element, Release):
+            visited.releases.append(element)
+        else:
+            visited.pointers.append(element)
     return visited
 
 

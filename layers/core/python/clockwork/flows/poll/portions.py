@@ -22,7 +22,7 @@ def portions(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
     portion: list[Row] = []
     room = OCCURRENCES_AT_ONCE
     for row in rows:
-        count = most_in([row])
+        count = _most_in_one(row)
         if len(portion) == ROWS_AT_ONCE or count > room:
             yield portion
             portion, room = [], OCCURRENCES_AT_ONCE
@@ -34,4 +34,8 @@ def portions(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
 
 def most_in(rows: Sequence[Row]) -> int:
     """How many occurrences the rows hold at the most. A pointer counts as one: `expand` bounds its chain."""
-    return sum(MOST_IN_ROW if is_packed(row.blob) else 1 for row in rows)
+    return sum(map(_most_in_one, rows))
+
+
+def _most_in_one(row: Row) -> int:
+    return MOST_IN_ROW if is_packed(row.blob) else 1

@@ -221,7 +221,7 @@ def _record_skipped(visit: Visit, read: Sequence[Visited], silence: Silence) -> 
         silence.note(stretch.job.client_id)
         one.set_aside("its skipped fires are not recorded", stretch.job.client_id, holds=True)
     for one in read:
-        held = next((client_id for client_id in one.client_ids if silence.holds(client_id)), None)
+        held = silence.held_of(one)
         if held is not None and not one.untold:
             # The portion was read before that was known. It goes on in its order behind that row.
             one.set_aside("what is beside it in its order waits", held, holds=True)

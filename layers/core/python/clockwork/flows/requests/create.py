@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -22,7 +22,7 @@ from clockwork.flows.world import World
 from clockwork.ports import KeyRow
 
 
-class CreatedJob(msgspec.Struct, frozen=True):
+class CreatedJob(msgspec.Struct, frozen=True, gc=False):
     """An accepted job, due at `due_at` (ms). `released`: it is due so soon that it is in the release queue already."""
 
     job_id: str
@@ -45,18 +45,17 @@ def create_jobs(world: World, request: CreateRequest, partitions: Sequence[str])
     # 2. The rows: some are shared by several jobs, every other job has a row of its own.
     occurrences = {new_job.index: occurrence_of(new_job, request.client, origin.created_at) for new_job in request.jobs}
     shared = _shared_rows(world, request, origin, occurrences)
-    packed = {index for home in shared for index in home.elements}
-    homes = [*shared, *_own_rows(world, origin, {i: o for i, o in occurrences.items() if i not in packed})]
+    own = _own_rows(world, origin, {index: due for index, due in occurrences.items() if index not in shared})
+    places = {**shared, **own}
     # 3. Put, then check. Under a key the rows may be there already, perhaps cancelled: they stay as they are.
-    released = put_and_check(world, [home.row for home in homes], ids_are_new=request.idempotency_key is None)
+    released = put_and_check(world, _rows_of(places.values()), ids_are_new=request.idempotency_key is None)
     # 4. A shared row that was there already may lack a job that was not valid then: such a job gets a row of its own.
     if shared and request.idempotency_key is not None:
         late = _own_rows(world, origin, {index: occurrences[index] for index in _left_out(world, shared)})
         if late:
-            released |= put_and_check(world, [home.row for home in late], ids_are_new=False)
-            homes += late
-    ids_of = {index: (home.job_id(index), home.row.key in released) for home in homes for index in home.elements}
-    return [CreatedJob(ids_of[index][0], due.due_at, ids_of[index][1]) for index, due in occurrences.items()]
+            released |= put_and_check(world, _rows_of(late.values()), ids_are_new=False)
+            places |= late
+    return [_created(places[index], due.due_at, released) for index, due in occurrences.items()]
 
 
 def create_each(
@@ -69,81 +68,87 @@ def create_each(
     again. Any error is raised before a job is sent.
     """
     drawn = [partitions[world.random.below(len(partitions))]]
-    homes: list[_Home | KeyReused] = []
+    places: list[_Place | KeyReused] = []
     due_at: list[int] = []
     for request in requests:
         try:
             origin = _origin(world, request, drawn)
         except KeyReused as reused:
-            homes.append(reused)
+            places.append(reused)
             due_at.append(0)
             continue
         occurrence = occurrence_of(request.jobs[0], request.client, origin.created_at)
         # The job's id is that of a request's only job, wherever the request stood in the batch when it came before.
-        homes += _own_rows(world, origin, {0: occurrence})
+        places += _own_rows(world, origin, {0: occurrence}).values()
         due_at.append(occurrence.due_at)
-    # A message may be in a batch twice.
-    rows = {home.row.key: home.row for home in homes if isinstance(home, _Home)}
-    placed = put_and_check_each(world, list(rows.values())) if rows else Placed(set(), {})
+    # A message may be in a batch twice: it has one row.
+    rows = _rows_of(place for place in places if isinstance(place, _Place))
+    placed = put_and_check_each(world, rows) if rows else Placed(set(), {})
     outcomes: list[CreatedJob | KeyReused | Unavailable] = []
-    for home, at in zip(homes, due_at, strict=True):
-        if isinstance(home, KeyReused):
-            outcomes.append(home)
+    for place, at in zip(places, due_at, strict=True):
+        if isinstance(place, KeyReused):
+            outcomes.append(place)
         else:
-            created = CreatedJob(home.job_id(0), at, home.row.key in placed.released)
-            outcomes.append(placed.refused.get(home.row.key, created))
+            outcomes.append(placed.refused.get(place.row.key, _created(place, at, placed.released)))
     return outcomes
 
 
-class _Home(msgspec.Struct, frozen=True):
-    """A row with the place of each of its jobs: the job's index in the request, and the index of its element."""
+class _Place(msgspec.Struct, frozen=True, gc=False):
+    """Where a job lies: its row, and the place of its element in the row."""
 
     row: Row
-    elements: dict[int, int]
-
-    def job_id(self, index: int) -> str:
-        return AnonymousJob(self.row.partition_id, self.row.key, self.elements[index]).job_id
+    element: int
 
 
-def _own_rows(world: World, origin: KeyRow, occurrences: Mapping[int, Occurrence]) -> list[_Home]:
-    homes = []
-    for index, occurrence in occurrences.items():
-        row_id = ids.derive(origin.client_id, origin.seed, index)
-        homes.append(_Home(_own_row(world, origin, row_id, occurrence), {index: 0}))
-    return homes
+def _rows_of(places: Iterable[_Place]) -> list[Row]:
+    """The rows, each once."""
+    return list({place.row.key: place.row for place in places}.values())
 
 
-def _own_row(world: World, origin: KeyRow, row_id: str, occurrence: Occurrence) -> Row:
-    partition_id = origin.partition_id
-    if occurrence.ordering_key is not None:
-        partition_id = ordered_home(world, occurrence.client_id, occurrence.ordering_key)
-        row_id = ordering.row_id_of(row_id, occurrence.sequence)
-    return row_of_job(partition_id, row_id, occurrence, world.row_expires_at(occurrence.due_at))
+def _created(place: _Place, due_at: int, released: set[str]) -> CreatedJob:
+    row = place.row
+    job_id = AnonymousJob(row.partition_id, row.key, place.element).job_id
+    return CreatedJob(job_id, due_at, row.key in released)
+
+
+# The rows of jobs: each returns the places by the index of the job in the request.
+
+
+def _own_rows(world: World, origin: KeyRow, occurrences: Mapping[int, Occurrence]) -> dict[int, _Place]:
+    places: dict[int, _Place] = {}
+    row_ids = ids.derive_each((origin.client_id, origin.seed), occurrences)
+    for (index, occurrence), derived in zip(occurrences.items(), row_ids, strict=True):
+        partition_id, row_id = origin.partition_id, derived
+        if occurrence.ordering_key is not None:
+            partition_id = ordered_home(world, occurrence.client_id, occurrence.ordering_key)
+            row_id = ordering.row_id_of(row_id, occurrence.sequence)
+        row = row_of_job(partition_id, row_id, occurrence, world.row_expires_at(occurrence.due_at))
+        places[index] = _Place(row, 0)
+    return places
 
 
 def _shared_rows(
     world: World, request: CreateRequest, origin: KeyRow, occurrences: Mapping[int, Occurrence]
-) -> list[_Home]:
-    homes = []
+) -> dict[int, _Place]:
+    places: dict[int, _Place] = {}
     may_share = {index for index, occurrence in occurrences.items() if occurrence.ordering_key is None}
     for group in groups_of(request.outlines, origin.created_at):
-        elements = {index: place for place, index in enumerate(group.indexes) if index in may_share}
+        elements = {index: element for element, index in enumerate(group.indexes) if index in may_share}
         if elements:
             key = keys.row_key(group.at, ids.derive(origin.client_id, origin.seed, "shared", group.indexes[0]))
             expires_at = world.row_expires_at(max(occurrences[index].due_at for index in elements))
-            by_place = {place: occurrences[index] for index, place in elements.items()}
-            homes.append(_Home(row_of_many(origin.partition_id, key, by_place, expires_at), elements))
-    return homes
+            by_element = {element: occurrences[index] for index, element in elements.items()}
+            row = row_of_many(origin.partition_id, key, by_element, expires_at)
+            places |= {index: _Place(row, element) for index, element in elements.items()}
+    return places
 
 
-def _left_out(world: World, shared: Sequence[_Home]) -> list[int]:
+def _left_out(world: World, shared: Mapping[int, _Place]) -> list[int]:
     """The indexes of the jobs that the shared rows, as they are stored, do not hold."""
-    stored = world.timeline.find([(home.row.partition_id, home.row.key) for home in shared])
-    left_out = []
-    for home, row in zip(shared, stored, strict=True):
-        kept = codec.decode_row(row.blob) if row is not None else {}
-        left_out += [index for index, element in home.elements.items() if element not in kept]
-    return left_out
+    rows = _rows_of(shared.values())
+    stored = world.timeline.find([(row.partition_id, row.key) for row in rows])
+    kept = {row.key: codec.decode_row(row.blob) for row in stored if row is not None}
+    return [index for index, place in shared.items() if place.element not in kept.get(place.row.key, ())]
 
 
 def _origin(world: World, request: CreateRequest, partitions: Sequence[str]) -> KeyRow:
