@@ -47,6 +47,17 @@ def test_a_key_stands_for_the_newest_execution_of_its_job(cli: Cli) -> None:
     assert cli.json("exec", "get", one_off)["state"] == "SUCCEEDED"
 
 
+def test_a_job_without_records_says_why_it_has_no_execution(cli: Cli) -> None:
+    job_id = cli.json("job", "create", "--in", "1s", "--record", "none", HOOK)["jobId"]
+    cli.api.clockwork.run_until(cli.api.clockwork.clock.at + 60_000)
+    ran = cli("exec", "get", job_id)
+    assert (ran.exit_code, "its level of record is none" in ran.stderr) == (1, True)
+
+
+def test_a_job_that_may_be_left_out_stands_in_brackets(cli: Cli) -> None:
+    assert "[JOB]" in cli("exec", "list", "--help").stdout
+
+
 def test_an_id_is_asked_for_alone(cli: Cli) -> None:
     job_id = cli.json("job", "get", "report")["jobId"]
     cli.transport.sent.clear()
@@ -73,6 +84,8 @@ def test_ids_of_the_api_are_known(cli: Cli) -> None:
         (["jb"], 2, "'job'"),
         (["jobs", "list"], 2, "'job'"),
         (["doctr"], 2, "'doctor'"),
+        (["list"], 2, "'job list' or 'exec list' or 'dead list'"),
+        (["create"], 2, "'job create'"),
         (["job", "lst"], 2, "'list'"),
         (["exec", "redriv"], 2, "'redrive'"),
         (["job", "list", "--prefx", "x"], 2, "'--prefix'"),

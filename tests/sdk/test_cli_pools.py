@@ -56,7 +56,7 @@ def test_a_deployment_without_pools_lists_none() -> None:
 
 def test_admins_see_what_waits_and_runs_and_who_works(cli: Cli) -> None:
     idle = cli("pools", "show", POOL, caller=ADMIN)
-    assert "About 0 high, 0 normal, 0 low tickets wait." in idle.stderr
+    assert "About 0 high, 0 normal, 0 low jobs wait." in idle.stderr
     assert "0 attempts run." in idle.stderr
     assert len(idle.stdout.splitlines()) == 1
     worked(cli)
@@ -65,7 +65,7 @@ def test_admins_see_what_waits_and_runs_and_who_works(cli: Cli) -> None:
     cli.api.clockwork.pool_queues.of(POOL, "high").put("another", 60)
     shown = cli("pools", "show", POOL, caller=ADMIN)
     assert shown.exit_code == 0, shown.output
-    assert "About 0 high, 0 normal, 1 low tickets wait." in shown.stderr
+    assert "About 0 high, 0 normal, 1 low jobs wait." in shown.stderr
     assert "About 1 more are not due yet, or put off" in shown.stderr
     assert "2 attempts run." in shown.stderr
     heads, row = shown.stdout.splitlines()
@@ -80,8 +80,8 @@ def test_a_worker_sees_what_waits_and_no_other_worker(cli: Cli) -> None:
     worked(cli)
     shown = cli("pools", "show", POOL, caller=ROLE)
     assert shown.exit_code == 0, shown.output
-    assert "tickets wait." in shown.stderr
-    assert "only admins are told" in shown.stderr
+    assert "jobs wait." in shown.stderr
+    assert "only admins see them" in shown.stderr
     assert shown.stdout == ""
     found = cli.json("pools", "show", POOL, caller=ROLE)
     assert found["waiting"]
@@ -96,8 +96,8 @@ def test_what_gives_no_answer_is_said_to_be_unknown(cli: Cli, monkeypatch: pytes
     monkeypatch.setattr(cli.api.clockwork.workers, "list", no_answer)
     shown = cli("pools", "show", POOL, caller=ADMIN)
     assert (shown.exit_code, shown.stdout) == (0, "")
-    assert "About an unknown number of tickets wait." in shown.stderr
-    assert "What runs was not told" in shown.stderr
+    assert "About an unknown number of jobs wait." in shown.stderr
+    assert "Nothing is known of attempts" in shown.stderr
 
 
 def test_what_runs_is_listed_with_its_progress(cli: Cli) -> None:

@@ -87,7 +87,7 @@ def test_a_job_is_shown_whole(cli: Cli) -> None:
     cli("job", "pause", "report", "--reason", "the warehouse counts")
     told = lines(cli, "job", "get", "report")
     assert told["schedule"] == "every 2 h"
-    assert told["of that"] == 'jitterSeconds 30, maxFires 7; method "POST", headers {"x-a": "1"}, timeoutSeconds 15'
+    assert told["its options"] == 'jitterSeconds 30, maxFires 7; method "POST", headers {"x-a": "1"}, timeoutSeconds 15'
     assert told["retries"] == "3 attempts, exponential backoff from 5 s to 1 h, full jitter, within 1 d, also after 404"
     assert told["not later than"] == "10 min after it is due"
     assert told["payload"] == '{"format": "pdf"}'
@@ -126,3 +126,16 @@ def test_a_job_that_fired_once_and_died_is_dead_in_the_list(cli: Cli) -> None:
     (line,) = [one for one in cli("job", "list", "-o", "wide").stdout.splitlines() if "a1" in one]
     assert "DEAD" in line
     assert "COMPLETED" not in line
+
+
+def test_a_list_is_filtered_by_the_states_that_it_shows(cli: Cli) -> None:
+    with_dead(cli, "a1")
+    cli("job", "create", "--every", "1h", "--key", "report", HOOK)
+    assert [one["jobKey"] for one in cli.json("job", "list", "--state", "DEAD")] == ["a1"]
+    assert cli.json("job", "list", "--state", "SUCCEEDED") == []
+    assert "DEAD" in cli("job", "list", "--state", "dead").stdout
+
+
+def test_a_change_that_touches_no_execution_prints_no_counts(cli: Cli) -> None:
+    cli("job", "create", "--every", "1h", "--key", "report", HOOK)
+    assert "0" not in lines(cli, "job", "update", "report", "--text", "new").values()

@@ -197,10 +197,23 @@ class TestTail:
         for width in (60, 80, 120):
             interrupted(cli, 1)
             with pictures.terminal(width, datetime.fromtimestamp(cli.api.clockwork.clock.at / 1000, UTC)):
-                (line,) = cli("tail").stdout.splitlines()
+                head, line = cli("tail").stdout.splitlines()
             assert len(line) <= width and "DEAD" in line and "…" in line
+            assert head.split()[:3] == ["DUE", "STATE", "JOB"] and line.index("DEAD") == head.index("STATE")
         interrupted(cli, 1)
         assert "a-key-that-is-longer-than-most-keys-of-people" in cli("tail").stdout
+
+
+@pytest.mark.parametrize("command", [["tail"], ["job", "list", "--watch"]])
+def test_a_first_look_that_reaches_nothing_ends_the_command(cli: Cli, command: list[str]) -> None:
+    def away(_: Request) -> Response:
+        raise NoAnswer("nothing listens", was_sent=False)
+
+    cli.transport = away
+    interrupted(cli, 9)
+    ran = cli(*command, "--deadline", "0.1")
+    assert (ran.exit_code, ran.stdout) == (1, "")
+    assert "no connection after 1 try: nothing listens" in ran.stderr
 
 
 def test_no_execution_is_waited_for_after_a_refusal(cli: Cli) -> None:

@@ -32,6 +32,11 @@ def at(v: VirtualClockwork) -> list[str]:
     return [f"{one.at:%d %H:%M:%S}" for one in v.deliveries]
 
 
+def test_a_clockwork_shows_its_time(v: VirtualClockwork) -> None:
+    assert repr(v) == "<VirtualClockwork at 2026-01-01T00:00:00Z, 0 deliveries>"
+    assert repr(v.admin.jobs) == "<Jobs>"
+
+
 class TestPolls:
     """`miss_polls`: as while no poller runs."""
 
@@ -140,6 +145,12 @@ class TestLastingAttempts:
 
 class TestFleets:
     """`work(pool, workers=, concurrency=, takes=)` and `drain`."""
+
+    def test_a_pool_that_is_none_or_has_no_name_here_is_told(self, v: VirtualClockwork) -> None:
+        with pytest.raises(TypeError, match=r"Pool\('etl'\)"):
+            v.work("etl")  # type: ignore[arg-type]
+        with pytest.raises(LookupError, match=r"VirtualClockwork\(pools=\['other'\]\)"):
+            v.work(Pool("other"))
 
     def test_slots_bound_what_runs_at_once(self, v: VirtualClockwork, acme: Clockwork) -> None:
         pool, done = Pool("etl"), list[str]()

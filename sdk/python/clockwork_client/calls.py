@@ -241,11 +241,15 @@ def _retry_after(response: Response) -> float | None:
     return float(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
+def _tries(count: int) -> str:
+    return "1 try" if count == 1 else f"{count} tries"
+
+
 def _final(
     failure: TooManyRequests | NoAnswer | Unsure, request: str, tries: int, key: str | None, *, may_be_done: bool
 ) -> Exception:
     if may_be_done:
-        return NotCertain(f"{request}: no certain answer after {tries} tries: {failure}", tries, key)
+        return NotCertain(f"{request}: no certain answer after {_tries(tries)}: {failure}", tries, key)
     if isinstance(failure, TooManyRequests):
         return failure
-    return NotReached(f"{request}: no connection after {tries} tries: {failure}", tries, key)
+    return NotReached(f"{request}: no connection after {_tries(tries)}: {failure}", tries, key)

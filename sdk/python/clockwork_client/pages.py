@@ -87,6 +87,10 @@ class Resource:
         self._machine = caller.machine
         self._client_id = client_id
 
+    def __repr__(self) -> str:
+        of = "" if self._client_id is None else f" of {self._client_id!r}"
+        return f"<{type(self).__name__}{of}>"
+
     def _client(self, client_id: str | None) -> str:
         found = client_id or self._client_id
         if found is None:

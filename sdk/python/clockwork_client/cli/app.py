@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from clockwork_client.cli import completing
-from clockwork_client.cli.commands import LOADED
+from clockwork_client.cli.commands import GROUPS, LOADED
 from clockwork_client.cli.near import Group, explained
 from clockwork_client.cli.state import State
 from clockwork_client.errors import (
@@ -49,6 +49,11 @@ class Main(Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command of a name."""
         return LOADED[name][0]() if name in LOADED else super().get_command(ctx, name)
+
+    def alike(self, ctx: click.Context, name: str) -> str:
+        """The sentence with the commands of this name in groups (`job list` for `list`), or else of similar names."""
+        inner = [f"{group} {name}" for group, (load, _) in GROUPS.items() if name in load().commands]
+        return f" Did you mean {' or '.join(map(repr, inner[:3]))}?" if inner else super().alike(ctx, name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The list of commands in the help."""

@@ -73,7 +73,7 @@ def _of_client(state: State, run_state: ExecutionState | None, limit: int, **whi
     if is_all:
         show.said(f"Of {found.runs_read:,} runs that have ended, complete from {since} on.")
     else:
-        show.said(f"Of {found.jobs_read:,} named jobs, complete from {since} on. One-off jobs are not in it.")
+        show.said(f"Of {found.jobs_read:,} named jobs, complete from {since} on. Jobs without a key are not listed.")
     if found.next_token:
         show.said(f"{'Earlier runs' if is_all else 'Other jobs'} follow: --next-token {found.next_token}", whole=True)
 

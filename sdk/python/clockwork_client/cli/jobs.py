@@ -30,10 +30,16 @@ from clockwork_client.cli.tables import Column
 from clockwork_client.cli.waiting import UNCERTAIN, awaited, wait_for, watched
 from clockwork_client.cli.workflows import FILE, target_of
 from clockwork_client.errors import Conflict
-from clockwork_client.states import JobState
+from clockwork_client.states import ENDED, JobState
 
 if TYPE_CHECKING:
     from clockwork_client.cli.state import State
+
+
+#: How the execution of a job that fired once can have ended.
+_ENDS = tuple(sorted(ENDED - set(get_args(JobState))))
+#: All states of the lists of jobs.
+_SHOWN = (*get_args(JobState), *_ENDS)
 
 
 @click.group(cls=Group)
@@ -106,7 +112,7 @@ def _target(text: str | None, workflow: dict[str, Any] | None, more: dict[str, A
 @job.command("list")
 @click.option("--prefix", shell_complete=completing.key, help="Of the keys.")
 @click.option(
-    "--state", "job_state", type=values.Word(get_args(JobState)), help="ACTIVE, PAUSED, COMPLETED or CANCELLED."
+    "--state", "job_state", type=values.Word(_SHOWN), help="ACTIVE, PAUSED, COMPLETED or CANCELLED, or DEAD, ..."
 )
 @click.option("--tag", help="name=value, or a name.")
 @click.option("--contains", help="In the key or the target, in any case.")
@@ -115,9 +121,12 @@ def _target(text: str | None, workflow: dict[str, Any] | None, more: dict[str, A
 @click.option("--limit", type=click.IntRange(1), default=100, help="At most so many (100).")
 @watched
 @click.pass_obj
-def list_(state: State, /, job_state: JobState | None, limit: int, **which: Any) -> None:
+def list_(state: State, /, job_state: str | None, limit: int, **which: Any) -> None:
     """List named jobs in the order of their keys."""
-    pages = state.cw.jobs.list(state=job_state, page_size=min(limit, 1_000), **which)
+    # A job that fired once is shown with the state of its execution: the API knows that job as COMPLETED.
+    asked: Any = "COMPLETED" if job_state in _ENDS else job_state
+    found = state.cw.jobs.list(state=asked, page_size=min(limit, 1_000), **which)
+    pages = (one for one in found if job_state not in _ENDS or one.last_state == job_state)
     if state.is_json:
         show.give_each(state, islice(pages, limit))
         return

@@ -49,6 +49,13 @@ def id_of(state: State, job: str | None, key: str | None = None) -> str:
     return found.job_id
 
 
+def _unrecorded(state: State, text: str) -> str:
+    """Why there may be none, of a job without records. Jobs with keys always have records."""
+    if not is_job_id(text) or not state.cw.jobs.get(text).not_recorded:
+        return ""
+    return ", or none that was recorded: its level of record is none, and no attempt has failed"
+
+
 def execution_of(state: State, text: str) -> str:
     """The execution that an argument names: its id, or the newest one of the job of this key or id.
 
@@ -59,5 +66,5 @@ def execution_of(state: State, text: str) -> str:
         return text
     newest = next(state.cw.executions.list(id_of(state, text), page_size=1), None)
     if newest is None:
-        raise NotFound(404, f"the job {text!r} has no execution yet")
+        raise NotFound(404, f"the job {text!r} has no execution yet{_unrecorded(state, text)}")
     return newest.execution_id

@@ -28,8 +28,12 @@ class Group(click.Group):
         """The command that the first argument names. Raises UsageError."""
         name = args[0]
         if not ctx.resilient_parsing and not name.startswith("-") and self.get_command(ctx, name) is None:
-            ctx.fail(f"No such command {name!r}.{near(name, self.list_commands(ctx))}")
+            ctx.fail(f"No such command {name!r}.{self.alike(ctx, name)}")
         return super().resolve_command(ctx, args)
+
+    def alike(self, ctx: click.Context, name: str) -> str:
+        """The sentence with the commands that an unknown name may mean, or nothing."""
+        return near(name, self.list_commands(ctx))
 
 
 def explained(fault: Fault) -> str:

@@ -98,7 +98,7 @@ def named(command: Command) -> Command:
     command = click.option(
         "--key", shell_complete=completing.key, help="The same as JOB, for a key that looks like an id."
     )(command)
-    return click.argument("job_id", required=False, metavar="JOB", shell_complete=completing.key)(command)
+    return click.argument("job_id", required=False, metavar="[JOB]", shell_complete=completing.key)(command)
 
 
 def one_execution(command: Command) -> Command:

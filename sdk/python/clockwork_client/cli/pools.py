@@ -47,11 +47,13 @@ def show_(state: State, name: str) -> None:
         return
     waiting = ", ".join(f"{one.tickets} {one.priority}" for one in found.waiting or ())
     delayed = sum(one.delayed for one in found.waiting or ())
-    show.said(f"About {waiting or 'an unknown number of'} tickets wait.")
+    show.said(f"About {waiting or 'an unknown number of'} jobs wait.")
     if delayed:
         show.said(f"About {delayed} more are not due yet, or put off: no worker had their handler, or by a limit.")
     if found.running is None or found.workers is None:
-        show.said("What runs was not told: only admins are told, and only while the tables answer.")
+        show.said(
+            "Nothing is known of attempts and workers: only admins see them, and only while the API can read them."
+        )
         return
     show.said(f"{found.running} attempts run.")
     rows = [

@@ -44,8 +44,13 @@ _TYPICAL = ("00:00:00", "CANCELLED", "k" * 28, "1000 ms", "1000 ms", "attempts",
 @click.pass_obj
 def tail(state: State, /, since: float, lines: int, every: float, **which: Any) -> None:
     """Print executions of named jobs as they end, until Ctrl-C."""
+    # In a pipe each line stands for itself.
+    is_headed = state.is_json or not show.is_terminal()
     try:
         for one in _ended(state, timedelta(seconds=since), lines, every, which):
+            if not is_headed:
+                click.echo(layout(_COLUMNS, [_TYPICAL], show.width()).head())
+                is_headed = True
             _print(state, one)
     except KeyboardInterrupt:
         return

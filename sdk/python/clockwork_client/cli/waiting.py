@@ -1,6 +1,7 @@
 """Wait for executions, and draw lists again and again. No other command sleeps, apart from watches of one thing.
 
-A read without an answer ends no wait: the user is told, and the next look follows.
+A read without an answer ends no wait: the user is told, and the next look follows. Only a first look that reaches
+nothing ends `--watch` and `tail`: the URL is wrong, or no server runs.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import click
 from clockwork_client.cli import show, values
 from clockwork_client.cli.options import Command
 from clockwork_client.cli.shown_execution import progress, show_execution
-from clockwork_client.errors import NotCertain, NotFound, TooManyRequests
+from clockwork_client.errors import NotCertain, NotFound, NotReached, TooManyRequests
 from clockwork_client.states import ENDED
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def awaited(command: Command) -> Command:
 
 def wait_for(state: State, look: Callable[[], Execution | None], at_most: float) -> None:
     """Look at an execution until it has ended, and print it. Exits with 1 unless it has SUCCEEDED, with 3 if late."""
-    clock, looks, told = state.machine.clock, Looks(), ""
+    clock, looks, told = state.machine.clock, Looks(is_known=True), ""
     ends_at, began_at = clock() + at_most, clock()
     while True:
         found = looks(lambda: _begun(look))
@@ -79,21 +80,27 @@ def _progress(found: Execution) -> str:
 
 
 class Looks:
-    """Looks that follow one another. An outage is told once, however many looks fall into it."""
+    """Looks that follow one another. An outage is told once, however many looks fall into it.
 
-    def __init__(self) -> None:
+    `is_known`: the API has answered before, so that a first look without a connection is an outage as well.
+    """
+
+    def __init__(self, *, is_known: bool = False) -> None:
         self._is_away = False
+        self._is_known = is_known
 
     def __call__(self, look: Callable[[], T]) -> T | None:
-        """The result of a look; None if no answer came. A refusal is raised."""
+        """The result of a look; None if no answer came. Raises refusals, and NotReached before any answer."""
         try:
             found = look()
         except (NotCertain, TooManyRequests) as error:
+            if isinstance(error, NotReached) and not self._is_known:
+                raise
             if not self._is_away:
                 show.said(f"No answer: {error}", "The next look follows, until one is answered.")
             self._is_away = True
             return None
-        self._is_away = False
+        self._is_away, self._is_known = False, True
         return found
 
 

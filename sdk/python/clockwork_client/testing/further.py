@@ -15,6 +15,7 @@ from clockwork.flows.sweep.audit import AuditReport, audit_slice
 from clockwork.flows.world import World
 from clockwork.memory.world import MemoryClockwork
 from clockwork_client.client import Clockwork
+from clockwork_client.errors import NotFound
 from clockwork_client.testing.gateway import principal
 from clockwork_client.testing.lambdas import Lambdas
 from clockwork_client.testing.sides import Lock, Turns, in_turns
@@ -76,10 +77,17 @@ class Further(ABC):
         `pools` of this Clockwork has to name it, and a client needs it among its `allowed_pools`. `takes`: for how long
         an attempt holds its slot, in seconds or as a timedelta, or a function of the payload. Its handler runs at the
         end of that time, or when a cancel is asked for; it may call `client(...)`. While all priorities have work, 8
-        jobs of `high` start to 4 of `normal` and 1 of `low`.
+        jobs of `high` start to 4 of `normal` and 1 of `low`. Raises TypeError for another thing than a Pool, and
+        LookupError for a pool that `pools` does not name.
         """
+        if not isinstance(pool, Pool):
+            raise TypeError(f"work takes the Pool that has the handlers, as Pool('etl'), not {pool!r}")
         worker = principal(f"worker-{pool.name}")
-        self.admin.pools.put(pool.name, principals=[worker], handlers=sorted(pool.handlers))
+        try:
+            self.admin.pools.put(pool.name, principals=[worker], handlers=sorted(pool.handlers))
+        except NotFound:
+            advice = f"VirtualClockwork(pools=[{pool.name!r}]) makes one"
+            raise LookupError(f"this Clockwork has no pool {pool.name!r}: {advice}") from None
         self._workers.add(pool, self._client(worker, None), workers, concurrency, takes)
 
     def drain(self, pool: Pool) -> int:

@@ -82,6 +82,9 @@ class VirtualClockwork(Further):
         #: An admin's Clockwork.
         self.admin = self._client(_ADMIN, None)
 
+    def __repr__(self) -> str:
+        return f"<VirtualClockwork at {self.now:%Y-%m-%dT%H:%M:%SZ}, {len(self.deliveries)} deliveries>"
+
     @property
     def now(self) -> datetime:
         """The virtual time, in UTC."""
