@@ -99,7 +99,7 @@ def run_page(page: str, dev: Dev) -> int:
     shell, commands, printed, done = Shell(dev), "", "", 0
     seen = len(shown(dev))
     try:
-        if SOURCED in " ".join(page.split()):
+        if SOURCED in " ".join(page.split()).lower():
             shell.run("source .clockwork/dev.env")
         for block in blocks(page):
             done += 1
