@@ -53,7 +53,9 @@ class Stage:
         self.cw.jobs.pause(self.ids["growth/import-leads"], "vendor migration until Thursday (CHG-1182)")
         with listen(0) as listener:
             self.port = listener.getsockname()[1]
-        self.context = Context(self.cw, Sessions(self.port), now=lambda: self.v.now)
+        self.context = Context(
+            self.cw, Sessions(self.port), now=lambda: self.v.now, clock=lambda: self.v.now.timestamp()
+        )
 
     @property
     def url(self) -> str:

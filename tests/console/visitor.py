@@ -45,13 +45,13 @@ class Answer:
 
 
 class Visitor:
-    """A reader of one console. `clock` tells the sessions' seconds."""
+    """A reader of one console. `seconds` are those of its sessions and pages, so that a busy machine cuts no page."""
 
     def __init__(self, cw: Clockwork, v: VirtualClockwork | None = None, **options: Any) -> None:
         self.seconds = 0.0
         self.sessions = Sessions(PORT, lambda: self.seconds)
-        now = {} if v is None else {"now": lambda: v.now}
-        self.context = Context(cw, self.sessions, **{**now, **options})
+        clocks = {"clock": lambda: self.seconds, **({} if v is None else {"now": lambda: v.now})}
+        self.context = Context(cw, self.sessions, **{**clocks, **options})
         self.app: Guard = application(self.context, PORT)
         self.cookie = ""
 
