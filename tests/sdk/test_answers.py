@@ -74,7 +74,7 @@ def test_an_answer_of_another_shape_is_refused(change: dict[str, Any]) -> None:
     ],
 )
 def test_an_option_of_another_type_is_the_callers_fault_and_not_an_answers(make: Callable[[], object]) -> None:
-    with pytest.raises(TypeError, match="an option is of the wrong type: "):
+    with pytest.raises(TypeError, match=r"an option is of the wrong type: |=\['x'\] is no duration: "):
         make()
 
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from types import MappingProxyType
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from clockwork_client import Clockwork, http, job, kafka, pool, retry, sqs
 from clockwork_client.objects import seconds_of
 from clockwork_client.places import target_at
-from clockwork_client.requests import callback
+from clockwork_client.requests import callback, end
 from tests.handlers.handlers import Api
 from tests.sdk.edge import InMemory, client_of
 
@@ -34,9 +40,9 @@ def test_a_text_that_is_no_duration_is_refused(text: str) -> None:
 
 
 def test_every_duration_may_be_a_text() -> None:
-    policy, end = retry(initial_seconds="5s", max_age_seconds="1d"), callback(timeout_seconds="2h")
+    policy, ended = retry(initial_seconds="5s", max_age_seconds="1d"), callback(timeout_seconds="2h")
     times: Any = {"every": "15m", "jitter_seconds": "30s", "relevancy_window_seconds": "1h"}
-    made = job(HOOK, key="k", completion=end, retry=policy, **times)
+    made = job(HOOK, key="k", completion=ended, retry=policy, **times)
     assert made["schedule"] == {"every": {"seconds": 900}, "jitterSeconds": 30}
     assert (made["relevancyWindowSeconds"], made["completion"]["timeoutSeconds"]) == (3_600, 7_200)
     assert (made["retryPolicy"]["initialSeconds"], made["retryPolicy"]["maxAgeSeconds"]) == (5, 86_400)
@@ -83,6 +89,123 @@ def test_what_is_refused_is_not_sent() -> None:
     assert transport.sent == []
     with pytest.raises(TypeError, match="Did you mean 'tags'"):
         cw.schedule(HOOK, in_=5, tagz={})  # type: ignore[call-arg]
+
+
+LOOP: list[Any] = []
+LOOP.append(LOOP)
+
+
+@dataclass
+class Order:
+    number: int
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({}, ValueError, 'no time is given: give one of in_, at, every, cron, such as in_="5m"'),
+        ({"in_": None}, ValueError, "no time is given"),
+        ({"in_": 5, "cron": "0 3 * * *"}, ValueError, "in_=5 and cron='0 3 * * *' are 2 times: give one of"),
+        ({"in_": True}, TypeError, 'in_=True is no duration: give seconds or a text, such as in_="5m"'),
+        ({"in_": [5]}, TypeError, "in_=[5] is no duration"),
+        ({"in_": float("nan")}, ValueError, "in_=nan is no duration: give finite seconds"),
+        ({"in_": "soon"}, ValueError, "in_='soon' is no duration: 90s, 5m, 1h30m, 2d"),
+        (
+            {"every": True, "key": "k"},
+            TypeError,
+            'every=True is no duration: give seconds or a text, such as every="5m"',
+        ),
+        (
+            {"at": "tomorrow"},
+            ValueError,
+            "at='tomorrow' is no instant: give a datetime with a zone, or RFC 3339, "
+            'such as at="2027-01-31T09:00:00Z"',
+        ),
+        ({"at": "2027-01-31T09:00:00"}, ValueError, "is no instant: give a datetime with a zone"),
+        ({"at": 1_800_000_000}, TypeError, "at=1800000000 is no instant"),
+        ({"at": datetime(2027, 1, 31, 9)}, ValueError, "at=2027-01-31T09:00:00: a datetime needs a time zone: "),  # noqa: DTZ001
+        ({"in_": 5, "end_at": "late"}, ValueError, "end_at='late' is no instant"),
+        ({"in_": 5, "retry": 3}, TypeError, "retry=3: give retry=retry(max_attempts=3)"),
+        ({"in_": 5, "completion": "callback"}, TypeError, "completion='callback': give completion=callback("),
+        ({"in_": 5, "key": UUID(int=1)}, TypeError, "key is of the type UUID: give str(key)"),
+        ({"in_": 5, "on_failure": 7}, TypeError, "on_failure is no target, but of the type int: give a place"),
+        (
+            {"in_": 5, "payload": {"at": {"due": datetime(2027, 1, 1, tzinfo=UTC)}}},
+            TypeError,
+            "payload['at']['due'] is of the type datetime, which JSON lacks: give payload['at']['due'].isoformat()",
+        ),
+        (
+            {"in_": 5, "payload": [1, {2, 3}]},
+            TypeError,
+            "payload[1] is of the type set, which JSON lacks: give list(payload[1])",
+        ),
+        ({"in_": 5, "payload": {"sum": Decimal(1)}}, TypeError, "give str(payload['sum'])"),
+        (
+            {"in_": 5, "payload": MappingProxyType({})},
+            TypeError,
+            "payload is of the type mappingproxy, which JSON lacks: give dict(",
+        ),
+        (
+            {"in_": 5, "payload": Order(1)},
+            TypeError,
+            "payload is of the type Order, which JSON lacks: give dataclasses.asdict(payload)",
+        ),
+        ({"in_": 5, "payload": object()}, TypeError, "give a dict, a list, a text, a number, a bool or None"),
+        (
+            {"in_": 5, "payload": {(1, 2): 3}},
+            TypeError,
+            "payload has a key of the type tuple, (1, 2): give texts as keys",
+        ),
+        (
+            {"in_": 5, "payload": {"n": float("inf")}},
+            ValueError,
+            "payload['n'] is inf, and JSON has finite numbers alone",
+        ),
+        ({"in_": 5, "payload": LOOP}, ValueError, "payload[0] contains itself"),
+        ({"in_": 5, "payload": ["a\ud800"]}, ValueError, "payload[0] has half a pair of surrogates"),
+    ],
+)
+def test_a_refusal_names_the_argument_the_value_and_the_fix(options: Any, error: type[Exception], words: str) -> None:
+    transport = InMemory(Api())
+    with pytest.raises(error, match=re.escape(words)):
+        client_of(transport).schedule(HOOK, **options)
+    assert transport.sent == []
+
+
+def test_all_faults_of_a_call_are_told_at_once() -> None:
+    wrong: Any = {"in_": True, "at": "tomorrow", "retry": 3, "tagz": {}}
+    with pytest.raises(TypeError) as caught:
+        job("example.com", {1, 2}, **wrong)
+    begins = ["target: 'example.com' is no", "payload is of the type set", "in_=True and at='tomorrow' are 2 times",
+              "in_=True is no", "at='tomorrow' is no", "retry=3: give", "unknown option 'tagz'"]  # fmt: skip
+    lines = str(caught.value).splitlines()
+    assert len(lines) == len(begins)
+    assert all(line.startswith(one) for line, one in zip(lines, begins, strict=True)), lines
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda given: retry(**given), "Did you mean 'max_attempts'?"),
+        (
+            lambda given: callback(**given),
+            "unknown option 'max_attemps': known are heartbeat_seconds, timeout_seconds.",
+        ),
+        (lambda given: end(**given), "unknown option 'max_attemps': known are timeout_seconds."),
+    ],
+)
+def test_a_part_of_a_job_refuses_an_option_that_it_does_not_know(make: Callable[[Any], Any], words: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(words)):
+        make({"max_attemps": 3})
+    with pytest.raises(ValueError, match="initial_seconds='soon' is no duration"):
+        retry(initial_seconds="soon")
+
+
+def test_what_is_right_is_not_refused() -> None:
+    told: Any = {"names": ("a", 1, 1.5, None, True), 3: {"x": []}}
+    made = job(HOOK, told, at="2027-01-31t09:00:00.123456789+02:00", retry={"maxAttempts": 3}, in_=None)  # type: ignore[arg-type]
+    assert (made["payload"], made["retryPolicy"]) == (told, {"maxAttempts": 3})
+    assert job(http(HOOK), "text", every=timedelta(hours=1), key="k", exclude={"2027-01-01"})["payload"] == "text"
 
 
 def test_the_shortest_call_creates_a_job() -> None:

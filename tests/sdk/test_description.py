@@ -164,10 +164,19 @@ MADE_OF_OTHERS = {
     "runs.watch",
     "runs.mermaid",
 }
+#: The client refuses a job with several times. A preview of a schedule takes them all.
+OTHER_TIMES = {"at", "every", "cron"}
+
+
+def once(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options without those of a second time."""
+    return {name: value for name, value in options.items() if name not in OTHER_TIMES}
+
+
 Call = Callable[[Clockwork], Any]
 CALLS: dict[str, Call] = {
-    "createJob": lambda cw: cw.schedule(HTTP, 1, client_id="c", idempotency_key="k", dry_run=True, **JOB),
-    "createBatch": lambda cw: list(cw.schedule_many([requests.job(HTTP, 1, **JOB)], key="k")),
+    "createJob": lambda cw: cw.schedule(HTTP, 1, client_id="c", idempotency_key="k", dry_run=True, **once(JOB)),
+    "createBatch": lambda cw: list(cw.schedule_many([requests.job(HTTP, 1, **once(JOB))], key="k")),
     "listJobs": lambda cw: next(
         cw.jobs.list(
             prefix="p",
@@ -186,7 +195,7 @@ CALLS: dict[str, Call] = {
     ),
     "countJobs": lambda cw: cw.jobs.counts(prefix="p", tag="t", contains="x", client_id="c"),
     "getJob": lambda cw: cw.jobs.get("j"),
-    "putJob": lambda cw: cw.jobs.replace("j", HTTP, 1, if_revision=3, dry_run=True, **DEFINITION),
+    "putJob": lambda cw: cw.jobs.replace("j", HTTP, 1, if_revision=3, dry_run=True, **once(DEFINITION)),
     "patchJob": lambda cw: cw.jobs.patch("j", {"tags": None}, if_revision=3, dry_run=True),
     "cancelJob": lambda cw: cw.jobs.cancel("j", if_revision=3, dry_run=True),
     "pauseJob": lambda cw: cw.jobs.pause("j", "r", waiting="cancel", if_revision=3, dry_run=True),
@@ -420,7 +429,8 @@ def test_everything_that_an_operation_takes_can_be_given_and_nothing_else(operat
     else:
         assert body is not None
         for pointer, wanted, sent in properties(schema, json.loads(request.body)):
-            assert sent == wanted, f"{operation} {pointer}"
+            unsent = OTHER_TIMES if pointer.endswith("/schedule") and operation != "previewSchedule" else set()
+            assert sent == wanted - unsent, f"{operation} {pointer}"
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -34,7 +34,7 @@ def object_of(options: Mapping[str, Any], names: Mapping[str, str] = RENAMED) ->
     found = {}
     for name, value in options.items():
         if value is not None:
-            one = seconds_of(value) if isinstance(value, str) and _is_duration(name) else _value(value)
+            one = seconds_of(value) if isinstance(value, str) and is_duration(name) else _value(value)
             found[names.get(name) or camel(name)] = {"seconds": one} if name == "every" else one
     return found
 
@@ -49,7 +49,8 @@ def seconds_of(text: str) -> float:
     return _number(round(sum(float(count) * _SECONDS[unit] for count, unit in parts), 3))
 
 
-def _is_duration(name: str) -> bool:
+def is_duration(name: str) -> bool:
+    """Whether an option is a duration, which may be a text."""
     return name in ("in_", "every") or name.endswith("_seconds")
 
 

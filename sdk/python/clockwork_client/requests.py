@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from clockwork_client import unsent
 from clockwork_client.answers import Target
 from clockwork_client.objects import Duration, Instant, made, object_of
 from clockwork_client.places import target_at
@@ -106,50 +107,63 @@ class JobFilter(TypedDict, total=False):
     reason: str | None
 
 
+class RetryOptions(TypedDict, total=False):
+    """The options of a retry policy. `max_age_seconds` counts from the instant at which the job is due."""
+
+    max_attempts: int | None
+    backoff: Literal["none", "fixed", "linear", "exponential"] | None
+    initial_seconds: Duration | None
+    max_seconds: Duration | None
+    jitter: Literal["none", "full"] | None
+    max_age_seconds: Duration | None
+    retry_status_codes: Iterable[int] | None
+
+
+class EndOptions(TypedDict, total=False):
+    """The options of attempts that AWS ends."""
+
+    timeout_seconds: Duration | None
+
+
+class CallbackOptions(EndOptions, total=False):
+    """The options of attempts that a callback ends."""
+
+    heartbeat_seconds: Duration | None
+
+
 SCHEDULE = frozenset(ScheduleOptions.__annotations__)
 _DEFINITION = SCHEDULE.union(DefinitionOptions.__annotations__)
 _JOB = _DEFINITION.union(JobOptions.__annotations__)
 
 
-def retry(
-    *,
-    max_attempts: int | None = None,
-    backoff: Literal["none", "fixed", "linear", "exponential"] | None = None,
-    initial_seconds: Duration | None = None,
-    max_seconds: Duration | None = None,
-    jitter: Literal["none", "full"] | None = None,
-    max_age_seconds: Duration | None = None,
-    retry_status_codes: Iterable[int] | None = None,
-) -> RetryPolicy:
-    """The rule for attempts after a failed one. An option that is left out has the API's default."""
-    return made(
-        RetryPolicy,
-        max_attempts=max_attempts,
-        backoff=backoff,
-        initial_seconds=initial_seconds,
-        max_seconds=max_seconds,
-        jitter=jitter,
-        max_age_seconds=max_age_seconds,
-        retry_status_codes=retry_status_codes,
-    )
+def retry(**options: Unpack[RetryOptions]) -> RetryPolicy:
+    """The rule for attempts after a failed one: `retry(max_attempts=3, initial_seconds="5s")`.
+
+    An option that is left out has the API's default. Raises as `job` does.
+    """
+    _refuse(options, RetryOptions.__annotations__)
+    return made(RetryPolicy, **options)
 
 
-def callback(*, heartbeat_seconds: Duration | None = None, timeout_seconds: Duration | None = None) -> Completion:
+def callback(**options: Unpack[CallbackOptions]) -> Completion:
     """Attempts end by a callback of the receiver (`cw.executions.complete`), and not with the target's answer."""
-    return made(Completion, mode="callback", heartbeat_seconds=heartbeat_seconds, timeout_seconds=timeout_seconds)
+    _refuse(options, CallbackOptions.__annotations__)
+    return made(Completion, mode="callback", **options)
 
 
-def end(*, timeout_seconds: Duration | None = None) -> Completion:
+def end(**options: Unpack[EndOptions]) -> Completion:
     """Attempts end when AWS says that what they began has ended, as the execution of a state machine."""
-    return made(Completion, mode="end", timeout_seconds=timeout_seconds)
+    _refuse(options, EndOptions.__annotations__)
+    return made(Completion, mode="end", **options)
 
 
 def job(target: Target | Workflow | str, payload: Any = None, **options: Unpack[JobOptions]) -> dict[str, Any]:
     """A job as the API takes it, for `schedule_many`; `schedule` takes the same options.
 
     `target` may be its place alone: `https://...`, an ARN, `kafka:topic`, `pool:name/handler`. `payload` is any JSON
-    value; a text is delivered as it is. Raises TypeError for an unknown option, ValueError for a datetime without a
-    zone, a duration or a place that is none. The API judges all else.
+    value; a text is delivered as it is. Raises TypeError for an unknown option or a value of a wrong type. Raises
+    ValueError for a duration, instant or place that is none, and for a job without a time or with several. The message
+    names all of them. The API judges all else.
     """
     return _body(_JOB, target, payload, options)
 
@@ -161,25 +175,25 @@ def definition(target: Target | Workflow | str, payload: Any, options: Mapping[s
 
 def schedule_body(options: Mapping[str, Any]) -> dict[str, Any]:
     """The schedule that these options describe. Raises as `job` does."""
-    _check(options, SCHEDULE)
+    _refuse(options, SCHEDULE)
     return object_of(options)
 
 
 def client_body(options: Mapping[str, Any]) -> dict[str, Any]:
     """The body that writes a client. Raises as `job` does."""
-    _check(options, ClientOptions.__annotations__)
+    _refuse(options, ClientOptions.__annotations__)
     return object_of(options)
 
 
 def renamed(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options of a definition in the API's names, for a merge patch. Raises as `job` does."""
-    _check(options, _DEFINITION)
+    _refuse(options, _DEFINITION)
     return _definition_of(options)
 
 
 def dead_body(options: Mapping[str, Any], next_token: str | None) -> dict[str, Any]:
     """The body that redrives or discards dead executions. Raises as `job` does."""
-    _check(options, DeadFilter.__annotations__)
+    _refuse(options, DeadFilter.__annotations__)
     return object_of({**options, "next_token": next_token})
 
 
@@ -191,14 +205,10 @@ def dead_query(**options: Any) -> dict[str, Any]:
 def _body(
     known: frozenset[str], target: Target | Workflow | str, payload: Any, options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    schedule, rest = {}, {}
-    for name, value in options.items():
-        if name in SCHEDULE:
-            schedule[name] = value
-        elif name in known:
-            rest[name] = value
-        else:
-            _check(options, known)
+    times = unsent.of_times(options)
+    _refuse(options, known, unsent.of_target("target", target), unsent.of_payload(payload), times)
+    schedule = {name: value for name, value in options.items() if name in SCHEDULE}
+    rest = {name: value for name, value in options.items() if name not in SCHEDULE}
     to = target_at(target) if isinstance(target, str) else target
     return {"schedule": object_of(schedule), "target": to.raw, "payload": payload, **_definition_of(rest)}
 
@@ -208,11 +218,18 @@ def _definition_of(options: Mapping[str, Any]) -> dict[str, Any]:
     return object_of({**options, "on_failure": target_at(notified)} if isinstance(notified, str) else options)
 
 
-def _check(options: Mapping[str, Any], known: Iterable[str]) -> None:
-    unknown = [name for name in options if name not in known]
-    if unknown:
-        from difflib import get_close_matches
+def _refuse(options: Mapping[str, Any], known: Iterable[str], *others: unsent.Fault | None) -> None:
+    """Raise all faults of a call as one: a line for each, and a TypeError if one of them is."""
+    found = [unsent.of_option(name, options[name]) if name in known else _unknown(name, known) for name in options]
+    faults = [one for one in (*others, *found) if one is not None]
+    if faults:
+        kind = TypeError if any(isinstance(one, TypeError) for one in faults) else ValueError
+        raise kind("\n".join(map(str, faults)))
 
-        alike = get_close_matches(unknown[0], list(known), n=1)
-        meant = f" Did you mean {alike[0]!r}?" if alike else ""
-        raise TypeError(f"unknown option {unknown[0]!r}: known are {', '.join(sorted(known))}.{meant}")
+
+def _unknown(name: str, known: Iterable[str]) -> TypeError:
+    from difflib import get_close_matches
+
+    alike = get_close_matches(name, list(known), n=1)
+    meant = f" Did you mean {alike[0]!r}?" if alike else ""
+    return TypeError(f"unknown option {name!r}: known are {', '.join(sorted(known))}.{meant}")

@@ -17,7 +17,6 @@ from clockwork_client.cli.options import (
     DEFINITION,
     SCHEDULE,
     TARGET,
-    WAYS,
     chosen,
     named,
     options,
@@ -31,6 +30,7 @@ from clockwork_client.cli.waiting import UNCERTAIN, awaited, wait_for, watched
 from clockwork_client.cli.workflows import FILE, target_of
 from clockwork_client.errors import Conflict
 from clockwork_client.states import ENDED, JobState
+from clockwork_client.unsent import WAYS
 
 if TYPE_CHECKING:
     from clockwork_client.cli.state import State

@@ -78,8 +78,6 @@ TARGET: list[tuple[str, str, dict[str, Any]]] = [
     ("detail_type", "--detail-type", {"help": "Of an event."}),
     ("message_key", "--message-key", {"help": "Of a Kafka message."}),
 ]
-#: The ways to give a time. A schedule has exactly one of them.
-WAYS = ("in_", "at", "every", "cron")
 
 
 def options(*tables: list[tuple[str, str, dict[str, Any]]]) -> Callable[[Command], Command]:
