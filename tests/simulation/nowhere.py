@@ -9,7 +9,7 @@ from functools import partial
 import msgspec
 
 from clockwork.domain.clients import Client
-from clockwork.domain.errors import ClientDeleting, ExecutionNotFound, PartitionThrottled
+from clockwork.domain.errors import ClientDeleting, ExecutionNotFound, PartitionThrottled, Unavailable
 from clockwork.domain.executions import Execution, Kept, State
 from clockwork.domain.ids import NodeJob, decode_node, derive, is_node, only_execution
 from clockwork.domain.requests import operations
@@ -74,10 +74,12 @@ def _end_a_lost_node(visit: Visit, node: Execution, world: World, _: object) -> 
     job_id = NodeJob(place.partition_id, LOST_RUN, place.generation, place.index).job_id
     lost = msgspec.structs.replace(node, job_id=job_id, kept=Kept())
     (objection,) = look.objections(world, [job_id])
+    if isinstance(objection, Unavailable):
+        raise objection
     visit.watcher.require(objection is look.UNKNOWN, "W1", f"a node of a lost run may start: {objection}")
     visit.watcher.require(place_of_node(world, lost) is None, "W1", "a node of a lost run has a place")
-    faults = ends.add_ends(world, [lost])
-    visit.watcher.require(not faults, "W1", f"the end of a node of a lost run comes back: {faults}")
+    for why_not in ends.add_ends(world, [lost]).values():
+        raise Unavailable(why_not)
     again = tell(world, Told("task", "succeeded", execution_id=node.execution_id))
     visit.watcher.require(not again, "I1", "an end is told twice")
 
