@@ -105,23 +105,55 @@ def test_without_a_url_nothing_is_completed(monkeypatch: pytest.MonkeyPatch) -> 
     assert (ran.exit_code, ran.output.strip()) == (0, "")
 
 
-def test_bash_completes_commands_and_keys() -> None:
-    job = {"jobId": "j", "clientId": "acme", "state": "ACTIVE", "jobKey": "report"}
-    script = """
+#: By shell, a script that asks for the completions of two lines and prints these.
+SCRIPTS = {
+    "bash": """
         eval "$(clockwork completion bash)"
         for line in "clockwork job ge" "clockwork job get re"; do
             COMP_WORDS=($line); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMPREPLY=()
             _clockwork_completion clockwork
             printf '%s\\n' "${COMPREPLY[@]}"
         done
-    """
+    """,
+    "fish": """
+        clockwork completion fish | source
+        complete -C "clockwork job ge" | cut -f 1
+        complete -C "clockwork job get re" | cut -f 1
+    """,
+    # zsh completes in its line editor alone: here its two functions that take the words print them.
+    "zsh": """
+        autoload -Uz compinit; compinit -D
+        eval "$(clockwork completion zsh)"
+        _describe() { for one in ${(P)3}; do print -r -- ${one%%:*}; done }
+        compadd() { print -rl -- ${(P)5} }
+        for line in "clockwork job ge" "clockwork job get re"; do
+            words=(${=line}); CURRENT=$#words
+            _clockwork_completion
+        done
+    """,
+}
+
+
+def test_bash_completes_commands_and_keys() -> None:
+    assert completed_by(["bash", "--norc"], SCRIPTS["bash"]) == ["get", "report"]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("shell", [["zsh", "-f"], ["fish", "--no-config"]], ids=lambda shell: shell[0])
+def test_other_shells_complete_commands_and_keys(shell: list[str]) -> None:
+    """Debian has them as packages: `apt-get install zsh fish`."""
+    assert completed_by(shell, SCRIPTS[shell[0]]) == ["get", "report"]
+
+
+def completed_by(shell: list[str], script: str) -> list[str]:
+    """The words that a real shell prints, which asks an API that has one job."""
+    job = {"jobId": "j", "clientId": "acme", "state": "ACTIVE", "jobKey": "report"}
     with Hostile(answer(200, {"items": [job]})) as server:
         environment = {
             **os.environ, **KEYS, "PATH": f"{ROOT / '.venv/bin'}:{os.environ['PATH']}",
             "CLOCKWORK_URL": server.url, "CLOCKWORK_CLIENT_ID": "acme",
         }  # fmt: skip
-        ran = subprocess.run(
-            ["bash", "--norc", "-c", script], env=environment, capture_output=True, text=True, check=True
-        )
-    assert (ran.stdout.split(), ran.stderr) == (["get", "report"], "")
+        ran = subprocess.run([*shell, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert ran.stderr == ""
     assert "GET /v1/jobs?clientId=acme&prefix=re" in server.requests[-1]
+    return ran.stdout.split()
