@@ -50,7 +50,7 @@ def test_each_job_has_its_result_on_the_shipped_edge() -> None:
 
 def test_a_refused_job_does_not_stop_the_others() -> None:
     cw = on(Api())
-    bad = {**job(HOOK, 1), "schedule": {"at": "soon"}}
+    bad = {**job(HOOK, 1, in_=5), "schedule": {"at": "soon"}}
     good = job(HOOK, 1, in_=5)
     results = list(cw.schedule_many([good] * 501 + [bad, good]))
     assert [one.position for one in results if one.job is None] == [501]
