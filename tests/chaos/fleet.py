@@ -51,13 +51,14 @@ class Ended:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The observations of a round. `strikes`: environments of the api that were killed."""
+    """The observations of a round. `strikes`: environments of the api that were killed. `struck`: struck workers."""
 
     steps: Sequence[Step]
     ended: Mapping[str, Ended]
     strikes: int
     #: Tickets that are still in the pool's queues.
     tickets: int
+    struck: frozenset[int] = frozenset()
 
     @property
     def wrong(self) -> list[str]:
@@ -71,6 +72,15 @@ class Outcome:
         for job in self.ended:
             found += [f"{job} {what}" for what in wrong_steps(by_job[job])]
         return found
+
+    @property
+    def torn(self) -> set[str]:
+        """The long jobs that a struck worker had begun and did not end."""
+        reached = defaultdict[str, int](int)
+        for step in self.steps:
+            if step.process in self.struck and step.attempt == 1 and step.job.startswith("long-"):
+                reached[step.job] = max(reached[step.job], step.number)
+        return {job for job, number in reached.items() if number < STEPS}
 
     @property
     def taken_over(self) -> int:
@@ -182,7 +192,8 @@ def play(server: Server, folder: Path, say: Callable[[str], None]) -> Outcome:
                 until(lambda: crew.tickets() == 0, "the end of all tickets", give_up=False)
         finally:
             send(stopped.pid, signal.SIGCONT)
-    outcome = Outcome(crew.steps(), crew.ended(created), strikes, crew.tickets())
+    struck = frozenset({killed.pid, stopped.pid})
+    outcome = Outcome(crew.steps(), crew.ended(created), strikes, crew.tickets(), struck)
     crew.api.close()
     return outcome
 

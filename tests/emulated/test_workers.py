@@ -11,7 +11,7 @@ import pytest
 from local.demo.screen import Screen
 from local.dev.running import Server
 from local.dev.server import POOL, server
-from tests.chaos.fleet import LONG, STEP_SECONDS, STEPS, Crew, play, until, wrong_steps
+from tests.chaos.fleet import STEP_SECONDS, STEPS, Crew, play, until, wrong_steps
 
 
 @pytest.fixture(scope="module")
@@ -25,9 +25,9 @@ def test_nothing_is_lost_or_done_again_though_workers_are_killed_and_stopped_and
 ) -> None:
     outcome = play(ready, tmp_path, Screen().say)
     assert outcome.wrong == []
-    # On a busy machine a quick job may be in such hands, too.
-    struck = [one for one, end in outcome.ended.items() if one.startswith("long-") and "WORKER_LOST" in end.attempts]
-    assert len(struck) == LONG, "each of those jobs was in the hands of a worker that was struck"
+    lost = {job for job, end in outcome.ended.items() if "WORKER_LOST" in end.attempts}
+    assert len(outcome.torn) >= 2, "both workers were struck at work"
+    assert outcome.torn <= lost
 
 
 def node(name: str, steps: int, *after: str) -> dict[str, Any]:
