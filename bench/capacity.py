@@ -5,15 +5,16 @@ event sources, pollers and Lambda environments, messages in flight, latencies as
 are made by its own code: keys, the draw of a shard, horizon and cursor, sizes of pages and batches, delays, pauses
 between repeats, all settings.
 
-`bench.lateness` calibrates it: with the local stack's constants it must predict that benchmark's figures, each within a
-bound (`bench/model/calibration.py`). With any one constant twice as large, or a third of it, it must miss a bound. The
-command exits with 1 if it does not, or if nothing was measured yet. Figures that `make smoke` has measured in an
-account (docs/measured) replace the model's assumptions about AWS.
+`bench.lateness` calibrates it: with the constants of one half of that benchmark's figures the model must predict the
+other half, each within a bound (`bench/model/calibration.py`). With any one constant twice as large, or a third of it,
+the model must miss a bound. The command exits with 1 if it does not, or if nothing was measured yet. Figures that `make
+smoke` has measured in an account (docs/measured) replace the model's assumptions about AWS.
 
     python -m bench.capacity [--json] [--docs] [--scenario NAME ...]
 
 The tables go to standard error, with --docs also into docs/performance.md, beside a chart; the last line of standard
-output is one JSON object. Takes less than a minute. `throttles` counts writes, requests and invocations that AWS
+output is one JSON object. Takes some minutes. A scenario is run with full batches and with the fewest messages of an
+invocation; where both differ, a cell has `full / fewest`. `throttles` counts writes, requests and invocations that AWS
 refused for the moment. `dollarsPerMillion` has writes, reads, SQS and Lambda with its duration, per job delivered; it
 leaves out the API's requests, storage, logs and idle pollers, all of which the curve of `bench.units` has. Beside the
 scenarios, `sources` says where each constant comes from.
@@ -23,20 +24,21 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import repeat
+from typing import Any
 
-from bench.arrivals.lateness_jobs import LONE
 from bench.lateness import RESULT
 from bench.model.calibration import BOUNDS, NOT_SHOWN, Calibration, calibrate, measured_from
 from bench.model.chart import Bar, chart
-from bench.model.limits import ASSUMED
+from bench.model.limits import ASSUMED, FEWEST, Limits
 from bench.model.measured import MEASURED, constants
 from bench.model.run import Outcome
 from bench.model.scenarios import SCENARIOS
-from bench.model.starts import measure_starts
 from bench.reporting.report import publish
 from bench.reporting.results import kept
 from bench.reporting.tables import paragraph, table
@@ -48,21 +50,49 @@ _CHART_ALONE = ("deliver_23k", "missed_tick", "lost_poller", "no_lookahead", "on
 _BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
 
 
-def outcomes_table(outcomes: Mapping[str, Outcome]) -> str:
+@dataclass(frozen=True)
+class Ends:
+    """The outcomes of a scenario with full batches, and with the fewest messages that an invocation may have."""
+
+    full: Outcome
+    fewest: Outcome
+
+    def as_json(self) -> dict[str, Any]:
+        """The printed object: the figures of full batches, and below `fewestMessages` the others."""
+        return {**self.full.as_json(), "fewestMessages": self.fewest.as_json()}
+
+
+def both_ends(name: str, limits: Limits, fewest: int) -> Ends:
+    """Run a scenario with the limits' messages of an invocation, and with `fewest` of them."""
+    run, deployment = _BY_NAME[name].run, _BY_NAME[name].deployment
+    full = run(deployment, limits)
+    if fewest == limits.messages_per_invocation:
+        return Ends(full, full)
+    return Ends(full, run(deployment, replace(limits, messages_per_invocation=fewest)))
+
+
+def outcomes_table(outcomes: Mapping[str, Ends]) -> str:
     """The outcome of each scenario beside its deployment, as a Markdown table."""
     heads = ["scenario", "", "shards", "warmed for writes/s", "queues x pollers", "concurrency", "p50 ms", "p99 ms"]
     heads += ["max ms", "refused", "$ per million", "deliverers at once", "pollers, $/h"]
     return table(heads, [_row(*one) for one in outcomes.items()])
 
 
-def _row(name: str, one: Outcome) -> list[str]:
-    how, settings = _BY_NAME[name].deployment, _BY_NAME[name].deployment.settings
+def _row(name: str, ends: Ends) -> list[str]:
+    how, settings, full = _BY_NAME[name].deployment, _BY_NAME[name].deployment.settings, ends.full
     pollers = str(how.pollers) if how.pollers else "Lambda's own"
     queues = f"{settings.release_queues} x {pollers}"
     deployed = [f"{settings.shards:,}", f"{how.warm_writes:,}", queues, f"{how.concurrency:,}"]
-    late = [f"{ms:,.0f}" for ms in (one.p50_ms, one.p99_ms, one.max_ms)]
-    fixed = [f"{one.dollars_per_million:.2f}", f"{one.environments:,}", f"{one.fixed_dollars_per_hour:.2f}"]
-    return [f"`{name}`", _BY_NAME[name].says, *deployed, *late, f"{one.refused:,}", *fixed]
+    late = [_cell(f"{getattr(one, ms):,.0f}" for one in (full, ends.fewest)) for ms in ("p50_ms", "p99_ms", "max_ms")]
+    dollars = _cell(f"{one.dollars_per_million:.2f}" for one in (full, ends.fewest))
+    most = _cell(f"{one.environments:,}" for one in (full, ends.fewest))
+    fixed = f"{full.fixed_dollars_per_hour:.2f}"
+    return [f"`{name}`", _BY_NAME[name].says, *deployed, *late, f"{full.refused:,}", dollars, most, fixed]
+
+
+def _cell(both: Iterable[str]) -> str:
+    """Both ends, or one of them if they are the same."""
+    return " / ".join(dict.fromkeys(both))
 
 
 def told(calibration: Calibration | None) -> str:
@@ -85,8 +115,7 @@ def calibrated() -> Calibration | None:
         result = kept(RESULT)
     except FileNotFoundError:
         return None
-    starts = replace(measure_starts(), first_ms=result["lateMs"][LONE]["p25"])
-    return calibrate(measured_from(result, {name: cost["ours"] for name, cost in kept("cpu").items()}), starts)
+    return calibrate(measured_from(result))
 
 
 def told_of_constants(sources: Mapping[str, str]) -> str:
@@ -98,9 +127,9 @@ def told_of_constants(sources: Mapping[str, str]) -> str:
     return f"{said}. Assumed: {', '.join(assumed)}."
 
 
-def report(outcomes: Mapping[str, Outcome], calibration: Calibration | None, sources: Mapping[str, str]) -> None:
+def report(outcomes: Mapping[str, Ends], calibration: Calibration | None, sources: Mapping[str, str]) -> None:
     """Write the block in the documentation and the chart. The chart has all scenarios, the table those that decide."""
-    bars = [Bar(name, (one.p50_ms, one.p99_ms, one.max_ms)) for name, one in outcomes.items()]
+    bars = [Bar(name, (one.full.p50_ms, one.full.p99_ms, one.full.max_ms)) for name, one in outcomes.items()]
     CHART.write_text(chart("Lateness by the model (logarithmic; the figure is the p99)", bars), encoding="utf-8")
     decisive = {name: one for name, one in outcomes.items() if name not in _CHART_ALONE}
     about = paragraph(f"{told(calibration)} {told_of_constants(sources)}")
@@ -121,11 +150,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     say = (lambda _: None) if options.json else sys.stderr.write
     calibration, used = calibrated(), constants()
     say(f"{told(calibration)} {told_of_constants(used.sources)}\n")
-    outcomes = {}
-    for name in options.scenario or _BY_NAME:
-        started = time.monotonic()
-        outcomes[name] = _BY_NAME[name].run(_BY_NAME[name].deployment, used.limits)
-        say(f"  {name}: {time.monotonic() - started:.1f} s\n")
+    names = list(options.scenario or _BY_NAME)
+    is_measured = used.sources["messages_per_invocation"].startswith(MEASURED)
+    fewest = used.limits.messages_per_invocation if is_measured else FEWEST
+    with ProcessPoolExecutor(os.cpu_count()) as processes:
+        outcomes = {}
+        for name, ends in zip(names, processes.map(both_ends, names, repeat(used.limits), repeat(fewest)), strict=True):
+            outcomes[name] = ends
+            say(f"  {name}\n")
     say(outcomes_table(outcomes) + "\n")
     if options.docs:
         report(outcomes, calibration, used.sources)

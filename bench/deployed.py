@@ -26,16 +26,17 @@ from bench.arrivals.clockwork_run import CLIENT, CreateFailed, clockwork, job
 from bench.arrivals.quiet import refuse_busy
 from bench.arrivals.target import Target
 from bench.reporting.report import publish
-from bench.reporting.tables import machine, table
+from bench.reporting.tables import machine, paragraph, table
 from bench.rivals.running.usage import cpu_seconds
 from clockwork.domain.instants import to_text
 from local.stack import LocalStack
 from tests.chaos.processes import Environments
 
-JOBS, WARM_UPS = 300, 30
+JOBS, WARM_UPS = 300, 150
 REQUESTS_AT_ONCE = 8
-#: How far ahead jobs are due (s): beyond the lookahead of the local stack. They come evenly over the time that follows.
-LEAD_SECONDS, OVER_SECONDS = 75, 15
+#: How far ahead the first job is due (s): beyond the lookahead of the local stack. Then one job follows another. Those
+#: that warm up come as fast, so that as many environments are warm as the counted ones need.
+LEAD_SECONDS, STEP_MS = 75, 50
 #: How long the last job may take after it was due (s).
 LATEST_SECONDS = 60
 #: The Lambdas with rows of their own on the page; `--json` has all.
@@ -120,8 +121,7 @@ def _living(stack: LocalStack, environments: Environments) -> dict[str, list[int
 def _run(stack: LocalStack, target: Target, numbers: Sequence[int], meter: Meter) -> None:
     """Create these jobs one a request, and wait until all have arrived or the last is too late."""
     begins_at = int(time.time() + LEAD_SECONDS) * 1_000
-    step_ms = OVER_SECONDS * 1_000 / len(numbers)
-    due_at = {number: begins_at + int(place * step_ms) for place, number in enumerate(numbers)}
+    due_at = {number: begins_at + place * STEP_MS for place, number in enumerate(numbers)}
     api = stack.api()
 
     def create(number: int) -> None:
@@ -144,7 +144,8 @@ def page(result: Result) -> str:
     told = result.as_json()
     rows = [[f"`{name}`", f"{ms:.2f}"] for name, ms in list(told["byLambdaMs"].items())[:DEAREST]]
     rows += [["all Lambdas", f"{told['lambdasMs']:.2f}"], ["the emulator", f"{told['emulatorMs']:.2f}"]]
-    return f"{table(['CPU ms per job', 'deployed'], rows)}\n\n{machine()}"
+    started = f"Environments that started meanwhile, counted with their starts: {result.started}."
+    return f"{table(['CPU ms per job', 'deployed'], rows)}\n\n{paragraph(f'{started} {machine()}')}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -26,9 +26,10 @@ from typing import Any
 
 from bench.arrivals.calibrating import late_creates, percentiles, probe
 from bench.arrivals.clockwork_run import clockwork, create
-from bench.arrivals.lateness_jobs import BEYOND, COUNTED, LONE, STEADY, Job, Load, Score, score
+from bench.arrivals.lateness_jobs import BEYOND, COUNTED, LATE, LONE, STEADY, Job, Load, Score, score
 from bench.arrivals.quiet import LONGEST_WAIT_SECONDS, QUIET_CORES, await_quiet, busy_cores, refuse_busy
 from bench.arrivals.target import Target
+from bench.model.starts import measure_starts
 from bench.reporting.report import publish
 from bench.reporting.results import keep
 from bench.reporting.tables import machine, paragraph
@@ -180,9 +181,12 @@ def _keep(stack: LocalStack, target: Target, jobs: Sequence[Job], begins_at: int
         part: percentiles([min(arrivals[one.number]) - begins_at - one.offset_ms for one in came if one.part == part])
         for part in (LONE, STEADY, BEYOND)
     }
-    late["late"] = percentiles(late_creates(stack, target, range(beyond, beyond + wanted.late), wanted.late_step_ms))
-    probes = probe(stack, target, beyond + wanted.late)
-    keep(RESULT, {"load": vars(wanted), "lateMs": late, "probesMs": probes, "machine": machine()})
+    creates = late_creates(stack, target, range(beyond, beyond + wanted.late), wanted.late_step_ms)
+    late[LATE] = percentiles(creates[1::2])
+    fit, calls = probe(stack, target, beyond + wanted.late)
+    fit |= {"lateCreates": percentiles(creates[::2])["p50"], "first_start_ms": late[LONE]["p25"]}
+    fit["next_start_ms"] = measure_starts().next_ms
+    keep(RESULT, {"load": vars(wanted), "fitMs": fit, "lateMs": late, "callsMs": calls, "machine": machine()})
 
 
 def _say(line: str) -> None:

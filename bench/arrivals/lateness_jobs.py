@@ -13,7 +13,11 @@ from bench.arrivals.percentiles import percentile
 WARM_UP, LONE, STEADY, HERD = "warm-up", "lone", "steady", "herd"
 #: A herd of more batches than the local event source takes at once: for Clockwork alone, to calibrate `bench.capacity`.
 BEYOND = "herd beyond ten batches"
+#: Jobs that are due when they are created, likewise.
+LATE = "late"
 COUNTED = (STEADY, HERD)
+#: A job is on time if it starts at most so long after its instant: a later one waited for a core, a batch or a call.
+ON_TIME_MS = 10.0
 
 
 class Job(NamedTuple):
@@ -39,11 +43,12 @@ class Load:
     #: The pause between the last steady job and the herd.
     pause_ms: int = 3_000
 
-    #: The herd that calibrates, and the pause before it; then the late creates, and their distance.
+    #: The herd that calibrates, and the pause before it; then the late creates (an even number), and their distance.
+    #: It is no multiple of the local stack's 20 ms, in which two halves would meet other parts of its turns.
     beyond: int = 300
     beyond_pause_ms: int = 4_000
-    late: int = 40
-    late_step_ms: int = 150
+    late: int = 300
+    late_step_ms: int = 157
 
     def jobs(self, *, calibrating: bool = False) -> list[Job]:
         """All jobs, in the order in which they are due. `calibrating`: with the herd beyond ten batches."""

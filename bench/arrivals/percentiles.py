@@ -43,6 +43,11 @@ class Histogram:
                 return min(round(step * self._width, 6), self.max)
         return 0.0
 
+    def share_within(self, value: float) -> float:
+        """The share (0-1) of the values in classes that end at `value` or below; 0 if nothing was counted."""
+        within = sum(count for step, count in self._counts.items() if step * self._width <= value)
+        return within / max(1, self.count)
+
     @property
     def counts(self) -> Mapping[int, int]:
         """How many values fell into each class; class n ends at n times the width."""

@@ -12,6 +12,8 @@ from clockwork.domain.releases import delay_seconds
 #: Queues hand messages out in steps of this many ms: shorter than the latencies that follow.
 STEP_MS = 10
 NEVER = float("inf")
+#: Calls of a batch besides those of its jobs, where one server answers all: its receive, its invocation, its delete.
+CALLS_OF_BATCH = 3
 
 
 class Account:
@@ -148,6 +150,7 @@ class QueueModel:
         cores = limits.cores(world.deployment.deliverer_gb)
         record_ms = len(run_at) * limits.record_ms_per_job / cores
         called = world.events.now + limits.queue_to_lambda.draw(rng)
+        world.server_free_at = max(called, world.server_free_at) + CALLS_OF_BATCH * limits.server_ms
         ready = began = called + cold
         records = world.deployment.record == "full"
         if records:

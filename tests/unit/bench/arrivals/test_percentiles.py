@@ -23,6 +23,7 @@ def test_a_histogram_rounds_up_to_its_class_and_keeps_the_maximum() -> None:
     assert histogram.count == 10
     assert [histogram.percentile(share) for share in (0.1, 0.4, 0.5, 1)] == [0, 10, 20, 42]
     assert histogram.max == 42
+    assert [histogram.share_within(value) for value in (0, 9, 10, 20, 50)] == [0.1, 0.1, 0.4, 0.5, 1]
 
 
 def test_a_histogram_agrees_with_the_values_themselves() -> None:
@@ -34,4 +35,4 @@ def test_a_histogram_agrees_with_the_values_themselves() -> None:
 
 
 def test_a_histogram_of_nothing_is_zero() -> None:
-    assert Histogram().percentile(0.99) == 0
+    assert Histogram().percentile(0.99) == Histogram().share_within(10) == 0
