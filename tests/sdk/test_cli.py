@@ -482,6 +482,8 @@ def test_the_help_of_a_group_is_its_line_in_the_help_of_all(cli: Cli) -> None:
         assert set(line.rstrip(".").rpartition(": ")[2].split(", ")) == set(made.commands)
         assert cli(name, "--help").exit_code == 0
     assert cli("--help").exit_code == 0
+    assert cli("help").stdout == cli("--help").stdout
+    assert cli("help", "job", "create").stdout == cli("job", "create", "--help").stdout
 
 
 def test_the_help_of_a_command_is_its_line_in_the_help_of_all(cli: Cli) -> None:
@@ -501,6 +503,17 @@ def test_upcoming_shows_anonymous_jobs_and_the_next_fire_of_named_ones_in_order(
     assert "(in 4 min)" in ran.stdout or "(in 5 min)" in ran.stdout
     assert "nightly" in ran.stdout and "recurs" in ran.stdout
     assert cli.json("upcoming", "--within", "1m") == []
+
+
+def test_an_update_shows_each_change_with_both_values(cli: Cli) -> None:
+    cli("job", "create", "--key", "nightly", "--every", "2h", "--tag", "a=b", HOOK)
+    told = cli("job", "update", "--key", "nightly", "--every", "3h", "--tag", "a=b", "--data", "7").stdout
+    shown = [line.split() for line in told.partition("CHANGED ")[2].splitlines()]
+    assert shown == [
+        ["BEFORE", "NOW"],
+        ["schedule", '{"every":', '{"seconds":', "7200}}", '{"every":', '{"seconds":', "10800}}"],
+        ["payload", "null", "7"],
+    ]
 
 
 def test_the_audit_tells_who_changed_what_when_and_why(cli: Cli) -> None:

@@ -63,7 +63,7 @@ class TestFiles:
         raw = json.loads(file.read_text())
         cli("job", "create", "--in", "5m", "--workflow", str(file), "--data", '{"order":17}')
         assert (cli.body()["target"], cli.body()["payload"]) == (raw, {"order": 17})
-        cli("job", "update", JOB, "--workflow", str(file))
+        cli("job", "update", JOB, "--workflow", str(file), "--json")
         assert cli.body() == {"target": raw}
 
     def test_a_job_has_one_target(self, cli: Cli, file: Path) -> None:

@@ -39,8 +39,11 @@ class Main(Group):
     """Imports a group when it is used, and turns the client's errors into words and exit statuses."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the options. Global ones may stand behind the command as well, as those of the AWS CLI do."""
-        return super().parse_args(ctx, in_front(args))
+        """Read the options. Global ones may stand behind the command as well, as those of the AWS CLI do.
+
+        `clockwork help job` is `clockwork job --help`.
+        """
+        return super().parse_args(ctx, in_front([*args[1:], "--help"] if args[:1] == ["help"] else args))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands."""

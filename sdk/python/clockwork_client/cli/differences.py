@@ -1,9 +1,9 @@
-"""The differences between a job that was sent and the one that has its key, with both values."""
+"""The differences between two forms of a job, with both values."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from clockwork_client.errors import ClockworkError, Conflict, Fault
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _DIFFERS = "differs"
 _LONGEST = 60
+_NOTHING = "nothing"
 
 
 def with_values(state: State, error: Conflict, sent: Mapping[str, Any]) -> Conflict:
@@ -31,6 +32,12 @@ def with_values(state: State, error: Conflict, sent: Mapping[str, Any]) -> Confl
     return Conflict(error.status, error.detail, faults, error.raw)
 
 
+def changed(names: Iterable[str], before: Mapping[str, Any], after: Mapping[str, Any]) -> list[list[str]]:
+    """The fields of these names that a change has made others: each with its value before, and its value now."""
+    both = [[name, *(_short(one[name]) if name in one else _NOTHING for one in (before, after))] for name in names]
+    return [[name, was, now] for name, was, now in both if was != now]
+
+
 def _told(fault: Fault, sent: Mapping[str, Any], kept: Mapping[str, Any]) -> Fault:
     mine, theirs = (_at(one, fault.pointer) for one in (sent, kept))
     return Fault(fault.pointer, f"{_DIFFERS}: {mine} was sent, {theirs} is kept")
@@ -45,6 +52,10 @@ def _at(value: Any, pointer: str) -> str:
         elif isinstance(value, dict) and name in value:
             value = value[name]
         else:
-            return "nothing"
+            return _NOTHING
+    return _short(value)
+
+
+def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -10,7 +10,7 @@ import click
 from clockwork_client import objects, requests
 from clockwork_client.answers import Target, camel
 from clockwork_client.cli import completing, controls, rows, show, values
-from clockwork_client.cli.differences import with_values
+from clockwork_client.cli.differences import changed, with_values
 from clockwork_client.cli.names import id_of
 from clockwork_client.cli.near import Group
 from clockwork_client.cli.options import (
@@ -210,7 +210,7 @@ def update(
     dry_run: bool,
     **given: Any,
 ) -> None:
-    """Change the given options of a job, and leave the rest."""
+    """Change the given options of a job, leave the rest, and show each change with both values."""
     changes: dict[str, Any] = values.object_of("--patch", patch)
     schedule = chosen(SCHEDULE, given)
     if schedule:
@@ -230,7 +230,10 @@ def update(
     if not changes:
         raise click.UsageError("nothing to change")
     which = id_of(state, job_id, key)
+    before = None if state.is_json or dry_run else state.cw.jobs.get(which).raw
     show_job(state, state.cw.jobs.patch(which, changes, if_revision=if_revision, dry_run=dry_run))
+    if before is not None and (rows := changed(changes, before, state.cw.jobs.get(which).raw)):
+        show.table(state, ("changed", "before", "now"), rows)
 
 
 @job.command()
