@@ -28,7 +28,9 @@ CONTRACTING := tests/contract
 COMPUTING := tests/unit tests/architecture
 SIMULATING := tests/simulation tests/crash_points
 GIVING_WAY = nice -n 19
-TYPES = types=nice $(MAKE) --no-print-directory types
+# The types of what is shipped; `make check` and `make nightly` have those of tests and benches, and of Python 3.10, too.
+SHIPPED := layers/core/python/clockwork sdk/python/clockwork_client lambdas app.py infra rollout supply local examples
+TYPES = types=nice $(MAKE) --no-print-directory types CHECKED="$(SHIPPED)"
 SIDE_BY_SIDE = $(PY) -m tests.support.side_by_side
 PYTEST = $(PY) -u -m pytest
 # Of tests that search nothing by chance. To load what searches takes two seconds.
@@ -45,7 +47,7 @@ install = $(UV) pip install --python $(1)/bin/python $(BY_HASH) $(2) || $(1)/bin
 # No package of ours needs its scripts to be run.
 NPM = npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 # What `make nightly` runs, one after the other.
-NIGHTLY := audit test-nightly console-test cron-exhaustive url-exhaustive crash-points simulate mutants chaos soak
+NIGHTLY := audit types test-nightly console-test cron-exhaustive url-exhaustive crash-points simulate mutants chaos soak
 
 # Which environment of deployment.json is meant; if it has only one, that is it.
 ENV ?=
@@ -153,8 +155,8 @@ lint: setup-dev
 
 # Beside other runs mypy is one process: a worker of its own may start too late on cores that are taken.
 types: setup-dev
-	@$(PY) -m mypy $(if $(WORKERS),--num-workers $(WORKERS))
-	@$(PY) -m mypy --python-version 3.10 --exclude clockwork_client/testing/ sdk/python/clockwork_client
+	@$(PY) -m mypy $(if $(WORKERS),--num-workers $(WORKERS)) $(CHECKED)
+	$(if $(CHECKED),,@$(PY) -m mypy --python-version 3.10 --exclude clockwork_client/testing/ sdk/python/clockwork_client)
 
 fmt: setup-dev ## Format, and mend what lint can mend by itself
 	@$(PY) -m ruff check --fix .
@@ -174,11 +176,13 @@ test: setup-dev lint ## Everything that continuous integration runs (minutes on 
 # Whoever changes a line that a mutant edits aims the mutant again: a commit without that is red at once.
 AIMS = tests/simulation/test_mutants.py::test_a_named_mutant_still_has_its_lines_and_still_is_python \
 	tests/simulation/test_mutants.py::test_what_is_taken_for_equivalent_is_a_change_that_may_still_be_drawn
+# To load what searches the description takes seconds.
+SOON = tests/handlers tests/architecture $(AIMS) --ignore tests/handlers/test_description.py
 # The benches' own tests start processes. What else is marked `long` is few, and takes a third of the time of all.
-fast: setup-dev lint ## What to run before a commit: units, handlers, architecture, ten seeds of the simulator (a minute on two cores)
-	@$(SIDE_BY_SIDE) 'seeds=$(PY) -m tests.simulation --seeds 10' '$(TYPES)' \
+fast: setup-dev lint ## What to run before a commit: units, handlers, architecture, five seeds of the simulator (a minute or two on two cores)
+	@$(SIDE_BY_SIDE) 'seeds=$(PY) -m tests.simulation --seeds 5' '$(TYPES)' \
 		'units=$(PYTEST) -m "not long and not nightly" tests/unit --ignore tests/unit/bench' \
-		'handlers=$(PYTEST) -m "not long and not nightly" tests/handlers tests/architecture $(AIMS)'
+		'handlers=$(PYTEST) -m "not long and not nightly" $(SOON)'
 
 console-test: setup-dev ## All tests of the console; its pages in a browser (Debian's chromium), each width, light and dark (minutes)
 	@$(PY) -m tests.console.chromium
@@ -196,7 +200,7 @@ contract-dynamodb-local: setup-dev ## The contracts of the stores on AWS's Dynam
 	@CONTRACT_DYNAMODB_LOCAL=yes $(PYTEST) tests/contract -k aws-dynamodb-local
 
 nightly: SEEDS = 2000
-nightly: setup-dev ## What is too long for every change: audit, test-nightly, console-test, cron- and url-exhaustive, crash-points, 2,000 seeds, mutants, chaos, soak (over an hour)
+nightly: setup-dev ## What is too long for every change: audit, types, test-nightly, console-test, cron- and url-exhaustive, crash-points, 2,000 seeds, mutants, chaos, soak (over an hour)
 	@failed=; for part in $(NIGHTLY); do \
 		echo "$$(date +%T) $$part" >&2; \
 		$(MAKE) --no-print-directory $$part SEEDS=$(SEEDS) || failed="$$failed $$part"; \

@@ -1,3 +1,3 @@
 """Fixtures for every suite. Fixtures that start a process stand in a module of their own."""
 
-pytest_plugins = ["tests.support.emulator"]
+pytest_plugins = ["tests.support.emulator", "tests.support.sampling"]

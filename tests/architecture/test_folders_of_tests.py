@@ -39,7 +39,8 @@ def test_every_folder_of_unit_tests_is_one_of_what_is_tested() -> None:
 
 
 def test_what_is_left_to_the_night_is_told_and_runs_then() -> None:
-    left = {path for path in (ROOT / "tests").rglob("test_*.py") if "mark.nightly" in path.read_text()}
+    marked = re.compile(r"mark\.(nightly|sampled)")
+    left = {path for path in (ROOT / "tests").rglob("test_*.py") if marked.search(path.read_text())}
     told = (ROOT / "CONTRIBUTING.md").read_text().partition("in place of `make test`\n")[2].partition("\n## ")[0]
     own = ROOT / "tests/architecture/test_folders_of_tests.py"
     assert {str(path.relative_to(ROOT)) for path in left - {own}} == set(re.findall(r"`(tests/[\w/]+\.py)`", told))

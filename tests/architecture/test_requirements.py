@@ -163,6 +163,7 @@ def modules_of_the_cdk(path: Path) -> set[str]:
     return found
 
 
+@pytest.mark.nightly
 def test_mypy_reads_the_modules_of_the_cdk_that_are_imported_and_no_others() -> None:
     """The classes of a module that it does not read are Any."""
     overrides = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]["overrides"]

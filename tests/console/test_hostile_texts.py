@@ -99,6 +99,7 @@ def harmless() -> dict[int, Elements]:
     return {number: seen(scene.reader.look(path).text).elements for number, path in enumerate(scene.paths)}
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("base", BASES)
 def test_a_hostile_text_is_text_wherever_it_stands(base: str, harmless: dict[int, Elements]) -> None:
     scene = Scene(base + "".join(INVISIBLE))
@@ -136,6 +137,7 @@ def plain(filtered: Visitor) -> dict[tuple[str, bool], Elements]:
     }
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("text", TEXTS, ids=ascii)
 def test_two_hundred_hostile_texts_in_the_filters_are_text(
     text: str, filtered: Visitor, plain: dict[tuple[str, bool], Elements]

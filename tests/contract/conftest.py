@@ -1,4 +1,8 @@
-"""Runs each contract test against every world that keeps the test's rule."""
+"""Runs each contract test against the worlds that keep the test's rule: two by day, all by night.
+
+The simulator and the handlers' tests stand on memory, and the emulator is the reference. Moto and dynalite are further
+opinions on AWS, which a change of an adapter seldom needs.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,7 @@ _WORLDS = {
     "aws_world": (MOTO, DYNALITE, DYNAMODB_LOCAL, EMULATOR),
     "emulated": (EMULATOR,),
 }
+_BY_DAY = frozenset({MEMORY, EMULATOR})
 #: A world that has stores and nothing else -> the fixture that runs it.
 _PROGRAMS = {DYNALITE: "running_dynalite", DYNAMODB_LOCAL: "running_dynamodb_local"}
 
@@ -27,7 +32,13 @@ _PROGRAMS = {DYNALITE: "running_dynalite", DYNAMODB_LOCAL: "running_dynamodb_loc
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     for fixture, worlds in _WORLDS.items():
         if fixture in metafunc.fixturenames:
-            metafunc.parametrize(fixture, [w for w in worlds if _keeps(w, metafunc)], indirect=True)
+            kept = [pytest.param(w, marks=_marks(w)) for w in worlds if _keeps(w, metafunc)]
+            metafunc.parametrize(fixture, kept, indirect=True)
+
+
+def _marks(world: str) -> list[pytest.MarkDecorator]:
+    by_day = world in _BY_DAY or world == DYNAMODB_LOCAL
+    return [] if by_day else [pytest.mark.nightly]
 
 
 def _keeps(world: str, test: pytest.Metafunc) -> bool:

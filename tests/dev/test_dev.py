@@ -165,6 +165,7 @@ def test_changed_code_is_live_after_a_reload(dev: Dev) -> None:
     assert status == "changed"
 
 
+@pytest.mark.nightly
 def test_jobs_stay_over_a_restart_after_ctrl_c(tmp_path: Path) -> None:
     own = Checkout(tmp_path / "clockwork")
     port, state = free_port(), tmp_path / "kept state"

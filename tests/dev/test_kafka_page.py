@@ -15,6 +15,8 @@ from tests.dev.checkout import Checkout, Dev, free_port
 from tests.dev.pages import run_page
 from tests.e2e.waiting import await_value
 
+pytestmark = pytest.mark.nightly
+
 PAGE = ROOT / "docs/howto/kafka.md"
 
 

@@ -33,6 +33,9 @@ OUTBOX = """
 import json, time
 import boto3
 import relay
+import pytest
+
+pytestmark = pytest.mark.nightly
 
 dynamodb = boto3.client("dynamodb")
 for table, key in (("{orders}", "order"), ("{asked}", "clockworkKey")):

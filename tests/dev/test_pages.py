@@ -20,14 +20,17 @@ ELSEWHERE = {ROOT / "docs/howto" / page for page in ("ci.md", "console.md", "kaf
 EXAMPLES_ALONE = sorted({path.with_name("README.md") for path in (ROOT / "examples").glob("*/test_*.py")})
 _EXAMPLES = {*(ROOT / "examples").glob("*/README.md")} - {CAMPAIGN, *EXAMPLES_ALONE}
 _HOWTO = {*(ROOT / "docs/howto").glob("*.md")} - ELSEWHERE
-PAGES = [ROOT / "docs/quickstart.md", *sorted(_HOWTO), *sorted(_EXAMPLES)]
+_QUICKSTART = ROOT / "docs/quickstart.md"
+PAGES = [_QUICKSTART, *sorted(_HOWTO), *sorted(_EXAMPLES)]
+_TURNS = [_QUICKSTART, *(pytest.param(page, marks=pytest.mark.nightly) for page in PAGES[1:])]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.stem}")
+@pytest.mark.parametrize("page", _TURNS, ids=lambda page: f"{page.parent.name}/{page.stem}")
 def test_a_page_does_what_it_says(dev: Dev, page: Path) -> None:
     assert run_page(page.read_text(encoding="utf-8"), dev) >= 2
 
 
+@pytest.mark.nightly
 def test_a_campaign_that_is_sent_again_arrives_once(dev: Dev) -> None:
     run_page(CAMPAIGN.read_text(encoding="utf-8"), dev)
     time.sleep(3)  # longer than a second set of jobs would wait

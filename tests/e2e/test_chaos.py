@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
+
 from tests.chaos.faults import Fault, kill_deliverers, kill_target
 from tests.chaos.rounds import play
 from tests.chaos.scene import Scene
@@ -12,6 +14,8 @@ from tests.chaos.sender import Sender
 from tests.chaos.target import target
 from tests.e2e.deployment import Deployment
 from tests.e2e.tenant import Tenant
+
+pytestmark = pytest.mark.nightly
 
 
 def kill_deliverers_then_target(scene: Scene, sender: Sender) -> int:

@@ -205,12 +205,9 @@ def await_every_shard(scene: Scene) -> None:
     await_value(passed, "every shard has passed the damaged rows", seconds=150, every_seconds=1)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
-    ("mutations", "seed"),
-    [
-        pytest.param(1_000, 11),
-        pytest.param(10_000, None, marks=[pytest.mark.nightly, pytest.mark.timeout(1_800)]),
-    ],
+    ("mutations", "seed"), [(1_000, 11), pytest.param(10_000, None, marks=pytest.mark.timeout(1_800))]
 )
 def test_nobody_else_is_late_whatever_is_wrong_with_the_rows_of_one_client(
     deployment: Deployment, acme: Tenant, inbox: Inbox, mutations: int, seed: int | None

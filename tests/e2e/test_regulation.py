@@ -121,6 +121,7 @@ def test_what_was_parked_is_discarded_by_hand_and_never_delivered(
     assert hook.arrivals == []
 
 
+@pytest.mark.nightly
 def test_a_target_that_is_down_is_left_alone_probed_and_gets_its_backlog_when_it_is_back(
     deployment: Deployment, webhooks: Hooks, private: dict[str, Any]
 ) -> None:

@@ -16,6 +16,8 @@ from tests.e2e.hooks import Hook, Hooks
 from tests.e2e.tenant import Tenant
 from tests.e2e.waiting import lateness_ms
 
+pytestmark = pytest.mark.nightly
+
 JOBS = 20
 DELAY_SECONDS = 25
 #: The most rounds of creates until some jobs wait in each queue at once: a slow machine may deliver the first before

@@ -16,6 +16,8 @@ from tests.smoke.judging.checks import NOT_HERE, OK
 from tests.smoke.places import local
 from tests.support.kafka.cluster import KafkaCluster
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.fixture
 def place(stack: LocalStack, options: dict[str, str], kafka: KafkaCluster, tmp_path: Path) -> Iterator[local.Local]:

@@ -186,6 +186,7 @@ def test_a_job_ends_with_the_execution_of_its_state_machine_and_has_its_output(
     assert told["attempts"][0]["state"] == "SUCCEEDED"
 
 
+@pytest.mark.nightly
 def test_a_cancel_stops_the_execution_of_the_state_machine(deployment: Deployment, services: Tenant) -> None:
     machine = _make_machine(deployment, "target-orders-long", {"wait": {"Type": "Wait", "Seconds": 600, "End": True}})
     created = services.create(**_ending(machine))
@@ -209,6 +210,7 @@ def test_a_state_machine_begins_an_execution_with_the_envelope_as_its_input(
     assert told == _envelope(created, execution_id, {"order": 20})
 
 
+@pytest.mark.nightly
 def test_a_task_starts_with_the_payload_as_a_variable_and_a_cancel_stops_it(
     deployment: Deployment, services: Tenant
 ) -> None:

@@ -22,6 +22,8 @@ from tests.e2e.deployment import Deployment
 from tests.e2e.hooks import Hooks
 from tests.e2e.waiting import await_value
 
+pytestmark = pytest.mark.nightly
+
 #: The conditions that hold before a scenario goes on; the kit does not ask.
 Steps = Iterator[Callable[[], bool]]
 STEADY = retry(max_attempts=3, backoff="fixed", initial_seconds=1, jitter="none")

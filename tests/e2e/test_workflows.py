@@ -6,6 +6,8 @@ import json
 from collections import Counter
 from typing import Any
 
+import pytest
+
 from local.receiver import Post
 from tests.e2e.deployment import Deployment
 from tests.e2e.hooks import Hook, Hooks
@@ -90,6 +92,7 @@ def test_an_approval_by_an_unsigned_callback_decides_what_runs(
     assert (refuse.arrivals, run.states()["refuse"]) == ([], "SKIPPED")
 
 
+@pytest.mark.nightly
 def test_a_node_whose_receiver_was_lost_is_done_by_the_next_one_and_what_follows_starts_once(
     deployment: Deployment, acme: Tenant, webhooks: Hooks
 ) -> None:

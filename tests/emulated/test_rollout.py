@@ -18,6 +18,8 @@ from tests.e2e.commands import as_user, cdk, left_over, rollout, stack_named
 from tests.e2e.hooks import Hooks
 from tests.e2e.tenant import Tenant
 
+pytestmark = pytest.mark.nightly
+
 #: As an account's stack keeps its tables and queues; the Lambdas are those of the emulator.
 OPTIONS = {"stage": "local", "keep": "true", "adminPrincipals": ADMIN_ARN, "ingestionQueue": "true"}
 

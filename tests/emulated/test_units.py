@@ -137,6 +137,7 @@ def test_what_changes_something_is_its_write_and_an_entry_in_the_trail(
     assert all(usage.api_requests == 1 and usage.read_units <= 8 for usage in controls.values())
 
 
+@pytest.mark.nightly
 def test_the_stations_of_the_curve_add_up_to_what_a_whole_run_uses(emulator: Emulator) -> None:
     """The curve is put together from creates, visits and batches; a run of the same rate has all of them at once."""
     # In so many visits it hardly depends on chance how many phases of the second their jobs have.
@@ -249,6 +250,7 @@ def test_an_items_size_is_that_of_its_names_and_values(value: dict[str, Any], si
     assert item_bytes({"name": value}) == 4 + size
 
 
+@pytest.mark.nightly
 def test_the_command_prints_the_units_and_the_price_of_each_path_last(capsys: pytest.CaptureFixture[str]) -> None:
     units.main(["--json", "--jobs", "20", "--path", "none_batch", "--path", "full_batch"])
     told = json.loads(capsys.readouterr().out.splitlines()[-1])

@@ -13,6 +13,8 @@ from local.dev.running import Server
 from local.dev.server import POOL, server
 from tests.chaos.fleet import STEP_SECONDS, STEPS, Crew, play, until, wrong_steps
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.fixture(scope="module")
 def ready() -> Iterator[Server]:

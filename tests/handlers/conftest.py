@@ -1,18 +1,23 @@
 """Requests are answered alike by the api Lambda and by the testing kit: tests that make an `Api` run over both.
 
 Of a test with many cases `make test` runs the first over the kit, and `make nightly` the others: what tells the cases
-apart is code of the edge, which both share.
+apart is code of the edge, which both share. `make fast` leaves the kit out.
 """
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tests.handlers.kit import KitApi
+from tests.support.searches import WHOLE
 
 #: Of what the kit has no part in: Lambdas, their log lines, and rights. Or a search by chance, which finds no request
 #: of another kind than the rest has.
 ONCE = ("arbitrary_input", "arbitrary_messages", "authorisation", "description", "lambdas", "metrics")
+#: Files that cost seconds before their first test, of which all tests run by night.
+collect_ignore = [] if os.environ.get(WHOLE) else ["test_description_at_bounds.py"]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -26,8 +31,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if isinstance(item, pytest.Function) and (of := getattr(item, "callspec", None)) is not None:
             further = any(number for name, number in of.indices.items() if name != "answered_by")
-            if of.params.get("answered_by") == "kit" and further:
-                item.add_marker(pytest.mark.nightly)
+            if of.params.get("answered_by") == "kit":
+                item.add_marker(pytest.mark.nightly if further else pytest.mark.long)
 
 
 @pytest.fixture(autouse=True)

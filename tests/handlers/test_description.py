@@ -41,7 +41,7 @@ SERVED = ("/v1/openapi.json", Gateway(API, ADMIN))
 DRAWN = schemathesis.openapi.from_wsgi(
     *SERVED, config=SchemathesisConfig.from_dict({"phases": {"coverage": {"enabled": False}}})
 )
-#: The same, and hundreds with a value at each bound of each field.
+#: The same, and hundreds with a value at each bound of each field: `test_description_at_bounds` has these.
 SCHEMA = schemathesis.openapi.from_wsgi(*SERVED)
 CHECKED: list[Any] = CHECKS.get_by_names(  # the library's types say that not all of them are functions
     [
@@ -62,16 +62,9 @@ def test_every_operation_keeps_the_description(case: Case[Any]) -> None:
     assert_kept(case)
 
 
-@pytest.mark.nightly
-@SCHEMA.parametrize()
-@settings(bounded, max_examples=60)
-def test_every_operation_keeps_the_description_for_many_requests(case: Case[Any]) -> None:
-    assert_kept(case)
-
-
 def assert_kept(case: Case[Any]) -> None:
+    """A request is answered as described, also for a job and a client that exist."""
     case.call_and_validate(checks=CHECKED)
-    # The same request again, for a job and a client that exist.
     case.path_parameters = {name: IDS[name] for name in case.path_parameters}
     if case.method == "POST" and isinstance(case.body, dict):
         case.body["clientId"] = "acme"

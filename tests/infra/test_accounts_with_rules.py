@@ -14,6 +14,7 @@ ARN = "arn:aws:iam::123456789012:policy/team/Boundary"
 CONTEXT = "@aws-cdk/core:permissionsBoundary"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", OPTION_SETS)
 def test_every_role_is_bounded_also_those_that_the_cdk_adds(name: str) -> None:
     options = {**OPTION_SETS[name], "permissionsBoundary": ARN}

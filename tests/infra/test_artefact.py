@@ -160,6 +160,7 @@ EVENTS: dict[str, tuple[dict[str, Any], Callable[[Any], bool]]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_function_answers_before_and_after_it_was_frozen_and_lost_its_connections(
     moment: str, deployed: Deployed

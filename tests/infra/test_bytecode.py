@@ -43,6 +43,7 @@ def package_in(folder: Path) -> Path:
     return package
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("compiler", "magic"),
     [(local_compiler, importlib.util.MAGIC_NUMBER), (of_account, OF_THE_LAMBDAS)],
@@ -84,6 +85,7 @@ def test_a_checkout_without_the_compiler_says_what_installs_it(
     assert "there is no node_modules/none: run `make setup`" in capsys.readouterr().err
 
 
+@pytest.mark.nightly
 def test_an_interpreter_of_another_version_compiles_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

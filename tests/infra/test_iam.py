@@ -57,6 +57,7 @@ def test_aws_may_do_with_the_roles_what_functions_and_event_sources_need(name: s
     assert {call: verdict for call, verdict in judged.items() if verdict != ALLOWED} == {}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", OPTION_SETS)
 def test_every_permission_is_of_an_action_that_aws_has_on_such_a_resource(name: str) -> None:
     account = account_of(name)
@@ -83,6 +84,7 @@ def test_what_no_policy_names_is_refused() -> None:
     assert verdicts(account, {Call(role["Ticker"], "dynamodb:GetItem", table["Shards"])}).popitem()[1] == ALLOWED
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", OPTION_SETS)
 def test_nobody_but_the_deployment_writes_the_row_of_the_admins(name: str) -> None:
     """A Lambda that could would let its client act for every other one."""

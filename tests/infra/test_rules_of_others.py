@@ -126,6 +126,7 @@ def findings(body: dict[str, Any], folder: Path, regions: str = "ALL_REGIONS") -
     return found
 
 
+@pytest.mark.nightly
 def test_cfn_lint_finds_nothing_in_what_the_emulator_is_given(tmp_path: Path) -> None:
     body = synthesize(stage="local", alarmTopicArn="arn:aws:sns:us-east-1:123456789012:ops", ingestionQueue="true").body
     assert findings(body, tmp_path, regions="us-east-1") == set()

@@ -17,6 +17,7 @@ from tests.dev.test_pages import EXAMPLES_ALONE
 EXAMPLES = ROOT / "examples"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("page", EXAMPLES_ALONE, ids=lambda page: page.parent.name)
 def test_an_example_does_what_its_page_says(page: Path, tmp_path: Path) -> None:
     shutil.copytree(page.parent, tmp_path / "examples" / page.parent.name)

@@ -134,6 +134,7 @@ def test_the_steps_that_a_relay_may_die_at_are_all_of_them(shop: Shop) -> None:
     assert next(shop.steps) == STEPS
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dies_at", range(STEPS))
 def test_a_relay_that_dies_loses_nothing_and_creates_nothing_twice(shop: Shop, dies_at: int) -> None:
     fill(shop)
@@ -153,6 +154,7 @@ def test_events_that_come_twice_and_in_another_order_are_the_same_jobs(shop: Sho
     assert shop.delivered() == ['{"order":1}', '{"order":3}']
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("failure", ["no answer", "503", "429", "gateway's 403", "its client's 403", "no JSON"])
 def test_while_the_api_is_away_the_stream_waits_and_then_goes_on(shop: Shop, failure: str) -> None:
     shop.order(1)

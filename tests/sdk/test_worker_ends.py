@@ -111,6 +111,7 @@ def test_the_command_ends_while_a_thread_of_a_handler_goes_on(tmp_path: Path) ->
     assert "has ended" in err
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("how", ["fork", "spawn"])
 @pytest.mark.parametrize("kind", ["executor", "process", "daemon"])
 def test_the_command_ends_with_the_children_of_its_handlers(tmp_path: Path, kind: str, how: str) -> None:

@@ -73,6 +73,7 @@ def _fail_everywhere(scene: str, *faults: Fault, step: int = 1) -> None:
         assert stage.watcher.violations == [], f"{fault} at call {number} of {scene}, {call}"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("scene", ALL_SCENES)
 def test_the_invariants_hold_wherever_a_process_fails(scene: str) -> None:
     _fail_everywhere(scene, Fault.CRASH_AFTER, Fault.THROTTLED, step=8)

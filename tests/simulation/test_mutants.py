@@ -97,11 +97,13 @@ def test_what_is_declared_by_name_is_not_changed() -> None:
     assert [place.instead for place in places_in("a.py", source)] == ["n <= MARGIN_MS"]
 
 
+@pytest.mark.nightly
 def test_what_is_shipped_is_not_noticed(tree: Tree) -> None:
     assert simulator_notices(tree, 1) is None
     assert some_tests_notice(tree, TESTS_OF_IT, "its tests") is None
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("mutant", [m for m in NAMED if m.name in NOTICED_SOON], ids=lambda mutant: mutant.name)
 def test_the_simulator_notices(tree: Tree, mutant: Mutant) -> None:
     trial = tried(tree, mutant, lambda broken: simulator_notices(broken, SEEDS))
@@ -109,6 +111,7 @@ def test_the_simulator_notices(tree: Tree, mutant: Mutant) -> None:
     assert trial.noticed.by == "simulator"
 
 
+@pytest.mark.nightly
 def test_unit_tests_notice(tree: Tree) -> None:
     mutant = Mutant("never too late", DECISION, (("at > until", "False"),))
     trial = tried(tree, mutant, lambda broken: some_tests_notice(broken, TESTS_OF_IT, "its tests"))
@@ -116,6 +119,7 @@ def test_unit_tests_notice(tree: Tree) -> None:
     assert trial.noticed.told.startswith("FAILED tests/unit/flows/deliver/test_expiry.py")
 
 
+@pytest.mark.nightly
 def test_programs_that_stand_for_aws_run_in_the_copy(tree: Tree) -> None:
     """Without it each test of a store would fail, and seem to notice every mutant."""
     done = tree.run(
@@ -125,6 +129,7 @@ def test_programs_that_stand_for_aws_run_in_the_copy(tree: Tree) -> None:
     assert done.code == 0, done.out
 
 
+@pytest.mark.nightly
 def test_what_cannot_be_loaded_is_noticed_by_nobody(tree: Tree) -> None:
     unloadable = Mutant(
         "an import that fails", DECISION, (("from __future__", "import no_such_module\nfrom __future__"),)

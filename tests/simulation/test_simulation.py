@@ -60,6 +60,7 @@ def _quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", [*SEEDS, *list(REGRESSIONS)[-LAST:]])
 def test_the_invariants_hold(seed: int) -> None:
     assert gone(seed).violations == []
@@ -78,6 +79,7 @@ def test_the_invariants_hold_with_more_seeds(seed: int) -> None:
     assert Run(seed).go().violations == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", [3, 10])
 def test_a_seed_repeats_exactly(seed: int) -> None:
     first, second = gone(seed), Run(seed).go()

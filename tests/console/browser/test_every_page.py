@@ -38,7 +38,11 @@ PAGES = [
 ]
 
 
-@pytest.fixture(scope="module", params=ALL if views() == "all" else FEW, ids=str)
+#: A narrow view by day, in which a page overflows first.
+_TURNS = [FEW[0], *(pytest.param(view, marks=pytest.mark.nightly) for view in FEW[1:])]
+
+
+@pytest.fixture(scope="module", params=ALL if views() == "all" else _TURNS, ids=str)
 def reader(request: pytest.FixtureRequest, opened: Browser, stage: Stage) -> Iterator[Reader]:
     view: View = request.param
     found = Reader(opened, stage, view)

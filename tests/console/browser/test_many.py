@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.console.browsing import Reader, View
 from tests.console.stage import Stage
+
+pytestmark = pytest.mark.nightly
 
 MANY = 5_000
 

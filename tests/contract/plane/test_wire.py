@@ -94,6 +94,7 @@ def by_the_plane(sent: bytes, most: int, *, closes: bool) -> Read:
         return Read(read, connection.reusable and connection.is_fresh())
 
 
+@pytest.mark.nightly
 def test_ten_thousand_answers_are_read_as_http_client_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:
     rng, seen = random.Random(38), Counter[str]()
 

@@ -11,6 +11,8 @@ from clockwork.domain.limits import slots
 from clockwork.flows.deliver import inform
 from clockwork.flows.deliver import slots as slots_flow
 
+pytestmark = pytest.mark.nightly
+
 SOUND: dict[str, Any] = {
     "use": 1.0,
     "afterCancelS": 50.0,

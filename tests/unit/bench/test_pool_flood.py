@@ -13,6 +13,8 @@ from clockwork.domain.pools import shares
 from clockwork.domain.pools.shares import Shares
 from clockwork.flows.pools import sharing
 
+pytestmark = pytest.mark.nightly
+
 SOUND = {"lost": 0, "duplicates": 0, "p99Ms": 2_000, "p99AloneMs": 1_000}
 
 

@@ -52,6 +52,7 @@ def test_help_loads_no_botocore() -> None:
     assert {name.partition(".")[0] for name in loaded} & {"botocore", "urllib3", "rich"} == set()
 
 
+@pytest.mark.nightly
 def test_the_module_runs_as_a_command() -> None:
     command = [sys.executable, "-m", "bench.sdk", "--json", "--chunks", "1"]
     ran = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
