@@ -35,6 +35,7 @@ from bench.billing.controls import meter_controls
 from bench.billing.paths import PATHS
 from bench.billing.unit_tables import page
 from bench.billing.usage import Usage
+from bench.costs import scale
 from bench.costs.measure import measure as measure_curve
 from bench.costs.page import page as curve_page
 from bench.costs.page import report as curve_report
@@ -106,6 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         publish("curve", curve_page(curve))
         publish("units", page(usages, controls))
         handed.main()
+        scale.main()
     called = {name: usage.as_json() for name, usage in controls.items()}
     print(report(usages, {"controls": called, **curve_report(curve)}))
 

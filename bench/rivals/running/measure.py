@@ -1,8 +1,8 @@
 """All turns of all systems: rounds in which each has one turn, alone; then turns side by side.
 
 The kills of each round go side by side, since they mostly wait and count jobs. Systems start one after the other all
-the same: two stacks that start at once keep two cores busy for longer than a client waits. The memory of stores with many jobs
-comes last, since it does not depend on the time of the filling.
+the same: two stacks that start at once keep two cores busy for longer than a client waits. The memory of stores with
+many jobs comes last, since it does not depend on the time of the filling.
 """
 
 from __future__ import annotations
