@@ -1,15 +1,14 @@
 """All turns of all systems: rounds in which each has one turn, alone; then turns side by side.
 
-The kills of each round go side by side, since they mostly wait and count jobs. Systems start one after the other all
-the same: two stacks that start at once keep two cores busy for longer than a client waits. The memory of stores with
-many jobs comes last, since it does not depend on the time of the filling.
+The kills of each round go side by side, since they mostly wait and count jobs; a system that needs all cores to begin
+has its kills alone. The memory of stores with many jobs comes last, since it does not depend on the time of the
+filling.
 """
 
 from __future__ import annotations
 
 import itertools
 import tempfile
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -41,7 +40,6 @@ class Measurement:
         self._receiver, self._load, self._clock, self._say = receiver, load, clock, say
         self._at_once = at_once
         self._numbers = itertools.count(1)
-        self._starting = threading.Lock()
 
     def run(self) -> None:
         """Install everything, then measure. A fault of one system is kept with its results."""
@@ -73,7 +71,10 @@ class Measurement:
 
     def _kills(self) -> None:
         cases = [(kind, alone) for kind in self._had() for alone in ([False, True] if kind.has_own_store else [False])]
-        self._side_by_side([partial(self._kill, kind, alone) for kind, alone in cases])
+        self._side_by_side([partial(self._kill, kind, alone) for kind, alone in cases if not kind.needs_all_cores])
+        for kind, alone in cases:
+            if kind.needs_all_cores:
+                self._kill(kind, alone)
 
     def _memory(self, kind: type[System]) -> None:
         def work(system: System) -> None:
@@ -100,8 +101,7 @@ class Measurement:
         with tempfile.TemporaryDirectory(prefix="clockwork-rival-", ignore_cleanup_errors=True) as folder:
             system = kind(Path(folder))
             try:
-                with self._starting:
-                    system.start(self._receiver.port)
+                system.start(self._receiver.port)
                 work(system)
             except Exception as fault:  # noqa: BLE001 - a system that fails ends its own turn alone, and is told of
                 self._say(f"{kind.name}: {type(fault).__name__}: {fault}")

@@ -40,6 +40,8 @@ class System(ABC):
     note: ClassVar[str] = ""
     #: Whether the store is a process other than the workers, so that workers can be killed alone.
     has_own_store: ClassVar[bool] = True
+    #: Whether it needs both cores to begin, so that nothing else may be killed or started beside it.
+    needs_all_cores: ClassVar[bool] = False
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

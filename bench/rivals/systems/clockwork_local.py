@@ -25,6 +25,7 @@ class Clockwork(System):
     )
 
     note = "on an emulator that is not durable"
+    needs_all_cores = True
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

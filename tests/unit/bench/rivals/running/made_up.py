@@ -23,6 +23,8 @@ class World:
     def __init__(self) -> None:
         self.at = 1_000_000
         self.happening: list[tuple[float, MadeUp, str]] = []
+        #: The names of the systems that were killed, in their order.
+        self.killed: list[str] = []
         self._runs: defaultdict[int, list[Run]] = defaultdict(list)
 
     def now(self) -> int:
@@ -78,6 +80,7 @@ class MadeUp(System):
         return Usage(self.world.at / 10_000, (5 + len(self._kept) // 40) * 2**20)
 
     def kill(self, *, workers_alone: bool) -> None:
+        self.world.killed.append(self.name)
         self.world.happening = [one for one in self.world.happening if one[1] is not self]
 
     def restart(self, *, workers_alone: bool) -> None:

@@ -87,6 +87,13 @@ def test_workers_killed_alone_stand_apart() -> None:
     }  # fmt: skip
 
 
+def test_a_system_that_needs_all_cores_has_its_kills_behind_those_of_the_others() -> None:
+    measurement = run(kind(name="whole", needs_all_cores=True), kind(name="other"))
+    killed = {name: len(result.kills) for name, result in measurement.results.items()}
+    assert killed == {"whole": 2 * LOAD.rounds, "other": 2 * LOAD.rounds}
+    assert MadeUp.world.killed == ["other", "other", "whole", "whole"] * LOAD.rounds
+
+
 def test_what_is_not_to_be_had_is_said_and_the_others_go_on() -> None:
     class Missing(MadeUp):
         name = "missing"
