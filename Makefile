@@ -179,7 +179,7 @@ AIMS = tests/simulation/test_mutants.py::test_a_named_mutant_still_has_its_lines
 # To load what searches the description takes seconds.
 SOON = tests/handlers tests/architecture $(AIMS) --ignore tests/handlers/test_description.py
 # The benches' own tests start processes. What else is marked `long` is few, and takes a third of the time of all.
-fast: setup-dev lint ## What to run before a commit: units, handlers, architecture, five seeds of the simulator (a minute or two on two cores)
+fast: setup-dev lint ## What to run before a commit: units, handlers, architecture, five seeds of the simulator (two minutes on two cores)
 	@$(SIDE_BY_SIDE) 'seeds=$(PY) -m tests.simulation --seeds 5' '$(TYPES)' \
 		'units=$(PYTEST) -m "not long and not nightly" tests/unit --ignore tests/unit/bench' \
 		'handlers=$(PYTEST) -m "not long and not nightly" $(SOON)'
