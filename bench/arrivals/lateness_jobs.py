@@ -44,7 +44,7 @@ class Load:
     pause_ms: int = 3_000
 
     #: The herd that calibrates, and the pause before it; then the late creates (an even number), and their distance.
-    #: It is no multiple of the local stack's 20 ms, in which two halves would meet other parts of its turns.
+    #: The distance is no multiple of the local stack's 20 ms: two halves would meet other parts of its turns.
     beyond: int = 300
     beyond_pause_ms: int = 4_000
     late: int = 300

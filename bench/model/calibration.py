@@ -1,9 +1,9 @@
 """Calibrates the model: with the local stack's constants it must predict what was measured on the local stack.
 
 `bench.lateness` measures twice. One half of its figures are the constants of the prediction, in place of those of
-`EMULATOR`, and the other half judges the prediction. A slower machine therefore makes no error, and a wrong model
-makes one. For each error there is a bound, and every constant is tried at twice its value and
-at a third of it. Unless each of these breaks a bound, too, the calibration is worth nothing, and fails.
+`EMULATOR`, and the other half judges the prediction. A slower machine therefore makes no error, and a wrong model makes
+one. For each error there is a bound, and every constant is tried at twice its value and at a third of it. Unless each
+of these breaks a bound, too, the calibration is worth nothing, and fails.
 """
 
 from __future__ import annotations

@@ -150,7 +150,8 @@ class QueueModel:
         cores = limits.cores(world.deployment.deliverer_gb)
         record_ms = len(run_at) * limits.record_ms_per_job / cores
         called = world.events.now + limits.queue_to_lambda.draw(rng)
-        world.server_free_at = max(called, world.server_free_at) + CALLS_OF_BATCH * limits.server_ms
+        if limits.server_ms:
+            world.server_free_at = max(called, world.server_free_at) + CALLS_OF_BATCH * limits.server_ms
         ready = began = called + cold
         records = world.deployment.record == "full"
         if records:

@@ -28,7 +28,9 @@ from bench.model.calibration import (
     relative_error,
     scaled,
 )
-from bench.model.limits import EMULATOR, Limits
+from bench.model.limits import AWS, EMULATOR, Limits
+from bench.model.run import Stack
+from bench.model.scenarios import DEFAULT, LEAD_MS
 from bench.model.starts import Starts, measure_starts, starts_of
 
 LIMITS = replace(EMULATOR, first_start_ms=1.1, next_start_ms=0.57)
@@ -181,3 +183,10 @@ def test_a_probe_makes_its_call_each_time() -> None:
     made: list[int] = []
     assert max(halves_ms(lambda: made.append(1))) < 1_000
     assert len(made) > 10
+
+
+def test_on_aws_no_call_waits_for_the_one_server_of_an_emulator() -> None:
+    stack = Stack(DEFAULT)
+    stack.creates.start(200, 5, LEAD_MS, 1_000, 20)
+    assert stack.run(LEAD_MS + 30_000).delivered == 1_000
+    assert AWS.server_ms == stack.world.server_free_at == 0
