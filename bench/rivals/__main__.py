@@ -9,7 +9,7 @@ where stores are processes of their own, is repeated without them. Everything is
 Systems are installed into .venv-rivals of this project, at pinned versions. A system that cannot be installed is
 printed as not to be had. All servers listen on 127.0.0.1 and end with this process. Linux only: it reads /proc. The
 tables go to standard error, with --docs also into docs/performance.md; the last line of standard output is one JSON
-object. About half an hour; `--rounds 1 --pending 2000` takes ten minutes.
+object. About 40 minutes; `--rounds 1 --pending 2000` takes ten.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from bench.arrivals.quiet import busy_cores
+from bench.arrivals.quiet import busy_cores, refuse_busy
 from bench.reporting.report import publish
 from bench.reporting.tables import machine
 from bench.rivals.judging.load import Load
@@ -44,7 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         prog="python -m bench.rivals", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--json", action="store_true", help="no tables, the JSON alone")
-    parser.add_argument("--docs", action="store_true", help="write the tables into docs/performance.md")
+    parser.add_argument(
+        "--docs", action="store_true", help="write the tables into docs/performance.md, on a quiet machine"
+    )
     parser.add_argument("--only", action="append", choices=[kind.name for kind in SYSTEMS], help="may be repeated")
     parser.add_argument("--rounds", type=int, default=plain.rounds, help="(%(default)s)")
     parser.add_argument("--herd", type=int, default=plain.herd, help="jobs on one second (%(default)s)")
@@ -53,6 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     load = Load(rounds=options.rounds, herd=options.herd, pending=options.pending, watch_seconds=options.watch)
     kinds = [kind for kind in SYSTEMS if not options.only or kind.name in options.only]
+    if options.docs:
+        refuse_busy()
     busy = busy_cores()
     with RunReceiver() as receiver:
         measurement = Measurement(kinds, receiver, load, SystemTime(), lambda line: print(line, file=sys.stderr))
@@ -60,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             measurement.run()
         except KeyboardInterrupt:
             print("interrupted: this is what was measured so far", file=sys.stderr)
-    where = f"Others kept {busy:.1f} cores busy when it began: read the figures with care. {machine()}"
+    where = f"When the run began, others kept {busy:.1f} of the cores busy. {machine()}"
     block = page(measurement.results, load, where)
     if not options.json:
         sys.stderr.write(f"{block}\n")
