@@ -33,8 +33,9 @@ SHIPPED := layers/core/python/clockwork sdk/python/clockwork_client lambdas app.
 TYPES = types=nice $(MAKE) --no-print-directory types CHECKED="$(SHIPPED)"
 SIDE_BY_SIDE = $(PY) -m tests.support.side_by_side
 PYTEST = $(PY) -u -m pytest
-# Of tests that search nothing by chance. To load what searches takes two seconds.
-PLAIN = -p no:schemathesis -p no:hypothesispytest
+# Of tests that draw no requests, and of those that search nothing by chance. To load what does takes seconds.
+UNDRAWN = -p no:schemathesis
+PLAIN = $(UNDRAWN) -p no:hypothesispytest
 # Of tests that meet sockets, processes and real clocks on cores that are taken: one that fails has one more try, and is
 # named at the end. The simulator, the handlers and the templates have none of these, so a failure there stands.
 ANEW = --reruns 1 -raR
@@ -166,23 +167,26 @@ commits: setup-dev ## Check the messages of the commits since BASE: `area: imper
 	@$(PY) -m tests.architecture.commits $(BASE)
 
 test: setup-dev lint ## Everything that continuous integration runs (minutes on two cores)
-	@$(SIDE_BY_SIDE) 'synthesizing=$(PYTEST) $(SYNTHESIZING) $(PLAIN)' 'waiting=$(PYTEST) $(WAITING) $(ANEW)' \
+	@$(SIDE_BY_SIDE) 'synthesizing=$(PYTEST) $(SYNTHESIZING) $(PLAIN)' 'waiting=$(PYTEST) $(WAITING) $(ANEW) $(UNDRAWN)' \
 		'browsing=$(PYTEST) $(BROWSING) $(ANEW) $(PLAIN)' 'contracting=$(PYTEST) $(CONTRACTING) $(ANEW) $(PLAIN)' \
 		'developing=$(PYTEST) $(DEVELOPING) $(ANEW) $(PLAIN)' '$(TYPES)'
 	@$(SIDE_BY_SIDE) 'deploying=$(PYTEST) $(DEPLOYING) $(ANEW)' 'emulating=$(PYTEST) $(EMULATING) $(ANEW) $(PLAIN)' \
-		'serving=$(GIVING_WAY) $(PYTEST) $(SERVING)' 'computing=$(GIVING_WAY) $(PYTEST) $(COMPUTING) $(ANEW)' \
+		'serving=$(GIVING_WAY) $(PYTEST) $(SERVING)' 'computing=$(GIVING_WAY) $(PYTEST) $(COMPUTING) $(ANEW) $(UNDRAWN)' \
 		'simulating=$(GIVING_WAY) $(PYTEST) $(SIMULATING) $(PLAIN)'
 
 # Whoever changes a line that a mutant edits aims the mutant again: a commit without that is red at once.
 AIMS = tests/simulation/test_mutants.py::test_a_named_mutant_still_has_its_lines_and_still_is_python \
 	tests/simulation/test_mutants.py::test_what_is_taken_for_equivalent_is_a_change_that_may_still_be_drawn
+RULES = tests/architecture $(AIMS)
 # To load what searches the description takes seconds.
-SOON = tests/handlers tests/architecture $(AIMS) --ignore tests/handlers/test_description.py
+HANDLERS = tests/handlers --ignore tests/handlers/test_description.py
 # The benches' own tests start processes. What else is marked `long` is few, and takes a third of the time of all.
-fast: setup-dev lint ## What to run before a commit: units, handlers, architecture, five seeds of the simulator (two minutes on two cores)
-	@$(SIDE_BY_SIDE) 'seeds=$(PY) -m tests.simulation --seeds 5' '$(TYPES)' \
-		'units=$(PYTEST) -m "not long and not nightly" tests/unit --ignore tests/unit/bench' \
-		'handlers=$(PYTEST) -m "not long and not nightly" $(SOON)'
+QUICK = $(PYTEST) $(UNDRAWN) -m "not long and not nightly"
+# A test of many alike cases runs two of them.
+FEW = $(QUICK) --few 2
+fast: setup-dev lint ## What to run before a commit: types, the rules, two cases of each quick test of units and handlers, three seeds (a minute and a half on two cores)
+	@$(SIDE_BY_SIDE) 'seeds=$(PY) -m tests.simulation --seeds 3 --no-coverage' '$(TYPES)' 'rules=$(QUICK) $(RULES)' \
+		'units=$(FEW) tests/unit --ignore tests/unit/bench' 'handlers=$(FEW) $(HANDLERS)'
 
 console-test: setup-dev ## All tests of the console; its pages in a browser (Debian's chromium), each width, light and dark (minutes)
 	@$(PY) -m tests.console.chromium

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -57,21 +57,25 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
 
-def imports(path: Path) -> Iterator[Import]:
+@cache
+def imports(path: Path) -> Sequence[Import]:
     """All imports of a file, those inside functions included."""
-    yield from _imports(tree(path), path, for_types_only=False)
+    return tuple(_imports(tree(path), path))
 
 
-def _imports(node: ast.AST, path: Path, *, for_types_only: bool) -> Iterator[Import]:
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            yield Import(path, node.lineno, alias.name, for_types_only)
-    elif isinstance(node, ast.ImportFrom):
-        assert node.level == 0, f"{path}:{node.lineno} imports relatively"
-        for alias in node.names:
-            # `from clockwork import ports` imports clockwork.ports, `from clockwork.ports import Clock` does too.
-            deeper = f"{node.module}.{alias.name}"
-            yield Import(path, node.lineno, deeper if _is_module(deeper) else str(node.module), for_types_only)
-    types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-    for child in ast.iter_child_nodes(node):
-        yield from _imports(child, path, for_types_only=for_types_only or types)
+def _imports(module: ast.Module, path: Path) -> Iterator[Import]:
+    waiting: list[tuple[ast.AST, bool]] = [(module, False)]
+    while waiting:
+        node, for_types_only = waiting.pop()
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(path, node.lineno, alias.name, for_types_only)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno} imports relatively"
+            for alias in node.names:
+                # `from clockwork import ports` imports clockwork.ports, `from clockwork.ports import Clock` does too.
+                deeper = f"{node.module}.{alias.name}"
+                yield Import(path, node.lineno, deeper if _is_module(deeper) else str(node.module), for_types_only)
+        types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        inner = [] if isinstance(node, ast.expr) else list(ast.iter_child_nodes(node))
+        waiting += [(child, for_types_only or types) for child in reversed(inner)]

@@ -35,8 +35,8 @@ CHUNKS = 4
 #: The most instructions of each work, in multiples of botocore's.
 INSTRUCTIONS = {
     "create_single": 0.18,
-    "create_batch": 0.38,
-    "poll_release": 0.40,
+    "create_batch": 0.32,
+    "poll_release": 0.32,
     "deliver": 0.15,
     "api_single_whole": 0.30,
 }

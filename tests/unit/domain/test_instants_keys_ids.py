@@ -171,6 +171,7 @@ def test_a_name_may_be_of_any_script() -> None:
         assert ids.is_job_key(text)
 
 
+@pytest.mark.long
 def test_all_that_unicode_has_to_ignore_is_hidden() -> None:
     kinds = ("Cc", "Cf", "Zl", "Zp", "Zs", "Cs", "Co", "Cn")
     shown = [one for one in map(chr, range(0x110000)) if unicodedata.category(one) in kinds and not ids.hidden_in(one)]

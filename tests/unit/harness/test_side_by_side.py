@@ -53,6 +53,7 @@ def told(capfd: pytest.CaptureFixture[str]) -> list[str]:
     return re.sub(r", \d+ s of CPU$", ", N s of CPU", capfd.readouterr().out, flags=re.MULTILINE).splitlines()
 
 
+@pytest.mark.long
 def test_the_last_lines_are_those_of_each_run_and_the_status_is_that_of_the_one_that_failed(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -72,6 +73,7 @@ def test_the_last_lines_are_those_of_each_run_and_the_status_is_that_of_the_one_
     assert worse[-1].startswith("1 failed in ")
 
 
+@pytest.mark.long
 def test_a_failed_test_is_named_at_the_end_also_if_the_summary_tells_its_message_at_length(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,6 +89,7 @@ def test_a_failed_test_is_named_at_the_end_also_if_the_summary_tells_its_message
     assert last[-1].startswith("1 failed in ")
 
 
+@pytest.mark.long
 def test_runs_that_pass_are_at_work_at_the_same_time(tmp_path: Path) -> None:
     one, two = str(tmp_path / "one"), str(tmp_path / "two")
     runs = {"one": MEETS.format(mine=one, other=two), "two": MEETS.format(mine=two, other=one)}

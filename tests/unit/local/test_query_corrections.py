@@ -100,6 +100,7 @@ def test_any_other_condition_is_left_to_the_emulator(text: str) -> None:
     assert condition_of(text, {":p": {"S": "acme"}, ":n": {"N": "7"}}, NAMES) is None
 
 
+@pytest.mark.long
 def test_the_emulator_answers_as_before_and_much_sooner() -> None:
     ran = subprocess.run([PYTHON, "-c", PROGRAM], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     is_same, pages, refused, ratio = json.loads(ran.stdout)

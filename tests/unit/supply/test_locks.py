@@ -41,6 +41,7 @@ def test_a_line_that_pins_nothing_is_refused(line: str, tmp_path: Path) -> None:
         python_packages(tmp_path / "requirements.lock")
 
 
+@pytest.mark.long
 def test_a_layer_is_not_built_of_a_file_that_is_not_in_its_lock(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

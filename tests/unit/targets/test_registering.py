@@ -80,6 +80,7 @@ assert "def bell(" in generated.client_module() and "| `bell` |" in generated.pa
 """
 
 
+@pytest.mark.long
 def test_a_type_in_the_registry_is_everywhere(tmp_path: Path) -> None:
     shutil.copytree(CORE / "clockwork", tmp_path / "clockwork", ignore=shutil.ignore_patterns("__pycache__"))
     types = tmp_path / "clockwork/targets"

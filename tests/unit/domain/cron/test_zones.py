@@ -25,6 +25,7 @@ def test_every_change_of_offset_is_a_boundary_of_runs(zone: str) -> None:
     assert [change for change in found if start <= change < end] == changes_of_offset(zone, 2000, 2038)
 
 
+@pytest.mark.long
 def test_the_offset_is_zoneinfos_in_every_zone_at_odd_instants() -> None:
     for zone in distinct_zones():
         info = ZoneInfo(zone)

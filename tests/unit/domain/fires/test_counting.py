@@ -75,6 +75,7 @@ def test_cron_schedules_around_shifts(cron: CompiledCron, zone: str, exclude: Ex
     agrees(Recurrence(cron=cron, timezone=zone, exclude=exclude), shift * 1000 - before_ms)
 
 
+@pytest.mark.long
 @given(EVERIES, ZONES, EXCLUDES, INSTANTS, BOUNDS, BOUNDS)
 @settings(max_examples=drawn(60), deadline=None)
 def test_intervals(

@@ -49,6 +49,7 @@ def most_within(window_ms: int, at: Sequence[int]) -> int:
     return max(sum(first <= one < first + window_ms for one in at) for first in at)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("rate", "concurrency", "slow_ms", "slow_for_ms"), [(2.0, 4, 20_000, 120_000), (5.0, 10, 10_000, 60_000)]
 )

@@ -182,6 +182,7 @@ def test_a_dead_head_lets_its_followers_go() -> None:
     assert record_of(clockwork, head).state is State.DEAD
 
 
+@pytest.mark.long
 def test_the_jobs_of_a_client_that_was_paused_for_days_are_delivered_in_their_order() -> None:
     clockwork = ready()
     clockwork.clients.put(msgspec.structs.replace(ACME, paused=True))

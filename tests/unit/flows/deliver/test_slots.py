@@ -114,6 +114,7 @@ def test_a_raised_cap_acts_within_a_minute() -> None:
     assert len(regulated.clockwork.targets.delivered) == 500
 
 
+@pytest.mark.long
 def test_a_cap_that_is_lowered_holds_for_what_has_a_place_already() -> None:
     regulated = Regulated(max_rate_per_second=10.0)
     regulated.create(1_000)
@@ -159,6 +160,7 @@ def test_what_has_a_slot_and_was_cancelled_holds_no_permit(monkeypatch: pytest.M
     assert len(leased) == 1
 
 
+@pytest.mark.long
 def test_returns_of_a_line_write_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     regulated = Regulated(max_rate_per_second=1.0)
     made: Counter[str] = Counter()

@@ -48,6 +48,7 @@ def deaths(kind: Kind) -> Iterator[tuple[Operating, str]]:
         yield operating, operation_id
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [Kind.REDRIVE_DEAD, Kind.DISCARD_DEAD])
 def test_a_sweep_that_dies_behind_any_write_loses_nothing_and_says_what_is_not_certain(kind: Kind) -> None:
     died = 0

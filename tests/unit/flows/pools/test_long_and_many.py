@@ -46,6 +46,7 @@ def started(clockwork: MemoryClockwork) -> list[Start]:
     return [one.start for one in answers if one.start is not None]
 
 
+@pytest.mark.long
 def test_work_of_thirteen_hours_succeeds_once() -> None:
     clockwork = made()
     send(clockwork, 0, 1)

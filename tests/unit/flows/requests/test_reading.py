@@ -41,6 +41,7 @@ class Environments:
         return 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("units", [8, LARGE, 250, 1_000])
 def test_fifty_environments_together_read_no_more_of_a_client_than_half_of_its_partition(units: int) -> None:
     api = Environments(API_ENVIRONMENTS)

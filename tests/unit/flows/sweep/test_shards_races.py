@@ -116,6 +116,7 @@ def test_whatever_the_order_of_a_create_and_a_sweep_the_job_is_delivered(has_lef
         play(order, (False, False), 300_000, has_left=has_left)
 
 
+@pytest.mark.long
 @given(
     order=st.lists(st.integers(0, 2), max_size=40).map(tuple),
     dies=st.tuples(st.booleans(), st.booleans()),

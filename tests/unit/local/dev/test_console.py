@@ -36,6 +36,7 @@ def port() -> Iterator[int]:
     yield found
 
 
+@pytest.mark.long
 def test_its_link_opens_it_and_it_ends_with_the_block(port: int) -> None:
     with console(NOWHERE, port, lambda _: None) as said:
         link = re.search(r"http://127\.0\.0\.1:\d+/enter\?token=\S+", said)
