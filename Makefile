@@ -180,7 +180,7 @@ AIMS = tests/simulation/test_mutants.py::test_a_named_mutant_still_has_its_lines
 RULES = tests/architecture $(AIMS)
 # To load what searches the description takes seconds.
 HANDLERS = tests/handlers --ignore tests/handlers/test_description.py
-# The benches' own tests start processes. What else is marked `long` is few, and takes a third of the time of all.
+# The benches' own tests start processes. What else is marked `long` is few, and takes long.
 QUICK = $(PYTEST) $(UNDRAWN) -m "not long and not nightly"
 # A test of many alike cases runs two of them.
 FEW = $(QUICK) --few 2

@@ -13,8 +13,6 @@ from infra import ROOT
 
 # Set before anything imports the CDK: its bridge to Node would print a warning at its start.
 os.environ.setdefault("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "20")
-# The CDK's own check of templates takes longer than all else. Here cfn-lint checks them, and `cdk synth` by night.
-os.environ.setdefault("CDK_VALIDATION", "false")
 
 import aws_cdk as cdk
 
@@ -30,7 +28,8 @@ def compose(outdir: str | None = None, **context: Any) -> cdk.App:
     """The app with this context, not synthesized yet."""
     flags = json.loads((ROOT / "cdk.json").read_text())["context"]
     spared = {"aws:cdk:bundling-stacks": [], "aws:cdk:disable-asset-staging": outdir is None}
-    app = cdk.App(outdir=outdir, context={**flags, **spared, **context})
+    # The CDK's own check of templates takes longer than all else. Here cfn-lint checks them, and `cdk synth` by night.
+    app = cdk.App(outdir=outdir, context={**flags, **spared, **context}, builtin_cloud_formation_validation=False)
     ClockworkStack(app, "Clockwork", options=Options.chosen(app.node, None))
     return app
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -36,11 +37,11 @@ ALONE, WHOLE = ["test_alone"], [f"test_whole[{number}]" for number in range(4)]
         (["--few", "9"], range(7), [*WHOLE, *ALONE]),
     ],
 )
-def test_these_cases_run(tmp_path: Path, options: list[str], sampled: range, others: list[str]) -> None:
+def test_these_cases_run(tmp_path: Path, options: list[str], sampled: Sequence[int], others: list[str]) -> None:
     (tmp_path / "test_cases.py").write_text(PROGRAM, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-p", "tests.support.sampling", "-p", "no:schemathesis"]
-    command += ["-p", "no:hypothesispytest"]
-    command += ["-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(tmp_path), "--collect-only", "-q"]
+    command = [sys.executable, "-m", "pytest", "-c", "/dev/null", "--rootdir", str(tmp_path), "--collect-only", "-q"]
+    for plugin in ("tests.support.sampling", "no:schemathesis", "no:hypothesispytest", "no:cacheprovider"):
+        command += ["-p", plugin]
     told = subprocess.run([*command, *options, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=True)
     collected = [line.partition("::")[2] for line in told.stdout.splitlines() if "::" in line]
     assert collected == [*(f"test_sampled[{number}]" for number in sampled), *others], told.stdout
