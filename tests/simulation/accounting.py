@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from clockwork.domain.errors import NewerFormat, Undecodable
@@ -23,11 +23,15 @@ from tests.simulation.watcher import Watcher
 RETRIED = (State.FAILED, State.TIMED_OUT, State.WORKER_LOST, State.HANDED_BACK)
 
 
-def check_accounted(stores: Stores, watcher: Watcher) -> None:
-    """Requires that each acknowledged, unended job waits in a row or a message, or is listed for a redrive."""
+def check_accounted(stores: Stores, watcher: Watcher, job_ids: Iterable[str] | None = None) -> None:
+    """Requires that each acknowledged, unended job waits in a row or a message, or is listed for a redrive.
+
+    `job_ids`: look at these jobs only.
+    """
     kept: set[str] | None = None
-    for promise in watcher.promises.values():
-        if promise.cancel_asked or where_it_stands(watcher, promise) != "pending":
+    for job_id in watcher.promises if job_ids is None else job_ids:
+        promise = watcher.promises.get(job_id)
+        if promise is None or promise.cancel_asked or where_it_stands(watcher, promise) != "pending":
             continue
         if kept is None:
             kept = set(_kept(stores))
@@ -38,7 +42,7 @@ def check_accounted(stores: Stores, watcher: Watcher) -> None:
 
 
 def check_acknowledged(stores: Stores, watcher: Watcher, body: str) -> None:
-    """Requires the same when a message has been acknowledged whose execution has not ended and waits for no other.
+    """Requires the same of the jobs of an acknowledged message whose executions have not ended and wait for no other.
 
     A claim stands: the message was perhaps the only one, in the hands of the claimant as well. Then nothing would bring
     the execution to its end if the claimant were lost. Or an attempt has failed, and the next one was never sent:
@@ -49,8 +53,9 @@ def check_acknowledged(stores: Stores, watcher: Watcher, body: str) -> None:
     except (Undecodable, NewerFormat):
         return
     records = [watcher.executions.find(one.job_id, one.execution_id) for one in releases]
-    if any(record is not None and _needs_message(watcher, record) for record in records):
-        check_accounted(stores, watcher)
+    waiting = [record.job_id for record in records if record is not None and _needs_message(watcher, record)]
+    if waiting:
+        check_accounted(stores, watcher, waiting)
 
 
 def _needs_message(watcher: Watcher, record: Execution) -> bool:
