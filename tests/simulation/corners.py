@@ -26,6 +26,7 @@ from tests.simulation.departing import look_at
 from tests.simulation.failing_runs import dead_run, redriven_run
 from tests.simulation.looked_through import looked_through
 from tests.simulation.named_history import CANCELLING
+from tests.simulation.operated import left_by_its_client, without_room
 from tests.simulation.pulling import PULLING
 from tests.simulation.regulated import delete_client, operate, pause_client, resume_client
 from tests.simulation.requests import CALLED_BACK, CLIENTS, PACED, REGULATED, KeyedRequest
@@ -146,7 +147,7 @@ CORNERS: dict[str, Callable[[], Steps]] = {
     for scene in (
         *(shut, ended_waiting, in_line, short_of_permits, lost_while_parked, paused_between),
         *(deleted_behind_circuit, directed, pools_written, hurried, taken_over, never_taken),
-        *(looked_through, dead_run, redriven_run, healed),
+        *(looked_through, dead_run, redriven_run, healed, without_room, left_by_its_client),
     )
 } | PULLING
 

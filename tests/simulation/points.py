@@ -24,6 +24,7 @@ POINTS: Mapping[str, Sequence[Fault]] = {
     **dict.fromkeys(CORNERS, (*OTHERS, Fault.SLOW)),
     "looked_through": (Fault.OVERTAKEN, Fault.THROTTLED),
     **dict.fromkeys(("dead_run", "redriven_run"), (*OTHERS, Fault.ANSWER_LOST, Fault.CRASH_BEFORE, Fault.CRASH_AFTER)),
+    **dict.fromkeys(("without_room", "left_by_its_client"), (*OTHERS, Fault.ANSWER_LOST)),
     "pools_written": (*OTHERS, Fault.SLOW, Fault.ANSWER_LOST),
     "crowded": (Fault.OVERTAKEN, Fault.THROTTLED, Fault.SLOW),
     "recast": (Fault.OVERTAKEN, Fault.THROTTLED),

@@ -18,6 +18,7 @@ from clockwork.domain.named_jobs import Turnstile
 from clockwork.domain.pools.checkpoint import Checkpoint
 from clockwork.domain.pools.pool import Pool
 from clockwork.domain.releases import Release
+from clockwork.domain.requests.operations import Open, Operation
 from clockwork.domain.timeline import Page, Row
 from clockwork.memory.clock import SeededRandom
 from tests.simulation.faults import OF_READ, OF_READ_OF_RECORDS, OF_WRITE_ONCE
@@ -288,6 +289,44 @@ class GatedTurnstiles(GatedPort):
             self._inner.put(found, msgspec.structs.replace(stored, revision=stored.revision + 1))
 
 
+class GatedOperations(GatedPort):
+    """`ports.Operations`: of two that write one record or one list at the same time, one comes second."""
+
+    def __init__(self, inner: ports.Operations, gate: Gate) -> None:
+        super().__init__("operations", inner, gate)
+        self._inner: ports.Operations = inner
+
+    def find(self, client_id: str, operation_id: str) -> Operation | Unreadable | None:
+        def effect(some: Sequence[str]) -> Sequence[Operation | Unreadable | None]:
+            return [self._inner.find(client_id, one) for one in some]
+
+        answers = self._gate.each("operations.find", [operation_id], effect, client_id, kinds=OF_READ_OF_RECORDS)
+        return _require([NewerFormat("written by a newer build") if isinstance(a, Newer) else a for a in answers])[0]
+
+    def save(self, before: Operation | None, after: Operation) -> bool:
+        def effect(some: Sequence[Operation]) -> Sequence[bool]:
+            return [self._inner.save(before, one) for one in some]
+
+        return _require(self._gate.each("operations.save", [after], effect, after, overtake=self._overtake))[0]
+
+    def put_open(self, before: Open, after: Open) -> bool:
+        def effect(some: Sequence[Open]) -> Sequence[bool]:
+            return [self._inner.put_open(before, one) for one in some]
+
+        return _require(self._gate.each("operations.put_open", [after], effect, after, overtake=self._list_nothing))[0]
+
+    def _overtake(self, after: Operation) -> None:
+        stored = self._inner.find(after.client_id, after.operation_id)
+        if isinstance(stored, Operation):
+            self._inner.save(stored, msgspec.structs.replace(stored, revision=stored.revision + 1))
+
+    def _list_nothing(self, after: Open) -> None:
+        """Lists an operation that has no record, as an api does that dies before it writes the record."""
+        stored = self._inner.open_of(after.client_id)
+        since = {**stored.since, f"{len(stored.since)}-nothing": 0}
+        self._inner.put_open(stored, msgspec.structs.replace(stored, since=since))
+
+
 #: Ports of which one call does several things.
 OF_THEIR_OWN: dict[str, Callable[[Any, Gate], object]] = {
     "timeline": GatedTimeline,
@@ -298,6 +337,7 @@ OF_THEIR_OWN: dict[str, Callable[[Any, Gate], object]] = {
     "pools": GatedPools,
     "checkpoints": GatedCheckpoints,
     "turnstiles": GatedTurnstiles,
+    "operations": GatedOperations,
 }
 
 
