@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import Any
 
 import pytest
 
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.named.changes import replaced
 from clockwork.domain.named.overlaps import WAITS
-from clockwork.domain.policies import RetryPolicy
+from clockwork.domain.policies import Completion, RetryPolicy
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.flows.deliver.inbox import Message
+from clockwork.flows.deliver.items import DeliverReport
 from clockwork.flows.named import trigger
 from tests.support.examples import changed, failure
 from tests.support.named import Named
@@ -24,9 +26,9 @@ OTHER = "another execution of its job has not ended"
 class Becoming(Named):
     """A job that fires every 10 s. The fires at `fails` fail once; their retry comes `retried_s` later."""
 
-    def __init__(self, *fails: int, retried_s: float = 300) -> None:
+    def __init__(self, *fails: int, retried_s: float = 300, **definition: Any) -> None:
         policy = RetryPolicy(backoff="fixed", initial_seconds=retried_s, max_seconds=retried_s, jitter="none")
-        super().__init__(retry_policy=policy)
+        super().__init__(retry_policy=policy, **definition)
         self.policy = policy
         self._fails = deque(fails)
         self.clockwork.targets._answer = self._answer_of
@@ -38,8 +40,9 @@ class Becoming(Named):
             return failure(started_at=self.clockwork.clock.now())
         return self.clockwork.targets._succeed(delivery)
 
-    def becomes(self, overlap: str) -> None:
-        self.change(replaced(self.definition(overlap=overlap, retry_policy=self.policy), overlap.encode()))
+    def becomes(self, overlap: str, **definition: Any) -> None:
+        wanted = self.definition(overlap=overlap, retry_policy=self.policy, **definition)
+        self.change(replaced(wanted, overlap.encode()))
 
     def ends(self) -> dict[int, State]:
         return {(e.due_at - self.start) // 1000: e.state for e in self.executions()}
@@ -115,7 +118,7 @@ def test_nothing_begins_while_a_backfilled_fire_that_began_before_is_put_off() -
     assert case.clockwork.executions.save([(at_work, at_work.changed(state=State.SUCCEEDED))])[0].ok
     for message in case.clockwork.queue.messages.values():
         (release,) = decode_message(message.body)
-        if isinstance(release, Release) and release.execution_id == begun.execution_id:
+        if _is_of(release, begun):
             message.visible_at += 15_000  # it comes back late
     assert case.run(35) == [10.0, 100.0]
     assert {case.at(80).state, case.at(90).state} == {State.SKIPPED}
@@ -158,6 +161,34 @@ def test_a_backfilled_fire_waits_for_a_later_one_that_had_begun_before() -> None
     assert len(case.clockwork.targets.delivered) == before
     (waiting,) = [e for e in case.executions() if planned.backfill_id in e.execution_id]
     assert waiting.state is State.PENDING
+
+
+def test_of_fires_that_leave_an_order_none_begins_beside_its_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The head waits for its retry, and the others lie behind it, until their job skips and ends by reports."""
+    case = Becoming(10, ordering_key="one by one")
+    case.run(45)
+    head = case.at(10)
+    assert (head.state, len(case.executions())) == (State.FAILED, 1)
+    case.becomes("skip", completion=Completion(heartbeat_seconds=600, timeout_seconds=3_600))
+    clockwork, deliver_ordered, late = case.clockwork, case.clockwork.deliver_ordered, set[str]()
+
+    def let_the_head_come_late() -> DeliverReport:
+        report = deliver_ordered()
+        for message in clockwork.queue.messages.values():
+            (release,) = decode_message(message.body)
+            if message.message_id not in late and _is_of(release, head):
+                late.add(message.message_id)
+                message.visible_at = clockwork.clock.at + 15_000
+        return report
+
+    monkeypatch.setattr(clockwork, "deliver_ordered", let_the_head_come_late)
+    assert case.run(285) == [10.0]
+    assert late
+    assert {case.at(second).state for second in (20, 30, 40)} == {State.SKIPPED}
+
+
+def _is_of(release: object, execution: Execution) -> bool:
+    return isinstance(release, Release) and release.execution_id == execution.execution_id
 
 
 def late(*fails: int) -> Becoming:

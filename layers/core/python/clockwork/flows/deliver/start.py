@@ -127,16 +127,17 @@ def _is_wanted(batch: Batch, item: Item, job_ref: NamedJobId, job: NamedJob | No
         return False
     if job is None or not item.release.follows_job:
         return True
-    is_skipping = job.definition.overlap == "skip"
-    entrant = entrant_of(item.release, item.seen)
-    why_not = why_not_through(batch.world, entrant, job, item.replans) if is_skipping else None
-    if why_not is not None:
-        if is_backfilled(item.release):
-            give_back(batch, item, WAITS)
-        else:
-            _drop(batch, item, Objection(State.SKIPPED, why_not))
+    # Whoever takes an item that goes another way judges it there: an order has another rule for others under way.
+    if redirected(batch, item, job):
         return False
-    return not redirected(batch, item, job)
+    if job.definition.overlap != "skip":
+        return True
+    why_not = why_not_through(batch.world, entrant_of(item.release, item.seen), job, item.replans)
+    if why_not is not None and is_backfilled(item.release):
+        give_back(batch, item, WAITS)
+    elif why_not is not None:
+        _drop(batch, item, Objection(State.SKIPPED, why_not))
+    return why_not is None
 
 
 def _drop(batch: Batch, item: Item, objection: Objection) -> None:
