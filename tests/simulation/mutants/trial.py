@@ -21,7 +21,7 @@ CRASH_POINTS = "tests/simulation/test_crash_points.py"
 UNIT_TESTS = ("tests/unit", "tests/handlers")
 RARE_MOMENTS = "tests/simulation/test_faults.py"
 #: Many times as long (s) as these checks take in an unbroken tree.
-SECONDS_PER_TEST = 60
+SECONDS_PER_TEST = 240
 SECONDS_FOR_TESTS = 900
 SECONDS_FOR_SEEDS = 3_600
 LOAD_ALL = """
