@@ -16,7 +16,7 @@ from functools import partial
 from typing import TypeVar
 
 from tests.simulation.branches import Arcs, branches_of, measured
-from tests.simulation.coverage_of_run import what_is_missing
+from tests.simulation.coverage_of_run import LEAST_COVERAGE, LEAST_COVERAGE_OF_LONG, what_is_missing
 from tests.simulation.faults import PROFILES, Fault
 from tests.simulation.history import History
 from tests.simulation.points import POINTS, go_through
@@ -31,6 +31,8 @@ LINES = 120
 #: The number of seeds with defects that measure branches, of seeds that strike what is struck seldom, and of seeds with
 #: runs of workflows, wherever they are.
 DEFECTS_TRACED, CURIOUS_TRACED, RUNS_TRACED = 24, 24, 40
+#: From so many seeds on, a run measures branches in each fifth of them, too, and has to take a larger share.
+LONG, ONE_TRACED_IN = 2_000, 5
 #: A run of many seeds has one more with runs of workflows for each so many.
 ONE_WITH_RUNS_IN = 4
 #: A long run reports its progress each time after this many seeds.
@@ -80,7 +82,8 @@ def main(arguments: list[str]) -> int:
     many = totals.seeds >= SEEDS_TO_MEET_ALL and not options.until_violation
     branches = branches_of(totals.arcs) if totals.arcs else None
     coverage = branches.share if branches is not None else None
-    missing = what_is_missing(totals.faults, totals.outcomes, coverage) if many else []
+    least = LEAST_COVERAGE_OF_LONG if totals.seeds >= LONG else LEAST_COVERAGE
+    missing = what_is_missing(totals.faults, totals.outcomes, coverage, least) if many else []
     for gap in missing:
         print(f"not met: {gap}")
     if options.missing and branches is not None:
@@ -123,11 +126,15 @@ def simulate(seeds: Sequence[int], options: argparse.Namespace) -> Totals:
 
 
 def _traced(seeds: Sequence[int], count: int) -> frozenset[int]:
-    """The seeds that measure branches: the first `count`, and the first of three kinds that alone take some."""
+    """The seeds that measure branches: the first `count`, and the first of three kinds that alone take some.
+
+    Of a long run, each fifth seed measures them, too.
+    """
     defects = [seed for seed in seeds if meets_defects(seed)][:DEFECTS_TRACED]
     curious = [seed for seed in seeds if is_curious(seed)][:CURIOUS_TRACED]
     with_runs = [seed for seed in seeds if seed >= RUNS_FROM][:RUNS_TRACED]
-    return frozenset((*seeds[:count], *defects, *curious, *with_runs))
+    further = seeds[::ONE_TRACED_IN] if len(seeds) >= LONG else ()
+    return frozenset((*seeds[:count], *defects, *curious, *with_runs, *further))
 
 
 def go(operations: int, faults: int | None, traced: frozenset[int], seed: int) -> tuple[Result, Arcs | None]:
