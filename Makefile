@@ -184,7 +184,7 @@ HANDLERS = tests/handlers --ignore tests/handlers/test_description.py
 QUICK = $(PYTEST) $(UNDRAWN) -m "not long and not nightly"
 # A test of many alike cases runs two of them.
 FEW = $(QUICK) --few 2
-fast: setup-dev lint ## What to run before a commit: types, the rules, two cases of each quick test of units and handlers, three seeds (a minute and a half on two cores)
+fast: setup-dev lint ## What to run before a commit: types, the rules, two cases of each quick test of units and handlers, three seeds (a minute on two cores)
 	@$(SIDE_BY_SIDE) 'seeds=$(PY) -m tests.simulation --seeds 3 --no-coverage' '$(TYPES)' 'rules=$(QUICK) $(RULES)' \
 		'units=$(FEW) tests/unit --ignore tests/unit/bench' 'handlers=$(FEW) $(HANDLERS)'
 
@@ -214,7 +214,7 @@ nightly: setup-dev ## What is too long for every change: audit, types, test-nigh
 test-nightly: setup-dev ## The tests that are too long for `make test`, one after the other (CONTRIBUTING.md lists them)
 	@WHOLE_SEARCHES=yes $(PYTEST) -m "nightly or hypothesis"
 
-simulate: setup-dev ## Simulate the flows with injected faults, under SEEDS seeds (a minute)
+simulate: setup-dev ## Simulate the flows with injected faults, under SEEDS seeds (minutes)
 	@$(PY) -m tests.simulation --seeds $(SEEDS)
 
 crash-points: setup-dev ## Let the process die at every call to AWS of a scenario, with the adapters on moto (minutes)
