@@ -12,6 +12,23 @@ _CLAIMED = "        return is_first or (may_run and is_claimed(other, now))\n"
 
 SKIPPING = (
     Mutant(
+        "what goes another way is let through before",
+        "flows/deliver/start.py",
+        (
+            (
+                "    if redirected(batch, item, job):\n        return False\n"
+                '    if job.definition.overlap != "skip":\n        return True\n',
+                '    if job.definition.overlap != "skip":\n        return not redirected(batch, item, job)\n',
+            ),
+            (
+                "    return why_not is None\n",
+                "    return why_not is None and not redirected(batch, item, job)\n",
+            ),
+        ),
+        "I7",
+        tests="tests/unit/flows/named/test_changed_overlap.py",
+    ),
+    Mutant(
         "what began before its job became overlap: skip is not looked for",
         "domain/named/overlaps.py",
         ((_OF_NOW + ' ""\n', _OF_NOW + " execution_id\n"),),
