@@ -17,6 +17,7 @@ REGULATING = (
             ),
         ),
         "I8",
+        tests="tests/contract/test_damaged_clients.py",
     ),
     Mutant(
         "permits are not asked for",

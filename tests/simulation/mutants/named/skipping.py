@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.simulation.mutants.mutant import Mutant
 
 _LOOKS = "tests/unit/flows/test_overlaps.py"
+_CHANGES = "tests/unit/flows/named/test_changed_overlap.py"
 _OF_NOW = "    first = stile.ended_before if stile is not None and _knows(stile, job) else"
 _OTHERS = "    return not other.is_final and (has_begun(other) or not waits_for_others)\n"
 _FIRST = "        is_first = (not began, other.execution_id) < (not self.has_begun, self.execution_id)\n"
@@ -26,7 +27,7 @@ SKIPPING = (
             ),
         ),
         "I7",
-        tests="tests/unit/flows/named/test_changed_overlap.py",
+        tests=_CHANGES,
     ),
     Mutant(
         "what began before its job became overlap: skip is not looked for",
@@ -40,14 +41,14 @@ SKIPPING = (
         "domain/named/overlaps.py",
         (("    return stile.skips_from >= job.skips_from\n", "    return True\n"),),
         "I7",
-        scene="skipping",
+        tests=_CHANGES,
     ),
     Mutant(
         "a change to overlap: skip leaves no trace in the row",
         "domain/named/changes.py",
         (("skips_from=after.revision, skips_from_at=boundary_at", ""),),
         "I7",
-        scene="skipping",
+        tests=_CHANGES,
     ),
     Mutant(
         "how far back all have ended is told past what waits",
@@ -209,6 +210,6 @@ SKIPPING = (
         "domain/named/overlaps.py",
         (("(_was_tried(stored) if is_claimed else has_begun(stored))", "_was_tried(stored)"),),
         "I1",
-        tests="tests/unit/flows/named/test_changed_overlap.py",
+        tests=_CHANGES,
     ),
 )
