@@ -226,7 +226,7 @@ cron-exhaustive: setup-dev ## The cron engine against its oracle: every zone, ev
 url-exhaustive: setup-dev ## The parser of URLs against its later readers: every code point in a host (a minute)
 	@$(PY) -m tests.unit.targets.exhaustive
 
-mutants: setup-dev ## Break the flows in named and RANDOM_MUTANTS random ways: the tests must fail (a quarter of an hour)
+mutants: setup-dev ## Break the flows in named and RANDOM_MUTANTS random ways: the tests must fail (three quarters of an hour)
 	@$(PY) -m tests.simulation.mutants --random $(RANDOM_MUTANTS)
 
 chaos: setup-dev ## The deployed stack while its workers, targets and ticks are taken away (FAULTS="kind ..." for some; a quarter of an hour)

@@ -13,6 +13,7 @@ import pytest
 from clockwork.domain.executions import State
 from clockwork.domain.named.look import Objection
 from clockwork.domain.named.overlaps import WAITS
+from clockwork.domain.releases import Deliver
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import give_back
 from clockwork.flows.deliver.inform import redirected
@@ -54,3 +55,18 @@ def test_whose_claim_was_taken_for_lost_comes_back(step: Callable[[Batch, Item],
     step(batch, item)
     assert batch.report.failed_messages == ["message"] * is_lost
     assert world.executions.find(wanted.job_id, wanted.execution_id) is not None
+
+
+@pytest.mark.parametrize("step", STEPS[:2], ids=["it waits for others", "its target was changed"])
+def test_what_is_sent_on_gets_a_check_of_its_own(step: Callable[[Batch, Item], None]) -> None:
+    """The check of a ticket before tells of nothing that was sent behind it, and the new ticket may be lost, too."""
+    clockwork = MemoryClockwork()
+    claimed = execution(State.RUNNING, attempt=1, claimant="ours", claim_until=NOW + 1)
+    assert clockwork.executions.save([(None, claimed)])[0].ok
+    waiting = Resent(clockwork.world)
+    batch = Batch(clockwork.world, NOW + 60_000, waiting)
+    had_a_check = msgspec.structs.replace(release(), checked=True)
+    step(batch, Item("message", had_a_check, seen=claimed))
+    ((_, again),) = waiting.following
+    assert isinstance(again, Deliver)
+    assert not again.checked
