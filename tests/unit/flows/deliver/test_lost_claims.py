@@ -70,3 +70,22 @@ def test_what_is_sent_on_gets_a_check_of_its_own(step: Callable[[Batch, Item], N
     ((_, again),) = waiting.following
     assert isinstance(again, Deliver)
     assert not again.checked
+
+
+@pytest.mark.parametrize(
+    ("run", "overlap", "waits"), [("b1", "skip", True), ("b1", "allow", False), ("", "skip", False)]
+)
+def test_a_backfilled_fire_that_goes_another_way_waits_for_others_there(run: str, overlap: str, *, waits: bool) -> None:
+    """It was not let through, so no other execution of its job waits for it."""
+    clockwork = MemoryClockwork()
+    claimed = execution(State.RUNNING, attempt=1, claimant="ours", claim_until=NOW + 1)
+    assert clockwork.executions.save([(None, claimed)])[0].ok
+    batch = Batch(clockwork.world, NOW + 60_000, Resent(clockwork.world))
+    mine = release()
+    of = msgspec.structs.replace(mine.of, run=run or mine.of.run)
+    item = Item("message", msgspec.structs.replace(mine, of=of), seen=claimed)
+    assert redirected(batch, item, Named(target=ELSEWHERE, overlap=overlap).job)
+    assert item.seen is not None
+    stored = clockwork.world.executions.find(claimed.job_id, claimed.execution_id)
+    assert stored is not None
+    assert (stored.reason == WAITS) is waits

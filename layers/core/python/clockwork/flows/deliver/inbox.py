@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.releases import Check, Deliver, Release, Watch
 from clockwork.domain.storage.codec import decode_message, expect_messages
 from clockwork.flows.containment import why
@@ -87,6 +88,13 @@ def resend_alone(batch: Batch) -> None:
 
 def send_alone(world: World, releases: Sequence[Release]) -> list[int]:
     """Send each release in a message of its own; returns the indexes of those that were not taken."""
-    alone = [release.sent_alone() for release in releases]
+    alone = [_hinted(release.sent_alone()) for release in releases]
     refused = world.releases.send(alone, world.clock.now()) if alone else ()
     return [refusal.index for refusal in refused]
+
+
+def _hinted(release: Release) -> Release:
+    """The release without what its job has: a deliverer that looked at the job had completed it."""
+    if not isinstance(release, Deliver) or not release.follows_job:
+        return release
+    return msgspec.structs.replace(release, occurrence=hint_of(release.occurrence))

@@ -27,7 +27,7 @@ from clockwork.domain.lifecycle.attempts import Action, Plan, plan_let_go, plan_
 from clockwork.domain.lifecycle.awaited import caught_up, goes_on
 from clockwork.domain.lifecycle.expiry import ended_execution, is_expired
 from clockwork.domain.named.look import objection_to, was_started
-from clockwork.domain.named.overlaps import entrant_of, is_backfilled
+from clockwork.domain.named.overlaps import WAITS, entrant_of, is_backfilled
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.flows.apart import jobs_apart
 from clockwork.flows.deliver.batch import Batch
@@ -209,7 +209,7 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
     if is_left_to_its_watch(item):
         return True
     item.release = msgspec.structs.replace(item.release.waiting(paced=False), occurrence=hint_of(whole), checked=False)
-    plan, _ = replace(batch.world, item.seen, partial(_plan_let_go, item), item.replans)
+    plan, _ = replace(batch.world, item.seen, partial(_plan_let_go, item, job), item.replans)
     if plan.action is Action.FOLLOW_UP:
         batch.report.deferred += 1
         item.is_let_go = True
@@ -237,10 +237,12 @@ def _refusal(world: World, whole: Occurrence) -> str | None:
     return reason and whole.target.against(world.clients.get(whole.client_id, fresh=True))
 
 
-def _plan_let_go(item: Item, stored: Execution | None) -> Plan:
+def _plan_let_go(item: Item, job: NamedJob, stored: Execution | None) -> Plan:
     if stored is None or not is_still_ours(item, stored):
         return Plan(Action.ABSORB, "somebody else has ended it or claimed it by now")
-    reason = "its target was changed: it goes the way of the new one"
+    # A backfilled fire that has not begun is let through on its new way: until then no other one waits for it.
+    is_unjudged = is_backfilled(item.release) and job.definition.overlap == "skip"
+    reason = WAITS if is_unjudged else "its target was changed: it goes the way of the new one"
     waiting = plan_let_go(item.release, stored, reason, item.release.run_at)
     return Plan(Action.FOLLOW_UP, reason, waiting, item.release)
 
