@@ -7,14 +7,12 @@ from functools import partial
 
 import msgspec
 
-from clockwork.domain.clients import Client
 from clockwork.domain.errors import ExecutionNotFound
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import NamedJobId
 from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT, Parked, parking_of
 from clockwork.domain.named import changes
-from clockwork.domain.policies import RetryPolicy
-from clockwork.domain.requests.create import CreateRequest, NewJob
+from clockwork.domain.requests.create import NewJob
 from clockwork.flows.requests import redrive, reporting
 from clockwork.flows.requests.reporting import Reported
 from clockwork.flows.world import World
@@ -31,12 +29,11 @@ from tests.simulation.pulling import PULLING
 from tests.simulation.regulated import delete_client, operate, pause_client, resume_client
 from tests.simulation.requests import CALLED_BACK, CLIENTS, PACED, REGULATED, KeyedRequest
 from tests.simulation.rows import every_row
-from tests.simulation.scenes import FAR, NEAR, Steps, change_key, create_key, job_of, keyed_request
+from tests.simulation.scenes import FAR, NEAR, ONCE, Steps, ask_as, change_key, create_key, job_of, keyed_request
 from tests.simulation.stage import BEGAN_AT
 from tests.simulation.stores import NEVER_SENDABLE
 from tests.simulation.targets import FAILS_ONCE, HEALS, STANDS_STILL, STANDS_STILL_MS, TAKES_LONG
 
-ONCE = RetryPolicy(max_attempts=1)
 #: The number of failures that opens the circuit of a target.
 FAILURES = 6
 
@@ -74,7 +71,7 @@ def in_line() -> Steps:
     ordered = [msgspec.structs.replace(one, ordering_key="a key", sequence=n) for n, one in enumerate(jobs)]
     asked = msgspec.structs.replace(keyed_request("in line", ordered, PACED), outlines=())
     # Until the last step the cap is low.
-    return [(1_000, _as(PACED, asked)), (60_000, _nothing)]
+    return [(1_000, ask_as(PACED, asked)), (60_000, _nothing)]
 
 
 def short_of_permits() -> Steps:
@@ -82,7 +79,7 @@ def short_of_permits() -> Steps:
     patient = HttpTarget("https://good.example.com/", timeout_seconds=10)
     jobs = [job_of(TAKES_LONG if n == 5 else b"quick %d" % n, 2_000) for n in range(60)]
     asked = keyed_request("short", [msgspec.structs.replace(one, target=patient) for one in jobs], REGULATED)
-    return [(1_000, _as(REGULATED, asked)), (90_000, _nothing)]
+    return [(1_000, ask_as(REGULATED, asked)), (90_000, _nothing)]
 
 
 def lost_while_parked() -> Steps:
@@ -92,7 +89,7 @@ def lost_while_parked() -> Steps:
     """
     jobs = [msgspec.structs.replace(job_of(b"lost %d" % n, 15_000), on_failure=CALLED_BACK) for n in range(2)]
     return [
-        (1_000, _as(REGULATED, keyed_request("lost", jobs, REGULATED))),
+        (1_000, ask_as(REGULATED, keyed_request("lost", jobs, REGULATED))),
         (5_000, pause_client),
         (30_000, _lose_records),
         (40_000, resume_client),
@@ -104,14 +101,14 @@ def paused_between() -> Steps:
     """A client is paused between two attempts, and resumed."""
     jobs = [job_of(FAILS_ONCE + b"between %d" % n, 1_000 + n) for n in range(2)]
     asked = keyed_request("between", jobs, REGULATED)
-    return [(1_000, _as(REGULATED, asked)), (5_000, pause_client), (40_000, resume_client)]
+    return [(1_000, ask_as(REGULATED, asked)), (5_000, pause_client), (40_000, resume_client)]
 
 
 def deleted_behind_circuit() -> Steps:
     """A client is deleted while the circuit of its target is open: whoever gets its id finds it closed."""
     failing = [job_of(FAILS_ONCE + b"%d" % n, 500 + 300 * n, ONCE) for n in range(4)]
     asked = keyed_request("failing", failing, REGULATED)
-    return [(1_000, _as(REGULATED, asked)), (8_000, pause_client), (12_000, delete_client)]
+    return [(1_000, ask_as(REGULATED, asked)), (8_000, pause_client), (12_000, delete_client)]
 
 
 def directed() -> Steps:
@@ -119,7 +116,7 @@ def directed() -> Steps:
     jobs = [job_of(b"directed %d" % n, 15_000) for n in range(4)]
     directions = [(40_300 + 400 * n, _direct) for n in range(12)]
     asked = keyed_request("directed", jobs, REGULATED)
-    return [(1_000, _as(REGULATED, asked)), (5_000, pause_client), (40_000, resume_client), *directions]
+    return [(1_000, ask_as(REGULATED, asked)), (5_000, pause_client), (40_000, resume_client), *directions]
 
 
 def taken_over() -> Steps:
@@ -158,14 +155,6 @@ def _nothing(_: Visit) -> None:
 
 def _ask(key: str, jobs: list[NewJob]) -> Callable[[Visit], None]:
     return lambda visit: ask_again(visit, KeyedRequest(keyed_request(key, jobs), visit.now))
-
-
-def _as(client: Client, asked: CreateRequest) -> Callable[[Visit], None]:
-    def ask(visit: Visit) -> None:
-        visit.client = client
-        ask_again(visit, KeyedRequest(asked, visit.now))
-
-    return ask
 
 
 def _direct(visit: Visit) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 
 from clockwork.domain.executions import State
-from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.requests.create import NewJob
 from clockwork.domain.runs.beginning import is_run
 from clockwork.domain.workflows.definition import Node, WorkflowTarget
@@ -18,8 +17,6 @@ from tests.simulation.clients import Visit, ask_again
 from tests.simulation.requests import CALLED_BACK, KeyedRequest
 from tests.simulation.scenes import NEAR, TARGET, Steps, job_of, keyed_request
 from tests.simulation.targets import REJECTING_HOST
-
-ONCE = RetryPolicy(max_attempts=1)
 
 
 def dead_run() -> Steps:

@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-import msgspec
-
 from clockwork.domain.clients import Client
-from clockwork.domain.policies import RetryPolicy
-from clockwork.domain.requests.operations import Kind, Meant, Operation
+from clockwork.domain.requests.operations import Kind, Meant
 from clockwork.domain.requests.quotas import day_of
-from clockwork.domain.requests.trail import unnoted
-from clockwork.flows.operations.begin import Asked, begin, stop
-from clockwork.flows.world import World
-from tests.simulation.clients import Visit, ask_again
+from clockwork.flows.operations.begin import Asked
+from tests.simulation.clients import Visit
+from tests.simulation.operating import begin_one, stop_one
 from tests.simulation.regulated import delete_client, redriving
-from tests.simulation.requests import METERED, REGULATED, KeyedRequest
-from tests.simulation.scenes import Steps, job_of, keyed_request
+from tests.simulation.requests import METERED, REGULATED
+from tests.simulation.scenes import ONCE, Steps, ask_as, job_of, keyed_request
 from tests.simulation.targets import FAILS_ONCE
 
-ONCE = RetryPolicy(max_attempts=1)
 #: Sweeps run every 300 s, so one of these times lies before the first sweep, and the others around the second.
 FIRST, FULL, SECOND, STOPPED = 50_000, 320_000, 350_000, 650_000
 
@@ -47,14 +42,7 @@ def left_by_its_client() -> Steps:
 
 
 def _dies(client: Client, body: str, after_ms: int) -> Callable[[Visit], None]:
-    job = job_of(FAILS_ONCE + body.encode(), after_ms, ONCE)
-    asked = msgspec.structs.replace(keyed_request(body, [job], client), outlines=())
-
-    def ask(visit: Visit) -> None:
-        visit.client = client
-        ask_again(visit, KeyedRequest(asked, visit.now))
-
-    return ask
+    return ask_as(client, keyed_request(body, [job_of(FAILS_ONCE + body.encode(), after_ms, ONCE)], client))
 
 
 def _operate(client: Client, kind: Kind, visit: Visit) -> None:
@@ -62,11 +50,7 @@ def _operate(client: Client, kind: Kind, visit: Visit) -> None:
     visit.client = client
     redriving(visit)
     asked = Asked(kind=kind, meant=Meant(), by=client.principals[0], max_per_second=1_000.0)
-
-    def beginning(world: World, _: object) -> Operation:
-        return begin(world, visit.acting_for(world, client.client_id), asked, f"at {visit.step.at}", unnoted)
-
-    visit.watcher.operations.add((client.client_id, visit.call_until_answered(beginning).operation_id))
+    begin_one(visit, asked, f"at {visit.step.at}")
 
 
 def _fill_the_day(visit: Visit) -> None:
@@ -78,9 +62,5 @@ def _fill_the_day(visit: Visit) -> None:
 
 def _stop_all(visit: Visit) -> None:
     visit.client = METERED
-
-    def stopping(operation_id: str, world: World, _: object) -> Operation:
-        return stop(world, visit.acting_for(world, METERED.client_id), operation_id, "somebody", unnoted)
-
-    for _, operation_id in sorted(visit.watcher.operations):
-        visit.call_until_answered(partial(stopping, operation_id))
+    for place in sorted(visit.watcher.operations):
+        stop_one(visit, place)

@@ -28,7 +28,7 @@ KINDS = (
 
 def operate(visit: Visit) -> None:
     """Begins a change of many dead executions or named jobs, and sometimes stops it a little later."""
-    rng, client_id, now = visit.rng, visit.client.client_id, visit.now
+    rng, now = visit.rng, visit.now
     kind = rng.choice(KINDS)
     meant = rng.choice((Meant(), Meant(), Meant(prefix="job-"), Meant(from_at=now - 200_000, to_at=now - 50_000)))
     if kind in (Kind.REDRIVE_DEAD, Kind.DISCARD_DEAD):
@@ -39,18 +39,32 @@ def operate(visit: Visit) -> None:
     rate, reason = rng.choice(RATES), rng.choice((None, "an operation"))
     asked = Asked(kind=kind, meant=meant, by=by, max_per_second=rate, reason=reason)
 
+    place = begin_one(visit, asked, key)
+    if rng.random() < 0.4:
+        visit.actor.pause(rng.randrange(0, 200_000))
+        stopped = stop_one(visit, place)
+        visit.watcher.stops[place] = stopped.calls + stopped.uncertain + (stopped.stage is Stage.STOPPING)
+
+
+def begin_one(visit: Visit, asked: Asked, key: str) -> tuple[str, str]:
+    """Begins an operation of the visiting client, for the judge to follow; returns the client and the operationId."""
+    client_id = visit.client.client_id
+
     def beginning(world: World, _: Sequence[str]) -> Operation:
         return begin(world, visit.acting_for(world, client_id), asked, key, unnoted)
 
-    made = visit.call_until_answered(beginning)
-    place = client_id, made.operation_id
+    place = client_id, visit.call_until_answered(beginning).operation_id
     visit.watcher.operations.add(place)
-    if rng.random() < 0.4:
-        visit.actor.pause(rng.randrange(0, 200_000))
-        stopped = visit.call_until_answered(
-            lambda world, _: stop(world, visit.acting_for(world, client_id), made.operation_id, by, unnoted)
-        )
-        visit.watcher.stops[place] = stopped.calls + stopped.uncertain + (stopped.stage is Stage.STOPPING)
+    return place
+
+
+def stop_one(visit: Visit, place: tuple[str, str]) -> Operation:
+    """Stops an operation of the visiting client; returns its record."""
+    client_id, operation_id = place
+    by = visit.client.principals[0]
+    return visit.call_until_answered(
+        lambda world, _: stop(world, visit.acting_for(world, client_id), operation_id, by, unnoted)
+    )
 
 
 def objections(stores: Stores, watcher: Watcher) -> Iterator[tuple[str, str, str]]:

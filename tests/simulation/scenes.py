@@ -37,6 +37,7 @@ from tests.support.examples import outline
 
 #: The operations of a client, each with its time (ms after the beginning).
 Steps = Sequence[tuple[int, Callable[[Visit], None]]]
+ONCE = RetryPolicy(max_attempts=1)
 NEAR = RetryPolicy(max_attempts=2, backoff="fixed", initial_seconds=5, jitter="none")
 FAR = RetryPolicy(max_attempts=2, backoff="fixed", initial_seconds=905, jitter="none")
 #: The manners of the receivers in the scene of completion, in the order of their jobs.
@@ -333,6 +334,16 @@ def _if_any(work: Callable[[Visit], None]) -> Callable[[Visit], None]:
 
 def _ask(key: str, jobs: list[NewJob]) -> Callable[[Visit], None]:
     return lambda visit: ask_again(visit, KeyedRequest(_request(key, jobs), visit.now))
+
+
+def ask_as(client: Client, asked: CreateRequest) -> Callable[[Visit], None]:
+    """The request of another client than the one of the scenes."""
+
+    def ask(visit: Visit) -> None:
+        visit.client = client
+        ask_again(visit, KeyedRequest(asked, visit.now))
+
+    return ask
 
 
 def _keyed(key: str, jobs: list[NewJob]) -> KeyedRequest:

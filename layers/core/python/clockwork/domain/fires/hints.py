@@ -5,13 +5,17 @@ The job's row has the rest, and is read last.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import msgspec
 
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.named_jobs import NamedJob, occurrence_of
+from clockwork.domain.releases import Release
 from clockwork.targets.message import Payload
 
 _NO_PAYLOAD = Payload(b"")
+R = TypeVar("R", bound=Release)
 
 
 def hint_of(occurrence: Occurrence) -> Occurrence:
@@ -22,6 +26,13 @@ def hint_of(occurrence: Occurrence) -> Occurrence:
     if occurrence.is_hint:
         return occurrence
     return msgspec.structs.replace(occurrence, payload=_NO_PAYLOAD, target=occurrence.target.hint(), is_hint=True)
+
+
+def hinted(release: R) -> R:
+    """The release as it is sent: without the part of its occurrence that the row of its job has."""
+    if not release.follows_job:
+        return release
+    return msgspec.structs.replace(release, occurrence=hint_of(release.occurrence))
 
 
 def completed(hint: Occurrence, job: NamedJob) -> Occurrence:

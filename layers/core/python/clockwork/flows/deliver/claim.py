@@ -14,7 +14,7 @@ import msgspec
 from clockwork.domain.ends.telling import asks
 from clockwork.domain.errors import readable
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.fires.hints import hint_of
+from clockwork.domain.fires.hints import hinted
 from clockwork.domain.lifecycle.attempts import Action, Claim, Plan, plan_claim, plan_let_go, plan_unstarted, plan_watch
 from clockwork.domain.lifecycle.awaited import goes_on
 from clockwork.domain.lifecycle.awaiting import watch_of
@@ -276,10 +276,7 @@ def later(batch: Batch, item: Item) -> Deliver:
     """The item's release for later, as after it found no permit; each wait is longer than the one before."""
     now, permits = batch.world.clock.now(), item.release.waits.permits
     run_at = now + wait_ms(permits, batch.world.random.fraction()) * batch.waiting.patience(item)
-    again = item.release.without_slot().put_off("permit", now, run_at, permits=permits + 1)
-    if not again.follows_job:
-        return again
-    return msgspec.structs.replace(again, occurrence=hint_of(again.occurrence))
+    return hinted(item.release.without_slot().put_off("permit", now, run_at, permits=permits + 1))
 
 
 def _plan_given_back(batch: Batch, item: Item, planned_at: int, reason: str, stored: Execution | None) -> Plan:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from clockwork.domain.fires.hints import hint_of
+from clockwork.domain.fires.hints import hinted
 from clockwork.domain.releases import Check, Deliver, Release, Watch
 from clockwork.domain.storage.codec import decode_message, expect_messages
 from clockwork.flows.containment import why
@@ -80,21 +80,17 @@ def opened(batch: Batch, messages: Sequence[Message]) -> Inbox:
 
 
 def resend_alone(batch: Batch) -> None:
-    """Send the failed occurrences of bundles again, each alone; if one is not taken, its bundle comes back whole."""
+    """Send the failed occurrences of bundles again, each alone; if one is not taken, its bundle comes back whole.
+
+    The look at its job had completed an occurrence that failed behind it.
+    """
     items = batch.failed_of_bundles
-    for index in send_alone(batch.world, [item.release for item in items]):
+    for index in send_alone(batch.world, [hinted(item.release) for item in items]):
         batch.report.fail_message(items[index].message_id)
 
 
 def send_alone(world: World, releases: Sequence[Release]) -> list[int]:
     """Send each release in a message of its own; returns the indexes of those that were not taken."""
-    alone = [_hinted(release.sent_alone()) for release in releases]
+    alone = [release.sent_alone() for release in releases]
     refused = world.releases.send(alone, world.clock.now()) if alone else ()
     return [refusal.index for refusal in refused]
-
-
-def _hinted(release: Release) -> Release:
-    """The release without what its job has: a deliverer that looked at the job had completed it."""
-    if not isinstance(release, Deliver) or not release.follows_job:
-        return release
-    return msgspec.structs.replace(release, occurrence=hint_of(release.occurrence))

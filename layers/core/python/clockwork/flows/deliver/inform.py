@@ -227,8 +227,13 @@ def _is_anothers(world: World, before: StoredTarget, after: StoredTarget) -> boo
 
 def _still_waits(world: World, item: Item, job: NamedJob) -> bool:
     """Whether a backfilled fire that waits for others of its job has to wait on, so that it claims nothing in vain."""
-    is_waiting = item.release.waits.permits > 0 and is_backfilled(item.release) and job.definition.overlap == "skip"
+    is_waiting = item.release.waits.permits > 0 and _waits_for_others(item, job)
     return is_waiting and not may_be_let_through(world, entrant_of(item.release, item.seen, is_claimed=False), job)
+
+
+def _waits_for_others(item: Item, job: NamedJob) -> bool:
+    """Whether the item waits for others of its job that are under way, where a fire of its schedule is skipped."""
+    return is_backfilled(item.release) and job.definition.overlap == "skip"
 
 
 def _refusal(world: World, whole: Occurrence) -> str | None:
@@ -241,8 +246,7 @@ def _plan_let_go(item: Item, job: NamedJob, stored: Execution | None) -> Plan:
     if stored is None or not is_still_ours(item, stored):
         return Plan(Action.ABSORB, "somebody else has ended it or claimed it by now")
     # A backfilled fire that has not begun is let through on its new way: until then no other one waits for it.
-    is_unjudged = is_backfilled(item.release) and job.definition.overlap == "skip"
-    reason = WAITS if is_unjudged else "its target was changed: it goes the way of the new one"
+    reason = WAITS if _waits_for_others(item, job) else "its target was changed: it goes the way of the new one"
     waiting = plan_let_go(item.release, stored, reason, item.release.run_at)
     return Plan(Action.FOLLOW_UP, reason, waiting, item.release)
 
