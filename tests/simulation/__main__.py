@@ -32,8 +32,8 @@ LINES = 120
 #: The number of seeds with defects that measure branches, of seeds that strike what is struck seldom, and of seeds with
 #: runs of workflows, wherever they are.
 DEFECTS_TRACED, CURIOUS_TRACED, RUNS_TRACED = 24, 24, 40
-#: From so many seeds on, a run measures branches in each fifth of them, too, and has to take a larger share.
-LONG, ONE_TRACED_IN = 2_000, 5
+#: From so many seeds on, a run measures branches in each fourth of them, too, and has to take a larger share.
+LONG, ONE_TRACED_IN = 2_000, 4
 #: A run of many seeds has one more with runs of workflows for each so many.
 ONE_WITH_RUNS_IN = 4
 #: The number of runs that share a process.
@@ -131,7 +131,7 @@ def simulate(seeds: Sequence[int], options: argparse.Namespace) -> Totals:
 def _traced(seeds: Sequence[int], count: int) -> frozenset[int]:
     """The seeds that measure branches: the first `count`, and the first of three kinds that alone take some.
 
-    Of a long run, each fifth seed measures them, too.
+    Of a long run, each fourth seed measures them, too.
     """
     defects = [seed for seed in seeds if meets_defects(seed)][:DEFECTS_TRACED]
     curious = [seed for seed in seeds if is_curious(seed)][:CURIOUS_TRACED]

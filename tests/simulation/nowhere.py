@@ -9,22 +9,28 @@ from functools import partial
 import msgspec
 
 from clockwork.domain.clients import Client
-from clockwork.domain.errors import ClientDeleting, ExecutionNotFound, PartitionThrottled, Unavailable
+from clockwork.domain.errors import ClientDeleting, ExecutionNotFound, NotDead, PartitionThrottled, Unavailable
 from clockwork.domain.executions import Execution, Kept, State
-from clockwork.domain.ids import NodeJob, decode_node, derive, is_node, only_execution
+from clockwork.domain.ids import NodeJob, decode_node, derive, is_node, only_execution, run_of
+from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.requests import operations
 from clockwork.domain.requests.operations import Kind, Meant
 from clockwork.domain.requests.reading import Kind as Paced
 from clockwork.domain.requests.trail import unnoted
+from clockwork.domain.runs.beginning import is_run, watch_at
+from clockwork.domain.workflows.progress import Sets
 from clockwork.flows.ends.events import told_in
 from clockwork.flows.ends.tell import tell
 from clockwork.flows.operations import begin
 from clockwork.flows.operations.turn import turn
+from clockwork.flows.requests.cancel import cancel_execution
 from clockwork.flows.requests.quotas import Intake, Trial
 from clockwork.flows.requests.reading import Reading
+from clockwork.flows.requests.redrive import redrive
 from clockwork.flows.requests.reporting import Reported, report, require_owner
 from clockwork.flows.workflows import ends, look
 from clockwork.flows.workflows.views import place_of_node
+from clockwork.flows.workflows.watching import watch
 from clockwork.flows.world import World
 from clockwork.targets.message import Told
 from tests.simulation.clients import Visit
@@ -41,6 +47,7 @@ def ask_of_nothing(visit: Visit) -> None:
         *(partial(_tell, visit, run) for run in runs),
         *(partial(_own, visit, run) for run in runs),
         *(partial(_end_a_lost_node, visit, node) for node in nodes),
+        *(partial(_watch_early, run) for run in records if is_run(run)),
         partial(_ask_freely, visit),
         partial(_turn_nothing, visit),
     ]
@@ -58,14 +65,17 @@ def _tell(visit: Visit, run: Execution, world: World, _: object) -> None:
 
 
 def _own(visit: Visit, run: Execution, world: World, _: object) -> None:
-    """A client that is gone has no reports, and neither has an execution without a record."""
+    """A client that is gone has no reports, and what has no record has none and is not redriven."""
+    elsewhere = only_execution(run.job_id, run.due_at + 1)
     require_owner(world, msgspec.structs.replace(run, client_id="nobody"))
     with suppress(ExecutionNotFound):
         require_owner(world, msgspec.structs.replace(run, created_at=-1))
     with suppress(ExecutionNotFound):
-        elsewhere = only_execution(run.job_id, run.due_at + 1)
         report(world, visit.caller(world), elsewhere, "no token", Reported(State.SUCCEEDED))
         visit.watcher.violated("I1", "a report of nothing was taken", run.job_id)
+    with suppress(ExecutionNotFound, NotDead):
+        redrive(world, msgspec.structs.replace(run, execution_id=elsewhere, state=State.DEAD, claim=None))
+        visit.watcher.violated("I1", "what has no record was redriven", run.job_id)
 
 
 def _end_a_lost_node(visit: Visit, node: Execution, world: World, _: object) -> None:
@@ -80,8 +90,16 @@ def _end_a_lost_node(visit: Visit, node: Execution, world: World, _: object) -> 
     visit.watcher.require(place_of_node(world, lost) is None, "W1", "a node of a lost run has a place")
     for why_not in ends.add_ends(world, [lost]).values():
         raise Unavailable(why_not)
+    answer, _ = cancel_execution(world, visit.caller(world), node.execution_id)
+    visit.watcher.require(answer.verdict is not Verdict.RUNNING, "C2", "a node that has ended is cancelled as it runs")
     again = tell(world, Told("task", "succeeded", execution_id=node.execution_id))
     visit.watcher.require(not again, "I1", "an end is told twice")
+
+
+def _watch_early(run: Execution, world: World, _: object) -> None:
+    """A watch meets an attempt whose generation is not open yet: it starts nothing, as the judges of runs see."""
+    if isinstance(world.runs.get([run_of(run.execution_id)])[0], Sets):
+        watch(world, watch_at(run, world.clock.now()), msgspec.structs.replace(run, attempt=run.attempt + 1))
 
 
 def _ask_freely(visit: Visit, world: World, _: object) -> None:

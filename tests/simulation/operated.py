@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 from clockwork.domain.clients import Client
+from clockwork.domain.errors import ExecutionNotFound
 from clockwork.domain.requests.operations import Kind, Meant
 from clockwork.domain.requests.quotas import day_of
 from clockwork.flows.operations.begin import Asked
+from clockwork.flows.requests.reporting import require_owner
 from tests.simulation.clients import Visit
 from tests.simulation.operating import begin_one, stop_one
-from tests.simulation.regulated import delete_client, redriving
+from tests.simulation.regulated import delete_client, operate, redriving
 from tests.simulation.requests import METERED, REGULATED
 from tests.simulation.scenes import ONCE, Steps, ask_as, job_of, keyed_request
 from tests.simulation.targets import FAILS_ONCE
@@ -38,6 +41,7 @@ def left_by_its_client() -> Steps:
         (1_000, _dies(REGULATED, "left", 2_000)),
         (FIRST, partial(_operate, REGULATED, Kind.DISCARD_DEAD)),
         (FIRST + 100_000, delete_client),
+        (FIRST + 101_000, _report_for_nobody),
     ]
 
 
@@ -51,6 +55,17 @@ def _operate(client: Client, kind: Kind, visit: Visit) -> None:
     redriving(visit)
     asked = Asked(kind=kind, meant=Meant(), by=client.principals[0], max_per_second=1_000.0)
     begin_one(visit, asked, f"at {visit.step.at}")
+
+
+def _report_for_nobody(visit: Visit) -> None:
+    """No execution of a client that is being deleted takes a report."""
+    stores = visit.desk.cloud.stores
+    client = stores.clients.get(REGULATED.client_id)
+    is_leaving = client is not None and client.deleting_at is not None
+    for record in [one for one in stores.executions.all() if one.client_id == REGULATED.client_id][:1]:
+        with suppress(ExecutionNotFound):
+            operate(visit, partial(require_owner, execution=record))
+            visit.watcher.require(not is_leaving, "I9", "a client that is being deleted owns an execution")
 
 
 def _fill_the_day(visit: Visit) -> None:

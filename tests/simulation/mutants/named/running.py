@@ -67,20 +67,32 @@ RUNNING = (
         tests=f"{_RUNS}/test_stops.py",
     ),
     Mutant(
+        "a run that the sweep gives up on ends beside its nodes",
+        "flows/sweep/dead_letters.py",
+        (
+            (
+                "        if late.stop(world, [stored]):\n            return False\n",
+                "        late.stop(world, [stored])\n",
+            ),
+        ),
+        "W6",
+        tests=f"{_RUNS}/test_stops.py",
+    ),
+    Mutant(
         "a cancel lists what runs before it stops the sets",
         "flows/workflows/cancel.py",
         (
             (
-                "            advance = Advance(",
-                "            from clockwork.flows.workflows.nodes import records_of\n\n"
-                "            (before,) = world.runs.get([run_of(run.execution_id)])\n"
-                "            every = range(before.nodes.size) if isinstance(before, Sets) else ()\n"
-                "            found = records_of(world, run, before, every).values() if every else ()\n"
-                "            advance = Advance(",
+                "        advance = Advance(",
+                "        from clockwork.flows.workflows.nodes import records_of\n\n"
+                "        (before,) = world.runs.get([run_of(run.execution_id)])\n"
+                "        every = range(before.nodes.size) if isinstance(before, Sets) else ()\n"
+                "        found = records_of(world, run, before, every).values() if every else ()\n"
+                "        advance = Advance(",
             ),
             (
-                "            running += advance.running\n",
-                "            running += [one for one in found if one is not None and not one.is_final]\n",
+                "        running += advance.running\n",
+                "        running += [one for one in found if one is not None and not one.is_final]\n",
             ),
         ),
         "W5",

@@ -10,14 +10,18 @@ import pytest
 
 from clockwork.domain.errors import ExecutionNotFound, InvalidRequest, NotDead, Unavailable
 from clockwork.domain.executions import DAY_MS, Execution, State
+from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS, release_of
 from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.lifecycle.reports import Heartbeat
 from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Delivery
+from clockwork.domain.runs.beginning import deadline_of
+from clockwork.domain.storage.codec import encode_release
 from clockwork.domain.workflows.definition import Node
 from clockwork.flows.requests.cancel import CancelAnswer, cancel_execution
 from clockwork.flows.requests.redrive import DeadFilter, redrive, redrive_dead
 from clockwork.flows.requests.reporting import Reported, beat, report
+from clockwork.flows.sweep.dead_letters import MOST_SWEEPS, SweepReport, sweep_dead_letters
 from tests.support.dying import Crash, Dying, Way
 from tests.support.flowing import Flowing, node
 from tests.unit.flows.workflows.test_runs import MINE, asked
@@ -122,6 +126,27 @@ def test_the_time_of_a_run_is_over() -> None:
     assert flowing.record.reason == "permanent failure: its timeoutSeconds 300 were over for: b, c"
     assert flowing.started == ["a", "b", "c"]
     assert not flowing.run(1_000).clockwork.queue.messages
+
+
+def test_a_run_that_is_given_up_ends_behind_its_nodes() -> None:
+    flowing, told = begun(timeout_seconds=300)
+    clockwork, record = flowing.clockwork, flowing.record
+    clockwork.clock.at = deadline_of(record) + CLAIM_GRACE_MS
+    letter = clockwork.queue.put(encode_release(msgspec.structs.replace(release_of(record), sweeps=MOST_SWEEPS)))
+    clockwork.queue.dead[letter] = clockwork.queue.messages.pop(letter)
+
+    def sweep() -> SweepReport:
+        return sweep_dead_letters(flowing.world, clockwork.clock.now() + 60_000)
+
+    assert sweep().left == 1
+    assert flowing.record.state is State.RUNNING
+    for name in "bc":
+        assert flowing.records()[name].cancel_noted_at is not None
+        tell(flowing, told[name], State.CANCELLED)
+    flowing.run(600)
+    assert flowing.marks == {"a": "ok", "b": "bad", "c": "bad", "d": "off"}
+    assert (flowing.record.state, flowing.record.attempts[-1].state) == (State.DEAD, State.TIMED_OUT)
+    assert (sweep().absorbed, clockwork.queue.dead) == (1, {})
 
 
 def test_a_redrive_runs_what_failed_and_what_follows_and_nothing_else() -> None:

@@ -119,8 +119,10 @@ def _watched(world: World, release: Release, stored: Execution, report: SweepRep
 
 def _bury(world: World, release: Release, stored: Execution | None, report: SweepReport) -> bool:
     if stored is not None and is_run(stored):
+        # A run ends behind all of its nodes: the letter stays while one of them runs.
+        if late.stop(world, [stored]):
+            return False
         # The letter has no definition, which a redrive needs.
-        late.stop(world, [stored])
         release = release_of(stored)
     dead = bury(world, release, stored, f"it came back from the dead-letter queue {MOST_SWEEPS} times without an end")
     report.dead += dead is not None

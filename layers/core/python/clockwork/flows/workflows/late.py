@@ -39,8 +39,8 @@ def nudge(world: World, ended: Sequence[Execution]) -> None:
     ends.nudge(world, ended)
 
 
-def stop(world: World, noted: Sequence[Execution]) -> Sequence[Execution]:
-    """Stop runs on whose records a cancel was noted; returns their nodes that still run."""
+def stop(world: World, runs: Sequence[Execution]) -> Sequence[Execution]:
+    """Stop runs that have begun; returns their nodes that still run."""
     from clockwork.flows.workflows import cancel
 
-    return cancel.stop(world, noted)
+    return cancel.stop(world, runs)
