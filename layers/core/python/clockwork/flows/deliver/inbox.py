@@ -15,7 +15,7 @@ import msgspec
 from clockwork.domain.fires.hints import hinted
 from clockwork.domain.releases import Check, Deliver, Release, Watch
 from clockwork.domain.storage.codec import decode_message, expect_messages
-from clockwork.flows.containment import why
+from clockwork.flows.containment import contained, why
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.items import Item, Received
 from clockwork.flows.world import World
@@ -82,11 +82,20 @@ def opened(batch: Batch, messages: Sequence[Message]) -> Inbox:
 def resend_alone(batch: Batch) -> None:
     """Send the failed occurrences of bundles again, each alone; if one is not taken, its bundle comes back whole.
 
-    The look at its job had completed an occurrence that failed behind it.
+    The look at its job had completed an occurrence that failed behind it. That is stripped again; an occurrence for
+    which the strip raises is sent as it is.
     """
     items = batch.failed_of_bundles
-    for index in send_alone(batch.world, [hinted(item.release) for item in items]):
+    alone = [item.release for item in items]
+    for place, item in enumerate(items):
+        with contained(batch.world.environment.faults, _log_whole, item.release.execution_id):
+            alone[place] = hinted(item.release)
+    for index in send_alone(batch.world, alone):
         batch.report.fail_message(items[index].message_id)
+
+
+def _log_whole(why_not: str) -> None:
+    log.warning("an occurrence of a bundle is sent on whole: %s", why_not, extra={"action": "sent_on_whole"})
 
 
 def send_alone(world: World, releases: Sequence[Release]) -> list[int]:
