@@ -88,13 +88,13 @@ def test_a_record_that_is_in_it_stays_in_it_and_its_client_is_not_asked_again() 
     assert clients.asked == ["acme"]
 
 
-def test_each_client_is_asked_once_for_all_that_ends_together() -> None:
+def test_each_client_is_asked_once_for_all_that_ends_together_in_the_order_of_the_records() -> None:
     clients = Clients("acme")
-    scene = Scene(clients)
-    befores = [running(DUE + number, ("acme", "globex")[number % 2]) for number in range(6)]
+    scene, names = Scene(clients), ("umbrella", "acme", "initech", "globex", "hooli")
+    befores = [running(DUE + number, names[number % len(names)]) for number in range(2 * len(names))]
     scene.save(*((None, one) for one in befores))
-    assert scene.save(*((one, ending(one)) for one in befores)) == [True, False] * 3
-    assert sorted(clients.asked) == ["acme", "globex"]
+    assert scene.save(*((one, ending(one)) for one in befores)) == [name == "acme" for name in names] * 2
+    assert clients.asked == list(names)
 
 
 def test_what_ends_is_saved_though_clients_cannot_be_read_and_waits_for_one_of_them(

@@ -105,16 +105,16 @@ class HardenedExecutions:
         """As the port says."""
         return self._inner.indexed(client_id, limit, behind)
 
-    def _ending(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Set[str]:
+    def _ending(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[str]:
         """The ids of the clients whose records end. A record about which that cannot be told is saved unlisted."""
-        found: set[str] = set()
+        found: list[str] = []
         for before, after in changes:
             with contained(self._faults, lambda _: None, after.execution_id):
                 if is_ending(before, after):
-                    found.add(after.client_id)
-        return found
+                    found.append(after.client_id)
+        return list(dict.fromkeys(found))
 
-    def _listing(self, client_ids: Set[str]) -> Set[str]:
+    def _listing(self, client_ids: Sequence[str]) -> Set[str]:
         """Those of the clients that list their runs. An end that is saved waits for one failed read at most.
 
         If a client gives no answer, what this environment knew last of it, and of those behind it, counts.
@@ -124,10 +124,10 @@ class HardenedExecutions:
             try:
                 client = self._clients.get(client_id)
             except Exception as error:  # noqa: BLE001 - whatever is wrong with a client, what ended is saved
-                extra = {"action": "runs_not_indexed", "clientIds": sorted(client_ids - found - self._known)}
+                extra = {"action": "runs_not_indexed", "clientIds": sorted({*client_ids} - found - self._known)}
                 log.warning("runs that end now may be left unlisted: %s", why(self._faults, error), extra=extra)
                 if isinstance(error, Unavailable):
-                    return found | (client_ids & self._known)
+                    return found | (self._known & {*client_ids})
                 continue
             if client is not None and client.runs_index:
                 found.add(client_id)
