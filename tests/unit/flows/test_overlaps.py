@@ -189,6 +189,27 @@ def test_what_waits_for_others_between_two_attempts_holds_back_all_that_has_not_
     assert goes(named, fire(named, 20), job)
 
 
+def test_of_a_redrive_and_another_one_that_look_at_once_one_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other one has read that the one named last is dead, and goes to replace its name while that one begins."""
+    named = overlapping()
+    first, other = fire(named, 10), fire(named, 20)
+    dead = record(named, 10, State.DEAD, tried=3)
+    assert goes(named, first)
+    record(named, 20, State.RUNNING)
+    put = named.clockwork.turnstiles.put
+
+    def overtaken(found: object, after: Turnstile) -> bool:
+        monkeypatch.setattr(named.clockwork.turnstiles, "put", put)
+        now = named.start + 20_000
+        again = changed(dead, state=State.RUNNING, budget_from=3, claim=Claimed("me", now * 2, now))
+        assert named.clockwork.executions.save([(dead, again)])[0].ok
+        assert why_not(named, first) is None
+        return put(found, after)
+
+    monkeypatch.setattr(named.clockwork.turnstiles, "put", overtaken)
+    assert why_not(named, other) == UNDER_WAY
+
+
 def test_what_was_redriven_begins_anew() -> None:
     named = overlapping()
     dead = record(named, 10, State.DEAD, "b1", tried=3)
