@@ -189,11 +189,9 @@ def test_what_waits_for_others_between_two_attempts_holds_back_all_that_has_not_
     assert goes(named, fire(named, 20), job)
 
 
-def test_of_a_redrive_and_another_one_that_look_at_once_one_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other one has read that the one named last is dead, and goes to replace its name while that one begins."""
-    named = overlapping()
+def _looks_before_a_write(named: Named, before: Execution, monkeypatch: pytest.MonkeyPatch, *lost: Attempt) -> None:
+    """An execution that is named begins an attempt while a later one, which has read its record, goes to replace it."""
     first, other = fire(named, 10), fire(named, 20)
-    dead = record(named, 10, State.DEAD, tried=3)
     assert goes(named, first)
     record(named, 20, State.RUNNING)
     put = named.clockwork.turnstiles.put
@@ -201,13 +199,33 @@ def test_of_a_redrive_and_another_one_that_look_at_once_one_is_let_through(monke
     def overtaken(found: object, after: Turnstile) -> bool:
         monkeypatch.setattr(named.clockwork.turnstiles, "put", put)
         now = named.start + 20_000
-        again = changed(dead, state=State.RUNNING, budget_from=3, claim=Claimed("me", now * 2, now))
-        assert named.clockwork.executions.save([(dead, again)])[0].ok
+        claim = Claimed("me", now * 2, now)
+        start = before.attempts[-1].number if before.state is State.DEAD else 0
+        after_it = changed(before, state=State.RUNNING, budget_from=start, claim=claim)
+        again = msgspec.structs.replace(after_it, attempts=(*before.attempts, *lost))
+        assert named.clockwork.executions.save([(before, again)])[0].ok
         assert why_not(named, first) is None
         return put(found, after)
 
     monkeypatch.setattr(named.clockwork.turnstiles, "put", overtaken)
     assert why_not(named, other) == UNDER_WAY
+
+
+def test_of_a_redrive_and_another_one_that_look_at_once_one_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = overlapping()
+    _looks_before_a_write(named, record(named, 10, State.DEAD, tried=3), monkeypatch)
+
+
+def test_a_redrive_whose_first_claim_was_lost_is_let_through_as_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = overlapping()
+    dead = record(named, 10, State.DEAD, tried=3)
+    _looks_before_a_write(named, dead, monkeypatch, Attempt(4, State.WORKER_LOST, dead.due_at, dead.due_at))
+
+
+def test_of_a_retry_that_left_its_order_and_another_one_one_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A retry that waits in an order holds nobody back: a later fire under another key may look while it begins."""
+    named = Named(overlap="skip", ordering_key="k", sequence=1)
+    _looks_before_a_write(named, record(named, 10, State.FAILED, tried=1), monkeypatch)
 
 
 def test_what_was_redriven_begins_anew() -> None:

@@ -71,8 +71,8 @@ RUNNING = (
         "flows/sweep/dead_letters.py",
         (
             (
-                "        if late.stop(world, [stored]):\n            return False\n",
-                "        late.stop(world, [stored])\n",
+                "        if late.stop(world, [stored]) and world",
+                "        if late.stop(world, [stored]) and not world",
             ),
         ),
         "W6",

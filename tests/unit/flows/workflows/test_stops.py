@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -15,7 +15,7 @@ from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.lifecycle.reports import Heartbeat
 from clockwork.domain.policies import RetryPolicy
 from clockwork.domain.releases import Delivery
-from clockwork.domain.runs.beginning import deadline_of
+from clockwork.domain.runs.beginning import WINDS_DOWN_MS, deadline_of
 from clockwork.domain.storage.codec import encode_release
 from clockwork.domain.workflows.definition import Node
 from clockwork.flows.requests.cancel import CancelAnswer, cancel_execution
@@ -128,16 +128,18 @@ def test_the_time_of_a_run_is_over() -> None:
     assert not flowing.run(1_000).clockwork.queue.messages
 
 
-def test_a_run_that_is_given_up_ends_behind_its_nodes() -> None:
+def given_up() -> tuple[Flowing, dict[str, Delivery], Callable[[], SweepReport]]:
+    """A run whose time is over while its nodes run, with its letter back for the last time, and a sweep."""
     flowing, told = begun(timeout_seconds=300)
     clockwork, record = flowing.clockwork, flowing.record
     clockwork.clock.at = deadline_of(record) + CLAIM_GRACE_MS
     letter = clockwork.queue.put(encode_release(msgspec.structs.replace(release_of(record), sweeps=MOST_SWEEPS)))
     clockwork.queue.dead[letter] = clockwork.queue.messages.pop(letter)
+    return flowing, told, lambda: sweep_dead_letters(flowing.world, clockwork.clock.now() + 60_000)
 
-    def sweep() -> SweepReport:
-        return sweep_dead_letters(flowing.world, clockwork.clock.now() + 60_000)
 
+def test_a_run_that_is_given_up_ends_behind_its_nodes() -> None:
+    flowing, told, sweep = given_up()
     assert sweep().left == 1
     assert flowing.record.state is State.RUNNING
     for name in "bc":
@@ -146,7 +148,20 @@ def test_a_run_that_is_given_up_ends_behind_its_nodes() -> None:
     flowing.run(600)
     assert flowing.marks == {"a": "ok", "b": "bad", "c": "bad", "d": "off"}
     assert (flowing.record.state, flowing.record.attempts[-1].state) == (State.DEAD, State.TIMED_OUT)
-    assert (sweep().absorbed, clockwork.queue.dead) == (1, {})
+    assert (sweep().absorbed, flowing.clockwork.queue.dead) == (1, {})
+
+
+def test_a_run_whose_nodes_never_end_is_given_up_a_day_later() -> None:
+    """Nothing brings a node to its end any more whose message was lost, and a letter is kept for 14 days."""
+    flowing, _, sweep = given_up()
+    flowing.clockwork.queue.messages.clear()
+    flowing.clockwork.clock.at = deadline_of(flowing.record) + WINDS_DOWN_MS - 1
+    assert sweep().left == 1
+    flowing.clockwork.queue.messages.clear()
+    flowing.clockwork.clock.at += 600_000
+    assert sweep().dead == 1
+    assert flowing.record.state is State.DEAD
+    assert flowing.records()["b"].state is State.RUNNING
 
 
 def test_a_redrive_runs_what_failed_and_what_follows_and_nothing_else() -> None:

@@ -92,8 +92,8 @@ def _look(world: World, entrant: Entrant, job: NamedJob) -> _Seen:
     """Look for others that are under way. A look that read many records keeps how far it came, if another may."""
     stile, found = world.turnstiles.get(job.job_id)
     if stile is not None and was_let_through(entrant.execution_id, job, stile):
-        # Redriven, it had ended: another one that looks now may be about to replace its name. One write succeeds.
-        return _Seen(stile, found, ended_before=None if entrant.has_begun else stile.ended_before)
+        # Another one may be about to replace its name, having read that it has ended or waits. One write succeeds.
+        return _Seen(stile, found, ended_before=stile.ended_before)
     now, is_lost = world.clock.now(), stile is None and found is not None
     stretch = stretch_of(entrant.execution_id, job, stile, is_lost=is_lost)
 

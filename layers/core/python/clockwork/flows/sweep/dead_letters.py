@@ -13,7 +13,7 @@ from clockwork.domain.lifecycle.awaited import goes_on
 from clockwork.domain.lifecycle.awaiting import is_claimed, release_of, watch_of
 from clockwork.domain.messages.tickets import InvalidTicket, is_ticket, opened
 from clockwork.domain.releases import Release
-from clockwork.domain.runs.beginning import is_run
+from clockwork.domain.runs.beginning import WINDS_DOWN_MS, deadline_of, is_run
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.containment import why
 from clockwork.flows.deaths import bury
@@ -119,8 +119,8 @@ def _watched(world: World, release: Release, stored: Execution, report: SweepRep
 
 def _bury(world: World, release: Release, stored: Execution | None, report: SweepReport) -> bool:
     if stored is not None and is_run(stored):
-        # A run ends behind all of its nodes: the letter stays while one of them runs.
-        if late.stop(world, [stored]):
+        # A run ends behind all of its nodes: the letter stays while one of them runs, but for a day at the most.
+        if late.stop(world, [stored]) and world.clock.now() < deadline_of(stored) + WINDS_DOWN_MS:
             return False
         # The letter has no definition, which a redrive needs.
         release = release_of(stored)
