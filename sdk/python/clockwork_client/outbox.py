@@ -153,7 +153,7 @@ class _Relay(NamedTuple):
                 _log.warning("outbox item %s is tried again: %s", _name(image), error)
                 return False
             reason = f"not certain, for {age:.0f} s: {error}"
-        return reason is None or self._has_ended(record, image, reason)
+        return reason is None or self._write_end(record, image, reason)
 
     def _send(self, image: Image, age: float, seconds: float) -> str | None:
         """The reason why there is no job; None if there is one. Raises if the result is not certain."""
@@ -175,7 +175,7 @@ class _Relay(NamedTuple):
             return str(error)
         return None
 
-    def _has_ended(self, record: Mapping[str, Any], image: Image, reason: str) -> bool:
+    def _write_end(self, record: Mapping[str, Any], image: Image, reason: str) -> bool:
         key, table = _name(image), record["eventSourceARN"].split(":table/")[1].split("/")[0]
         _log.error("outbox item %s became no job: %s", key, reason)
         try:

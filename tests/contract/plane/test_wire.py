@@ -91,7 +91,7 @@ def by_the_plane(sent: bytes, most: int, *, closes: bool) -> Read:
             read = connection.receive()
         except ConnectionClosedError:
             return Read(None, False)
-        return Read(read, connection.reusable and connection.is_fresh())
+        return Read(read, connection.reusable and connection.probe())
 
 
 @pytest.mark.nightly

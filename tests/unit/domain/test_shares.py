@@ -119,11 +119,11 @@ def test_ten_tickets_of_a_client_and_second_go_to_the_first_queue(monkeypatch: p
 
 def test_a_note_of_overflow_is_tried_once_in_some_seconds_for_each_pool_whatever_the_clock_does() -> None:
     known = Shares()
-    assert [known.is_to_write("etl", 1_000) for _ in range(2)] == [True, False]
-    assert known.is_to_write("gpu", 1_000)
-    assert not known.is_to_write("etl", 999 + NOTES_APART_MS)
-    assert known.is_to_write("etl", 1_000 + NOTES_APART_MS)
-    assert known.is_to_write("etl", 0)
+    assert [known.begin_note("etl", 1_000) for _ in range(2)] == [True, False]
+    assert known.begin_note("gpu", 1_000)
+    assert not known.begin_note("etl", 999 + NOTES_APART_MS)
+    assert known.begin_note("etl", 1_000 + NOTES_APART_MS)
+    assert known.begin_note("etl", 0)
 
 
 def test_a_client_floods_by_its_third_ticket_beyond_its_share_within_ten_seconds() -> None:

@@ -113,7 +113,7 @@ class Handlers:
     def _do(self, attempt: Attempt, said: _Said) -> None:
         while (wait := attempt.start_at - self._clock.now()) > 0 and not self._clock.wait(self._is_over, wait):
             pass
-        if self._may_begin(attempt, said):
+        if self._let_begin(attempt, said):
             said.outcome = outcome_of(attempt, partial(self._returned, attempt), self._clock)
 
     def _returned(self, attempt: Attempt) -> Any:
@@ -130,7 +130,7 @@ class Handlers:
         with self._ending(attempt) as said:
             while (wait := attempt.start_at - self._clock.now()) > 0 and not self._is_over.is_set():
                 await asyncio.sleep(min(wait, 0.1))
-            if self._may_begin(attempt, said):
+            if self._let_begin(attempt, said):
                 task = await self._finished(attempt, self._called(attempt))
                 said.outcome = outcome_of(attempt, partial(_result_of, task, attempt), self._clock)
 
@@ -165,8 +165,8 @@ class Handlers:
         finally:
             self._end(attempt, said.outcome)
 
-    def _may_begin(self, attempt: Attempt, said: _Said) -> bool:
-        """Whether the handler may begin now. If not, the end of the attempt is reported."""
+    def _let_begin(self, attempt: Attempt, said: _Said) -> bool:
+        """Let the handler begin now; False if it may not: then the end of the attempt is reported."""
         if self._clock.now() < attempt.start_at or self._is_over.is_set():
             said.outcome = {"outcome": "handback"}
         elif attempt.is_lost(self._clock.now()):

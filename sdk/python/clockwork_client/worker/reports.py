@@ -145,7 +145,7 @@ class Reports:
             log.exception("%d outcomes could not be sent", len(batch))
             return left
         self._brake.release(sent_at)
-        return [one for one, answer in zip(batch, answers, strict=True) if not self._is_taken(one.attempt, answer)]
+        return [one for one, answer in zip(batch, answers, strict=True) if not self._settle(one.attempt, answer)]
 
     def _apart(self, batch: Sequence[_Report], error: Refused) -> list[_Report]:
         """A fault of one outcome refuses the whole call: each goes alone then, and the faulty one is shortened."""
@@ -157,7 +157,7 @@ class Reports:
         log.error("the outcome of %s was refused: %s", report.attempt.execution_id, error)
         return [report] if less is report else self._untold([less])
 
-    def _is_taken(self, attempt: Attempt, answer: dict[str, Any]) -> bool:
+    def _settle(self, attempt: Attempt, answer: dict[str, Any]) -> bool:
         if answer.get("outcome") not in ("ok", "stale"):
             return False
         self._desk.drop(attempt)

@@ -83,7 +83,7 @@ CONTAINING = (
     Mutant(
         "what is looked at leaves the quarantine whatever came of it",
         _LOOKING,
-        (("        is_done = not is_left and is_kept(self._visit, others)\n", "        is_done = True\n"),),
+        (("        is_done = not is_left and put_in_quarantine(self._visit, others)\n", "        is_done = True\n"),),
         "I1",
     ),
     Mutant(

@@ -95,7 +95,7 @@ FLOWING = (
     Mutant(
         "a process that finds a noted cancel does not stop the run",
         "flows/workflows/advance.py",
-        (("if not sets.is_stopped and self._is_unwanted(run):", "if False:"),),
+        (("if not sets.is_stopped and self._note_unwanted(run):", "if False:"),),
         "W5",
         tests=f"{_RUNS}/test_stops.py",
     ),

@@ -115,8 +115,8 @@ class Shares:
         """Whether nothing is put into the overflow queues of a pool, as one of them refused a ticket lately."""
         return now < self._shut_until.get(pool, 0)
 
-    def is_to_write(self, pool: str, now: int) -> bool:
-        """Whether it is time to write the note of overflow of a pool, which counts as tried from then on."""
+    def begin_note(self, pool: str, now: int) -> bool:
+        """Count the note of overflow of a pool as tried now; False if its time to be written has not come."""
         is_time = not 0 <= now - self._wrote_at.get(pool, now - NOTES_APART_MS) < NOTES_APART_MS
         if is_time:
             self._wrote_at[pool] = now

@@ -34,7 +34,7 @@ class Budget:
         self._is_spent |= self._meter.price - self._units >= PAGE_UNITS or now + took > self._until
         return not self._is_spent
 
-    def has_paid(self) -> None:
+    def restart_units(self) -> None:
         """Leave out of account the units that were read so far: what follows may cost as much again."""
         self._units = self._meter.price
 

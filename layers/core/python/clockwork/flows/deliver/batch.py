@@ -95,10 +95,10 @@ class Batch:
                 answers.append((item, step(item)))
         return answers
 
-    def may_replan(self, item: Received, actual: Execution | None) -> bool:
-        """Whether an item may be planned again, after its change lost to the record `actual`.
+    def take_replan(self, item: Received, actual: Execution | None) -> bool:
+        """Take a replan of an item whose change lost to the record `actual`; False if none is left.
 
-        After too many such losses it fails.
+        Without one it fails.
         """
         item.seen = actual
         with self.failing(item):

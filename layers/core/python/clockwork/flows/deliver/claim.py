@@ -26,7 +26,7 @@ from clockwork.domain.releases import Deliver, Watch
 from clockwork.flows.apart import records_apart
 from clockwork.flows.check_keys import check_keys
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.items import Item, Received, is_left_to_its_watch, is_still_ours
+from clockwork.flows.deliver.items import Item, Received, is_still_ours, leave_to_its_watch
 from clockwork.flows.records import renew, replace
 
 T = TypeVar("T", bound=Received)
@@ -59,7 +59,7 @@ def _claim_round(batch: Batch, items: Sequence[Item], started: list[Item]) -> li
         if not saved.ok and _was_parked(item, saved.actual):
             _park_too(batch, item, behind_circuit=saved.actual is not None and saved.actual.reason == BEHIND_CIRCUIT)
         elif not saved.ok:
-            lost += [item] * batch.may_replan(item, saved.actual)
+            lost += [item] * batch.take_replan(item, saved.actual)
         elif plan.action is Action.START:
             item.is_repeated = item.seen is not None and item.seen.state is State.RUNNING
             item.seen = plan.execution
@@ -224,7 +224,7 @@ def carry_out(batch: Batch, going: Sequence[Received], plan_of: Callable[[Receiv
         for index, saved in batch.save_plans(plans):
             watch, plan = plans[index]
             if not saved.ok:
-                lost += [watch] * batch.may_replan(watch, saved.actual)
+                lost += [watch] * batch.take_replan(watch, saved.actual)
                 continue
             with batch.failing(watch):
                 batch.apply_plan(watch, plan)
@@ -252,7 +252,7 @@ def give_back(batch: Batch, item: Item, reason: str) -> None:
 
     An item for which a cancel was noted meanwhile ends CANCELLED.
     """
-    if is_left_to_its_watch(item):
+    if leave_to_its_watch(item):
         return
     again = msgspec.structs.replace(later(batch, item), checked=False)
     # Whichever copy of its message comes first when the way is free may start it: its planned instant stays. But a

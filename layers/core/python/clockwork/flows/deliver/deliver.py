@@ -27,7 +27,7 @@ from clockwork.flows.deliver.claim import carry_out, claim, claim_of_watch, end_
 from clockwork.flows.deliver.concurrency import give_back_all, note_ended
 from clockwork.flows.deliver.inbox import Inbox, Message, opened, resend_alone
 from clockwork.flows.deliver.inform import read_back, unexpired
-from clockwork.flows.deliver.items import DeliverReport, Item, Received, is_left_to_its_watch
+from clockwork.flows.deliver.items import DeliverReport, Item, Received, leave_to_its_watch
 from clockwork.flows.deliver.outcome import put_off_unbegun, record, record_first_failures
 from clockwork.flows.deliver.park import is_held
 from clockwork.flows.deliver.start import hold_and_check
@@ -157,8 +157,8 @@ def _ticket_of(batch: Batch, received: Received) -> Item | None:
     return None
 
 
-def is_refused(batch: Batch, item: Item) -> bool:
-    """Whether no attempt is made at the target, since its client may not send there any more: that is an outcome.
+def note_refusal(batch: Batch, item: Item) -> bool:
+    """Note that the client of an item may not send to its target any more, which is an outcome; False if it may.
 
     It is none once the invocation is over, as when the environment was frozen: the client was asked minutes ago, and a
     refusal is permanent. Then the item fails, and whoever gets its message next asks again.
@@ -166,7 +166,7 @@ def is_refused(batch: Batch, item: Item) -> bool:
     if item.refusal is None:
         return False
     now = batch.world.clock.now()
-    if is_left_to_its_watch(item):
+    if leave_to_its_watch(item):
         return True
     if now < batch.deadline_at:
         batch.refused.append((item, Outcome(State.FAILED, now, now, permanent=True, error=item.refusal)))
@@ -176,7 +176,7 @@ def is_refused(batch: Batch, item: Item) -> bool:
 
 
 def record_refused(batch: Batch) -> None:
-    """Record the outcomes of what `is_refused`."""
+    """Record the refusals that were noted."""
     record(batch, batch.refused)
     batch.refused.clear()
 
@@ -197,7 +197,7 @@ def tell_of_deaths(batch: Batch) -> None:
 
 
 def _begin(batch: Batch, slot: int, item: Item) -> None:
-    if is_refused(batch, item):
+    if note_refusal(batch, item):
         return
     if isinstance(item.release.occurrence.target, WorkflowTarget):
         batch.runs.append(item)

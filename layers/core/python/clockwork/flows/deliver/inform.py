@@ -32,7 +32,7 @@ from clockwork.domain.named_jobs import NamedJob
 from clockwork.flows.apart import jobs_apart
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import LOST_CLAIM, end_all, later, read_records, with_records
-from clockwork.flows.deliver.items import Item, is_left_to_its_watch, is_still_ours
+from clockwork.flows.deliver.items import Item, is_still_ours, leave_to_its_watch
 from clockwork.flows.deliver.park import park
 from clockwork.flows.overlaps import may_be_let_through
 from clockwork.flows.records import replace
@@ -58,7 +58,7 @@ def informed(batch: Batch, items: Sequence[Item]) -> list[Item]:
         jobs = jobs_apart(batch.world, ((ref.client_id, ref.job_key) for _, ref in refs))
         for item, ref in refs:
             with batch.failing(item):
-                if _is_wanted(batch, item, ref, readable(jobs[ref.client_id, ref.job_key])):
+                if _make_ready(batch, item, ref, readable(jobs[ref.client_id, ref.job_key])):
                     going.append(item)
     kept = {id(item) for item in going}
     return [item for item in items if id(item) not in asked or id(item) in kept]
@@ -136,7 +136,8 @@ def ref_of(world: World, item: Item) -> NamedJobId:
     return ref
 
 
-def _is_wanted(batch: Batch, item: Item, ref: NamedJobId, job: NamedJob | None) -> bool:
+def _make_ready(batch: Batch, item: Item, ref: NamedJobId, job: NamedJob | None) -> bool:
+    """Give an item what its job has for it; False if it ends, waits on, or goes another way."""
     plan, _ = replace(batch.world, item.seen, partial(_plan, batch.world, item, ref, job), item.replans)
     if plan.action is Action.FINISH:
         return False
@@ -206,7 +207,7 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
         item.refusal = _refusal(batch.world, whole)
         item.secret = None
         return False
-    if is_left_to_its_watch(item):
+    if leave_to_its_watch(item):
         return True
     item.release = msgspec.structs.replace(item.release.waiting(paced=False), occurrence=hint_of(whole), checked=False)
     plan, _ = replace(batch.world, item.seen, partial(_plan_let_go, item, job), item.replans)

@@ -78,7 +78,7 @@ class Item(Received):
     `refusal`: the reason why its client may not send to its target any more: then no attempt is made.
     `objection`: the reason why it ends undelivered, as its client was deleted.
     `has_cap`: its client chose a concurrency limit.
-    `is_repeated`: its worker has repeated the claim, and may run it: see `is_left_to_its_watch`.
+    `is_repeated`: its worker has repeated the claim, and may run it: see `leave_to_its_watch`.
     `secret`: of its token, under which its receiver calls back. `check_key`: the key of its token's check.
     `whole`: its occurrence by its named job, when that was asked. `pauses`: its client's pauses that had ended by then.
     `permit`: the permit that its worker holds until the attempt ends.
@@ -101,8 +101,8 @@ class Item(Received):
     sent_at: int = 0
 
 
-def is_left_to_its_watch(item: Item) -> bool:
-    """Whether a claimed item is left unchanged, since no decision against it is safe.
+def leave_to_its_watch(item: Item) -> bool:
+    """Leave a claimed item unchanged, if no decision against it is safe; False if one is.
 
     The worker has repeated its claim. An earlier call may have answered `start`, and this call may have stalled since
     before that. No record tells. The worker therefore gets no such answer, and the watch finds the claim if no worker

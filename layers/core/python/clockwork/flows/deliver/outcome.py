@@ -91,13 +91,13 @@ def _record_round(batch: Batch, ended: Sequence[Ended]) -> list[Ended]:
     for index, saved in batch.save_plans(plans):
         item, plan = plans[index]
         with batch.failing(item):
-            if _is_to_be_planned_again(batch, item, plan, saved):
+            if _carry_out(batch, item, plan, saved):
                 again.append((item, outcomes[id(item)]))
     return again
 
 
-def _is_to_be_planned_again(batch: Batch, item: Item, plan: Plan, saved: Saved) -> bool:
-    """Carry a plan out that was saved. Whether one that lost to another writer is to be planned again."""
+def _carry_out(batch: Batch, item: Item, plan: Plan, saved: Saved) -> bool:
+    """Carry a plan out that was saved; True if it lost to another writer, and is to be planned again."""
     if saved.ok:
         batch.apply_plan(item, plan)
     elif item.seen is None:
@@ -108,7 +108,7 @@ def _is_to_be_planned_again(batch: Batch, item: Item, plan: Plan, saved: Saved) 
         batch.absorb(item, saved.actual)
     elif saved.actual is not None and saved.actual.claimant == item.seen.claimant:
         # It is still our claim: a cancel was noted on it meanwhile.
-        return batch.may_replan(item, saved.actual)
+        return batch.take_replan(item, saved.actual)
     else:
         batch.fail(item, "our claim had ended, so its outcome is refused")
     return False

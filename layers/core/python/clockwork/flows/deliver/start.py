@@ -23,7 +23,7 @@ from clockwork.flows.apart import jobs_apart
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import LOST_CLAIM, end_unclaimed, give_back
 from clockwork.flows.deliver.inform import redirected, ref_of
-from clockwork.flows.deliver.items import Item, is_left_to_its_watch, is_still_ours
+from clockwork.flows.deliver.items import Item, is_still_ours, leave_to_its_watch
 from clockwork.flows.overlaps import why_not_through
 from clockwork.flows.records import replace
 from clockwork.flows.workflows import late
@@ -53,7 +53,7 @@ def wanted(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[in
                 named[slot] = ref_of(batch.world, claimed[slot])
             elif claimed[slot].release.of.node is not None:
                 nodes.append(slot)
-            elif not _is_too_late(batch, claimed[slot]):
+            elif not _end_if_late(batch, claimed[slot]):
                 going.append(slot)
     if nodes:
         going += _wanted_by_their_runs(batch, claimed, nodes)
@@ -80,7 +80,7 @@ def _wanted_by_their_jobs(batch: Batch, claimed: Sequence[Item], named: Mapping[
             with batch.failing(claimed[slot]):
                 job = readable(jobs[job_ref.client_id, job_ref.job_key])
                 # The window is that of its job as it is now.
-                if _is_wanted(batch, claimed[slot], job_ref, job) and not _is_too_late(batch, claimed[slot]):
+                if _let_start(batch, claimed[slot], job_ref, job) and not _end_if_late(batch, claimed[slot]):
                     wanted.append(slot)
     return wanted
 
@@ -99,13 +99,13 @@ def _wanted_by_their_runs(batch: Batch, claimed: Sequence[Item], nodes: Sequence
                     raise objection
                 if objection is not None:
                     _drop(batch, claimed[slot], objection)
-                elif not _is_too_late(batch, claimed[slot]):
+                elif not _end_if_late(batch, claimed[slot]):
                     wanted.append(slot)
     return wanted
 
 
-def _is_too_late(batch: Batch, item: Item) -> bool:
-    """Whether the item's relevancy window has passed between claim and start: then it ends EXPIRED."""
+def _end_if_late(batch: Batch, item: Item) -> bool:
+    """End an item EXPIRED if its relevancy window has passed between claim and start; False if it has not."""
     if item.seen is None:
         return end_unclaimed(batch, item)
     occurrence = item.release.occurrence
@@ -116,8 +116,8 @@ def _is_too_late(batch: Batch, item: Item) -> bool:
     return True
 
 
-def _is_wanted(batch: Batch, item: Item, job_ref: NamedJobId, job: NamedJob | None) -> bool:
-    """Whether the item is to start, with what its job has for it; if not, it ends, or its claim is given back.
+def _let_start(batch: Batch, item: Item, job_ref: NamedJobId, job: NamedJob | None) -> bool:
+    """Let an item start, with what its job has for it. False: it ends, or its claim is given back.
 
     Raises Unreadable if an earlier execution of the job cannot be read.
     """
@@ -142,7 +142,7 @@ def _is_wanted(batch: Batch, item: Item, job_ref: NamedJobId, job: NamedJob | No
 
 def _drop(batch: Batch, item: Item, objection: Objection) -> None:
     """End an item that is not to be started, visibly: at level `none` its end is all that is recorded of it."""
-    if is_left_to_its_watch(item):
+    if leave_to_its_watch(item):
         return
     with batch.failing(item):
         plan, stored = replace(batch.world, item.seen, partial(_plan_end, batch.world, item, objection), item.replans)

@@ -104,7 +104,7 @@ class Silence:
         self._clients.add(client_id)
         self.held.add(_group_of(client_id))
 
-    def is_over(self, group: str) -> None:
+    def note_over(self, group: str) -> None:
         """Note that nothing of a group is left in the quarantine."""
         self.held.discard(group)
         self._clients = {one for one in self._clients if _group_of(one) != group}

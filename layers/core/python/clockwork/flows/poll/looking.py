@@ -30,7 +30,7 @@ from clockwork.domain.timeline import Page, Row
 from clockwork.flows.containment import contained
 from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.portions import portions
-from clockwork.flows.poll.quarantine import is_kept, kept_ms, keyed
+from clockwork.flows.poll.quarantine import kept_ms, keyed, put_in_quarantine
 from clockwork.flows.poll.visit import Visit
 
 log = logging.getLogger(__name__)
@@ -121,7 +121,7 @@ class _Look:
         for group in groups:
             is_over = not group.stays and not group.more and group.name not in self._added
             if is_over:
-                self._visit.silence.is_over(group.name)
+                self._visit.silence.note_over(group.name)
             self._is_whole = self._is_whole and (is_over or not group.more)
         left = max(sum(group.stays for group in groups), bool(self._added))
         left = left if self._is_whole else max(left, self._visit.lease.quarantined)
@@ -131,7 +131,7 @@ class _Look:
         ring = deque(groups)
         while ring and self._has_time:
             group = ring.popleft()
-            if self._has_another_turn(group):
+            if self._take_turn(group):
                 ring.append(group)
 
     def _found(self) -> list[_Group]:
@@ -173,7 +173,7 @@ class _Look:
         first = self._world.random.below(len(rows))
         return _Group(name, [*rows[first:], *rows[:first]], after, more, MOST_SILENT if is_often else 1, 1)
 
-    def _has_another_turn(self, group: _Group) -> bool:
+    def _take_turn(self, group: _Group) -> bool:
         """Try rows of a group for the time of a turn; returns whether it has another one."""
         ends_at = self._world.clock.now() + TURN_MS
         while group.silent < group.most_silent and (group.rows or self._reads_on(group)):
@@ -212,7 +212,7 @@ class _Look:
             if one is not None and not tag and not self._is_at_end(one):
                 whole.append((row.key, one))
             elif self._may_try(group):
-                is_done = self._is_done(row.key, one, tag)
+                is_done = self._try_alone(row.key, one, tag)
                 done += [row.key] * is_done
                 group.silent += not is_done
         return done + self._released(group, whole)
@@ -225,7 +225,7 @@ class _Look:
         done: list[str] = []
         with contained(self._world.environment.faults, self._note_left, whole[0][0]):
             answers = self._ways.release(self._visit, some, "")
-            done = [key for (key, _), again in zip(whole, answers, strict=False) if self._is_told(key, again)]
+            done = [key for (key, _), again in zip(whole, answers, strict=False) if self._settle(key, again)]
         left = [one for one in whole if one[0] not in done]
         if len(whole) == 1:
             group.silent += len(left)
@@ -233,7 +233,7 @@ class _Look:
         half = (len(left) + 1) // 2
         return done + self._released(group, left[:half]) + self._released(group, left[half:])
 
-    def _is_done(self, key: str, found: Row | None, tag: str) -> bool:
+    def _try_alone(self, key: str, found: Row | None, tag: str) -> bool:
         """Try one row by itself; whatever it raises, the others go on."""
         with contained(self._world.environment.faults, self._note_left, key):
             if found is None:
@@ -241,7 +241,7 @@ class _Look:
                 return True
             if not self._is_at_end(found):
                 (again,) = self._ways.release(self._visit, [found], tag)
-                return self._is_told(key, again)
+                return self._settle(key, again)
             # End what has been tried for as long as its row lives.
             if not tag:
                 return self._ways.end(self._visit, found)
@@ -249,11 +249,11 @@ class _Look:
             return True
         return False
 
-    def _is_told(self, key: str, again: Again) -> bool:
-        """Whether a row is done: nothing is left of it, and what has to come again has rows of its own."""
+    def _settle(self, key: str, again: Again) -> bool:
+        """Give what has to come again of a row rows of its own; True if nothing is left of the row itself."""
         others = keyed(self._visit, again.untold)
         is_left = not again.is_done or others.pop(key, None) is not None
-        is_done = not is_left and is_kept(self._visit, others)
+        is_done = not is_left and put_in_quarantine(self._visit, others)
         self._added.update(map(group_in, others if is_done else ()))
         return is_done
 

@@ -11,7 +11,7 @@ import logging
 from clockwork.domain import keys
 from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.looking import look_again
-from clockwork.flows.poll.quarantine import knows_held
+from clockwork.flows.poll.quarantine import read_held
 from clockwork.flows.poll.release import WAYS
 from clockwork.flows.poll.shard import drain
 from clockwork.flows.poll.visit import STOP_MARGIN_MS, PollReport, Visit, begin_visit, commit
@@ -97,7 +97,7 @@ class _Stay:
     def release(self) -> str:
         """Release what is due; returns why it ended. The quarantine comes first, if the last look is long ago."""
         visit = self._visit
-        if self._look_at == 0 and not knows_held(visit):
+        if self._look_at == 0 and not read_held(visit):
             return "stuck" if commit(visit, visit.lease.cursor, release_lease=True) else "fenced"
         if visit.world.clock.now() >= self._look_at:
             look_again(visit, WAYS)

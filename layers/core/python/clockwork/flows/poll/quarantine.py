@@ -44,10 +44,10 @@ def keep_aside(visit: Visit, rows: Sequence[Row], untold: Sequence[Untold]) -> i
     """
     row_keys = [row.key for row in rows]
     told = [one for one in untold if one.key in row_keys]
-    return len(rows) if is_kept(visit, keyed(visit, told)) else min(row_keys.index(one.key) for one in told)
+    return len(rows) if put_in_quarantine(visit, keyed(visit, told)) else min(row_keys.index(one.key) for one in told)
 
 
-def is_kept(visit: Visit, untold: Mapping[str, Untold]) -> bool:
+def put_in_quarantine(visit: Visit, untold: Mapping[str, Untold]) -> bool:
     """Put rows into the quarantine, given by their keys there. False if it is not certain that they are there."""
     if not untold:
         return True
@@ -85,7 +85,7 @@ def kept_ms(world: World) -> int:
     return world.row_expires_at(domain.OUTLIVES_MS)
 
 
-def knows_held(visit: Visit) -> bool:
+def read_held(visit: Visit) -> bool:
     """Read whose order the quarantine of an ordered shard holds; False if they are too many. Raises Unavailable."""
     after, end = domain.HOLDING, domain.HOLDING + keys.END
     while visit.lease.quarantined:

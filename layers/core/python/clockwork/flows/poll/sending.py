@@ -51,7 +51,7 @@ def send_at_once(visit: Visit, releases: Sequence[Release]) -> Sent:
 def send_aligned(visit: Visit, releases: Sequence[Release]) -> Sent:
     """Send releases in a sweep of the next second; at once what is due soon, and all of it if waiting does not pay."""
     planned = _planned(visit, releases)
-    if planned is None or not _may_wait(visit, planned.sweep.waiting):
+    if planned is None or not _weigh_wait(visit, planned.sweep.waiting):
         return send_at_once(visit, releases)
     bundles, exact, sweep = planned.bundles, planned.exact, planned.sweep
     sending = _Sending(visit, releases, bundles)
@@ -86,8 +86,8 @@ def _log_unaligned(why_not: str) -> None:
     log.error("a visit sends at once: %s", why_not, extra={"action": "not_aligned"})
 
 
-def _may_wait(visit: Visit, waiting: int) -> bool:
-    """Whether waiting pays, and there is time for it.
+def _weigh_wait(visit: Visit, waiting: int) -> bool:
+    """Count the messages that wait; True if waiting for them pays, and there is time for it.
 
     Visits of one invocation count together, and none waits for all others: one with few messages looks once more.
     """

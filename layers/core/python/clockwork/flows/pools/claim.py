@@ -33,7 +33,7 @@ from clockwork.flows.containment import contained
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import LOST_CLAIM, claim
 from clockwork.flows.deliver.concurrency import give_back_all, give_back_permits
-from clockwork.flows.deliver.deliver import is_refused, record_refused, tell_of_deaths
+from clockwork.flows.deliver.deliver import note_refusal, record_refused, tell_of_deaths
 from clockwork.flows.deliver.items import Item, is_still_ours
 from clockwork.flows.deliver.start import wanted
 from clockwork.flows.outages import tolerated
@@ -217,9 +217,9 @@ def _started(
     Each with its last checkpoint.
     """
     going = [claimed[slot] for slot in wanted(batch, claimed, range(len(claimed)))]
-    going = [item for item, refused in batch.each(going, partial(is_refused, batch)) if not refused]
+    going = [item for item, refused in batch.each(going, partial(note_refusal, batch)) if not refused]
     record_refused(batch)
-    kept = [item for item, is_kept in batch.each(going, partial(_is_kept, batch)) if is_kept]
+    kept = [item for item, is_kept in batch.each(going, partial(_keep_whole, batch)) if is_kept]
     return {id(item): resumed[id(item)] for item in started_within(batch, kept, resumed)}
 
 
@@ -229,8 +229,8 @@ class _Kept(msgspec.Struct, frozen=True):
     execution: Execution | None
 
 
-def _is_kept(batch: Batch, item: Item) -> bool:
-    """Whether the record has what its worker is about to start. A job that was changed since the claim gave it more."""
+def _keep_whole(batch: Batch, item: Item) -> bool:
+    """Keep in the record what its worker is about to start, as a job that was changed gave it more; False: it fails."""
     assert item.seen is not None, "a worker starts nothing that is not recorded"
     whole = item.release.occurrence
     if item.seen.kept.occurrence == whole:

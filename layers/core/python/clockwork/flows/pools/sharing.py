@@ -103,7 +103,7 @@ def _note(world: World, pool: str, note: Overflow | None, floods: Collection[tup
     Another environment may have written since `note` was read. If both write at once, one flood is noted a little
     later.
     """
-    if renewed(note, floods, now) is None or not world.environment.shares.is_to_write(pool, now):
+    if renewed(note, floods, now) is None or not world.environment.shares.begin_note(pool, now):
         return
     with tolerated(world, log, "overflow is not noted: %s", {"action": "overflow_not_noted", "pool": pool}):
         changed = renewed(world.pools.overflow(pool, fresh=True), floods, now)

@@ -121,7 +121,7 @@ def list_upcoming(
     rows = sorted((row for page in pages for row in page.rows if start.key <= row.key <= end), key=lambda row: row.key)
     own = _elements(world, client_id, rows, start)
     found = (one for one in own if _created_at(one[2]) >= since_at)
-    budget.has_paid()
+    budget.restart_units()
     items, cut = _enough(world, found, soon, limit, start.asked_at, budget)
     goes_on = cut or Position(end, _ALL)
     items += [one for one in soon if _place(one.position) <= _place(goes_on)]
@@ -167,7 +167,7 @@ def _soon(
         return [], None
     fires: dict[str, Fire] = {}
 
-    def is_soon(job: NamedJob) -> bool:
+    def note_soon(job: NamedJob) -> bool:
         fire = None
         with suppress(TooMuchWork):  # then the row of its pointer tells
             fire = first_due_after(job, start.asked_at, Work(FIRE_WORK)) if job.state is JobState.ACTIVE else None
@@ -176,7 +176,7 @@ def _soon(
         fires[job.job_key] = fire
         return True
 
-    page = list_jobs(world, client_id, None, start.job_key or None, MOST_AHEAD, is_soon, MOST_AHEAD, budget)
+    page = list_jobs(world, client_id, None, start.job_key or None, MOST_AHEAD, note_soon, MOST_AHEAD, budget)
     jobs, more = page.jobs, page.next_after
     if start.job_key or more is not None:
         more = jobs[limit - 1].job_key if len(jobs) > limit else more or _OVER

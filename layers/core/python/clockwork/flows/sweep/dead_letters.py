@@ -96,7 +96,7 @@ def _sweep_one(world: World, release: Release, report: SweepReport) -> bool:
     stored = world.executions.find(release.job_id, release.execution_id)
     if stored is not None and stored.is_final and not goes_on(stored, release):
         report.absorbed += 1
-        return _is_followed(world, release, stored)
+        return _follow(world, release, stored)
     # The letter of a run may be the only one that begins with its nodes: it goes back as it is.
     begins = is_run(stored) and release.sweeps < MOST_SWEEPS
     if stored is not None and not begins and is_claimed(stored, world.clock.now()):
@@ -126,10 +126,10 @@ def _bury(world: World, release: Release, stored: Execution | None, report: Swee
         release = release_of(stored)
     dead = bury(world, release, stored, f"it came back from the dead-letter queue {MOST_SWEEPS} times without an end")
     report.dead += dead is not None
-    return dead is not None and _is_followed(world, release, dead)
+    return dead is not None and _follow(world, release, dead)
 
 
-def _is_followed(world: World, release: Release, stored: Execution) -> bool:
+def _follow(world: World, release: Release, stored: Execution) -> bool:
     """Do what follows from an end; True if the letter may be deleted.
 
     Otherwise it stays, and the next sweep finds the record.

@@ -27,7 +27,7 @@ class Part:
         self._until = until + CLAIM_GRACE_MS
         self._is_ours = False
 
-    def is_taken(self) -> bool:
+    def take(self) -> bool:
         """Take the part for this sweep; False if another sweep took it since the note was read. Raises Unavailable."""
         self._is_ours = self._is_ours or self._write(swept_until=self._until)
         return self._is_ours

@@ -128,7 +128,7 @@ def _unpark_rows(world: World, part: Part, ramp: _Ramp, reading: ParkedRows, unt
                 is_too_old = parked_since(release) + PARKED_MS <= began_at
                 if not is_too_old and (at := ramp.leaves_at(release)) is not None:
                     going.append((row, release, at))
-        if going and not part.is_taken():
+        if going and not part.take():
             return False
         _release(world, reading, going, report)
         if reading.is_over:

@@ -73,7 +73,7 @@ class Advance:
         if step.is_over:
             end(self._world, run, lambda stored: plan_ending(stored, sets, self._world.clock.now()), self._buries)
             return False
-        if not sets.is_stopped and self._is_unwanted(run):
+        if not sets.is_stopped and self._note_unwanted(run):
             self._sets = self._world.runs.stop(sets.run_id, run.attempt)
             return True
         open_ = [i for i in step.ready if sets.nodes.conditional[i] and sets.number(i) not in self._asked]
@@ -111,8 +111,8 @@ class Advance:
             _call_back(self._world, run, self._buries)
         return None
 
-    def _is_unwanted(self, run: Execution) -> bool:
-        """Whether a cancel is noted on the run. It is noted here once its client was deleted."""
+    def _note_unwanted(self, run: Execution) -> bool:
+        """Note a cancel on a run whose client was deleted; True if a cancel is noted on the run."""
         if run.cancel_noted_at is None and not _is_disowned(self._world, run):
             return False
         now = self._world.clock.now()

@@ -41,8 +41,8 @@ class Connection:
         self._pending = sock.pending if isinstance(sock, ssl.SSLSocket) else int
         self.reusable = False
 
-    def is_fresh(self) -> bool:
-        """Whether nothing came on the idle connection: neither its end nor bytes that nobody asked for.
+    def probe(self) -> bool:
+        """Read what came on the idle connection; True if nothing did: neither its end nor bytes that nobody asked for.
 
         Records of TLS that carry no bytes of an answer do no harm, such as new session tickets.
         """
@@ -132,7 +132,7 @@ class Connections:
                 raise unreached
             if idle is None:
                 return Connection(self._connect(), self._endpoint.url, elapsed)
-            if idle.is_fresh():
+            if idle.probe():
                 return idle
             idle.close()
 

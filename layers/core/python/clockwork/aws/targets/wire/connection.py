@@ -120,8 +120,8 @@ class Connection:
             if response.status >= 200:
                 return response
 
-    def is_quiet(self) -> bool:
-        """Whether nothing came on it while it was idle: neither its end nor bytes that nobody asked for."""
+    def probe(self) -> bool:
+        """Peek at what came on it while it was idle; True if nothing did: neither its end nor strange bytes."""
         self._incoming.waits = False
         try:
             self._reader.peek(1)

@@ -100,7 +100,7 @@ class Connections:
         while (kept := self._pop(keys)) is not None:
             at = self._at()
             is_young = _within(kept.made_at, at, LONGEST_LIFE_SECONDS) and _within(kept.idle_since, at, IDLE_SECONDS)
-            if is_young and kept.connection.is_quiet():
+            if is_young and kept.connection.probe():
                 return kept
             kept.connection.close()
         return None
