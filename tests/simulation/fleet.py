@@ -12,7 +12,7 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
@@ -36,7 +36,7 @@ from clockwork.flows.requests.reporting import Reported
 from clockwork.flows.world import World
 from tests.simulation.faults import Adversary, Fault
 from tests.simulation.labour import ENDED_WITHIN_MS
-from tests.simulation.receivers import DONE, FAULTLESS, SAYS, SOON, CallApi, Manner, acts
+from tests.simulation.receivers import DONE, FAULTLESS, SAYS, SOON, Answering, CallApi, Manner, acts
 from tests.simulation.scheduler import Actor, Scheduler
 from tests.simulation.watcher import CLAIMING, LOOKING_AT_POOL, REPORTING_WORKER, Watcher
 
@@ -71,10 +71,6 @@ LOOKS = 0.1
 NO_TOKENS: Final = tuple(
     str(Token(execution_id, 1, "a" * 22)) for execution_id in ("", "none", only_execution("none", 1_700_000_000_000))
 )
-
-
-if TYPE_CHECKING:
-    from tests.simulation.cloud import ApiEnvironment
 
 Call = Callable[[World, Reading], list[Taken]]
 
@@ -406,7 +402,7 @@ class Fleet:
             self._watcher.require(is_ours, "P9", f"{one.state} of {one.claimant} is in no worker's hand", one.job_id)
 
     def _tell(self, token: Token, call: Call, tries: int, note: Callable[[Taken], None] = lambda _: None) -> None:
-        def work(world: World, environment: ApiEnvironment) -> list[Taken]:
+        def work(world: World, environment: Answering) -> list[Taken]:
             assert self._scheduler.acting is not None
             self._scheduler.acting.tokens.add(token.claimant)
             reading = environment.intake.reading

@@ -6,9 +6,10 @@ after its last node and soon after its time is over. Where none struck, it ends 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Container, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from clockwork.domain.executions import Execution
 from clockwork.domain.ids import NodeJob, decode_execution, decode_node, is_node, only_execution, run_of
@@ -17,6 +18,7 @@ from clockwork.domain.releases import Delivery
 from clockwork.domain.runs.beginning import deadline_of, is_run, occurrence_of
 from clockwork.domain.workflows.graph import Mark
 from clockwork.domain.workflows.progress import Marks, Sets
+from clockwork.ports import Executions
 from tests.support.run_rules import (
     why_not_at_rest,
     why_not_ended,
@@ -26,9 +28,6 @@ from tests.support.run_rules import (
     why_not_to_start,
 )
 
-if TYPE_CHECKING:
-    from tests.simulation.watcher import Watcher
-
 #: Once faults have stopped a run ends so long (ms) after its last node or its deadline: a step of its watch and a
 #: visibility timeout.
 ENDS_WITHIN_MS = 1_300_000
@@ -36,10 +35,49 @@ ENDS_WITHIN_MS = 1_300_000
 ENDS_AT_ONCE_MS = 3_000
 
 
+class Promised(Protocol):
+    """An acknowledged job, as this judge asks about it."""
+
+    @property
+    def execution_id(self) -> str:
+        """The executionId of its first run."""
+
+    @property
+    def occurrence(self) -> Occurrence:
+        """The occurrence that the client was told of."""
+
+
+class Watching(Protocol):
+    """The watcher, as this judge uses it."""
+
+    @property
+    def now(self) -> int:
+        """True time (ms)."""
+
+    @property
+    def executions(self) -> Executions:
+        """The records as they were stored last."""
+
+    @property
+    def attempts(self) -> Counter[tuple[str, int]]:
+        """How often each attempt was started: by execution and number."""
+
+    @property
+    def first_starts(self) -> Container[str]:
+        """The executions that were started."""
+
+    @property
+    def promises(self) -> Mapping[str, Promised]:
+        """The acknowledged jobs by their ids."""
+
+    def violated(self, invariant: str, what: str, about: str) -> None:
+        """Notes a violation, and ends the run."""
+
+
 class Progress:
     """All runs of a seed, as their sets and records tell."""
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: Watching) -> None:
         self._watcher = watcher
         self._sets: dict[str, Sets] = {}
         #: When (ms, true time) the last node of each run ended, or the run was stopped.

@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import msgspec
 
@@ -22,13 +22,11 @@ from clockwork.domain.lifecycle.tokens import Token, decode_token
 from clockwork.domain.releases import Delivery
 from clockwork.flows import access
 from clockwork.flows.requests import reporting, unsigned
+from clockwork.flows.requests.quotas import Intake
 from clockwork.flows.requests.reporting import Reported
 from clockwork.flows.world import World
 from tests.simulation.scheduler import Actor, Scheduler
 from tests.simulation.watcher import REPORTING, Watcher
-
-if TYPE_CHECKING:
-    from tests.simulation.cloud import ApiEnvironment
 
 #: A call that got no answer is repeated so often at the most.
 TRIES = 5
@@ -36,8 +34,18 @@ DONE = Reported(State.SUCCEEDED, result=b'"done"')
 BROKEN = Reported(State.FAILED, error="it broke", retry_after_seconds=2.0)
 STOPPED = Reported(State.CANCELLED)
 HOPELESS = Reported(State.FAILED, error="it cannot be done", retryable=False)
+
+
+class Answering(Protocol):
+    """An environment of the api, as the calls that it answers use it."""
+
+    @property
+    def intake(self) -> Intake:
+        """The occurrences that it has let in, with its debts for reads."""
+
+
 Call = Callable[[World], Execution]
-CallApi = Callable[[str, Callable[[World, "ApiEnvironment"], object]], Actor]
+CallApi = Callable[[str, Callable[[World, Answering], object]], Actor]
 
 
 class Manner(StrEnum):
