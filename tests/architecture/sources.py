@@ -1,4 +1,4 @@
-"""The product's sources as syntax trees, and the imports of each module, wherever in the module they stand."""
+"""The sources as syntax trees, and the imports of each module, wherever in the module they stand."""
 
 from __future__ import annotations
 
@@ -39,8 +39,13 @@ def shipped() -> list[Path]:
     return [ROOT / "app.py", *(path for folder in folders for path in sorted(folder.rglob("*.py")))]
 
 
+def unshipped() -> list[Path]:
+    """Every Python file beside the product: tests, benchmarks and examples."""
+    return [path for folder in ("tests", "bench", "examples") for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
 def module_of(path: Path) -> str:
-    """The name by which a shipped file is imported."""
+    """The name by which a file is imported."""
     base = next(base for base in (CORE, SDK, ROOT) if path.is_relative_to(base))
     return ".".join(path.relative_to(base).with_suffix("").parts).removesuffix(".__init__")
 
@@ -54,13 +59,18 @@ def _is_module(name: str) -> bool:
 @cache
 def tree(path: Path) -> ast.Module:
     """The syntax tree of a file."""
+    return _parsed(path)
+
+
+def _parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
 
 @cache
 def imports(path: Path) -> Sequence[Import]:
     """All imports of a file, those inside functions included."""
-    return tuple(_imports(tree(path), path))
+    # Trees that are kept cost memory, and the garbage collector looks at all of them again and again.
+    return tuple(_imports(_parsed(path), path))
 
 
 def _imports(module: ast.Module, path: Path) -> Iterator[Import]:
