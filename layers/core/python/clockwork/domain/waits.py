@@ -52,7 +52,7 @@ class Waits(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     `line` is its place among those that found no slot. `paced`: its instant is its slot under the client's rate limit,
     so it takes no other slot. `permits` counts how often it found no permit of its client, `meets` how often it met the
-    live claim of another copy.
+    live claim of a duplicate.
     """
 
     waited: Waited | None = None

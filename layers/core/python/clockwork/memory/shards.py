@@ -54,7 +54,7 @@ class MemoryShards:
     def commit(self, lease: Lease) -> bool:
         """Write the lease as the port says, which also means never to move the cursor or the horizon back.
 
-        Without that, a copy that was delayed on its way could undo later commits.
+        Without that, a duplicate that was delayed on its way could undo later commits.
         """
         shard = self._rows.get(lease.partition_id)
         if shard is None or (shard.owner, shard.epoch) != (lease.owner, lease.epoch):

@@ -219,7 +219,7 @@ def plan_unstarted(
 def plan_let_go(release: Release, stored: Execution, reason: str, planned_at: int) -> Execution:
     """The record of a claimed execution that waits again until `planned_at` (ms), with no attempt used up.
 
-    Another copy of the message starts it.
+    A duplicate of the message starts it.
 
     The release, and its message, still carry their waits. The record therefore drops the waits that its claim had
     noted.

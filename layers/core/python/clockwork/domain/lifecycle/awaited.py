@@ -103,7 +103,7 @@ def missed_at(check: Check, stored: Execution | None, wait_ms: int) -> int | Non
 
 
 def again_for(release: Release, attempt: int, run_at: int, meets: int = 0) -> Deliver:
-    """The release for this attempt at `run_at` (ms). `meets`: how often it met the live claim of another copy."""
+    """The release for this attempt at `run_at` (ms). `meets`: how often it met the live claim of a duplicate."""
     again, waits = release.for_attempt(attempt), NO_WAITS
     if attempt == release.attempt:
         waited = release.waited_by(release.run_at)
@@ -116,7 +116,7 @@ def again_for(release: Release, attempt: int, run_at: int, meets: int = 0) -> De
 def following(release: Release, stored: Execution, run_at: int) -> Deliver:
     """The release for the attempt behind that of the record, at `run_at` (ms).
 
-    It was parked no less often than its record says: so it is not taken for a copy from before.
+    It was parked no less often than its record says: so it is not taken for a duplicate from before.
     """
     again = again_for(release, stored.attempt + 1, run_at)
     parkings = max(again.travels.parkings, stored.parking.number)

@@ -12,8 +12,8 @@ from clockwork.domain.policies import RetryPolicy
 #: The first so many lost deliverers of an execution are Clockwork's own fault, and do not count against `maxAttempts`.
 #: Later ones count, so that the attempts end.
 FORGIVEN_LOST_WORKERS = 3
-#: A copy of a message that meets the live claim of another one comes back after this wait (ms). Each further wait grows
-#: by the factor, and ends with the claim.
+#: A duplicate that meets the live claim of another message comes back after this wait (ms). Each further wait grows by
+#: the factor, and ends with the claim.
 MEETS_AGAIN_MS = 2_000
 MEETS_AGAIN_GROWTH = 1.5
 #: This many growths give a wait far longer than any claim. A float cannot hold every power.
@@ -75,8 +75,8 @@ def backoff_seconds(policy: RetryPolicy, failures: int, jitter: float) -> float:
 
 
 def meets_again_ms(meets: int) -> int:
-    """How long (ms) a copy of a message waits that meets the live claim of another one, for the `meets` + 1st time.
+    """How long (ms) a duplicate waits that meets the live claim of another message, for the `meets` + 1st time.
 
-    The claim may be for an attempt that ends, or is not even started, in a moment: then this copy has to go on.
+    The claim may be for an attempt that ends, or is not even started, in a moment: then the duplicate has to go on.
     """
     return int(MEETS_AGAIN_MS * MEETS_AGAIN_GROWTH ** min(meets, MOST_GROWTHS))

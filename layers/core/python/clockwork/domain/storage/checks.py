@@ -62,7 +62,7 @@ def _portions(releases: Sequence[Release]) -> Iterator[list[Release]]:
 def ticket_of(check: Check, stored: Execution | None) -> Deliver:
     """The release as which a check is sent again. Nothing checks that yet.
 
-    It was parked no less often than its record `stored` says: so it is not taken for a copy from before.
+    It was parked no less often than its record `stored` says: so it is not taken for a duplicate from before.
     """
     parkings = 0 if stored is None else stored.parking.number + 1
     return Deliver(check.of, check.occurrence, check.run_at, check.attempt, travels=Travels(parkings))

@@ -46,7 +46,7 @@ class Retention(msgspec.Struct, frozen=True):
 
         Its `expires_at` is the wish of its writer, or later. A record that is parked outlives its row, which lies for
         PARKED_MS at the most. A record that was parked keeps at least that end: a cancel leaves the row in its place.
-        A record at level `none` outlives any retry: another copy of the first message may send one behind this save.
+        A record at level `none` outlives any retry: a duplicate of the first message may send one behind this save.
         """
         last_at = max(now, after.due_at, *(_last_instants(one) for one in (before, after) if one is not None))
         if after.state is State.PARKED:

@@ -95,8 +95,8 @@ def _park_too(batch: Batch, item: Item, *, behind_circuit: bool) -> None:
 def end_unclaimed(batch: Batch, item: Item) -> bool:
     """Whether a first attempt at level `none` comes too late to be started: then it ends EXPIRED.
 
-    A copy of its message may have left a record: that decides, and the item is absorbed. Raises Unavailable if the end
-    is not certain.
+    A duplicate of its message may have left a record: that decides, and the item is absorbed. Raises Unavailable if the
+    end is not certain.
     """
     now = batch.world.clock.now()
     if not is_expired(item.release.occurrence, max(now, item.release.run_at)):
@@ -114,7 +114,7 @@ def _plan_expired(batch: Batch, release: Deliver, now: int, stored: Execution | 
     reason = reason_of(release.occurrence)
     if stored is None:
         return Plan(Action.FINISH, reason, expired_execution(release, now, batch.world.execution_expires_at(now)))
-    return Plan(Action.ABSORB, "it has ended, or waits for the retry of another copy")
+    return Plan(Action.ABSORB, "it has ended, or waits for the retry of a duplicate")
 
 
 def with_records(batch: Batch, items: Sequence[T]) -> list[T]:
@@ -255,8 +255,8 @@ def give_back(batch: Batch, item: Item, reason: str) -> None:
     if leave_to_its_watch(item):
         return
     again = msgspec.structs.replace(later(batch, item), checked=False)
-    # Whichever copy of its message comes first when the way is free may start it: its planned instant stays. But a
-    # worker may show the copy that it had, however often: each would be claimed in vain, and sent once more.
+    # Whichever duplicate of its message comes first when the way is free may start it: its planned instant stays. But
+    # a worker may show the ticket that it had, however often: each would be claimed in vain, and sent once more.
     planned_at = item.release.run_at if batch.worker is None else again.run_at
     plan, stored = replace(
         batch.world, item.seen, partial(_plan_given_back, batch, item, planned_at, reason), item.replans

@@ -160,7 +160,7 @@ def read_back(batch: Batch, items: Sequence[Item]) -> None:
     """Read the records of items that go to another queue, and catch up with them.
 
     A worker takes no ticket of an attempt that has ended. The sender therefore catches up with the record of a
-    deliverer that died since: this may be a copy that another one sent. An item whose record cannot be read fails.
+    deliverer that died since: this may be a duplicate that another one sent. An item whose record cannot be read fails.
     """
     read_records(batch, items)
     for item in items:

@@ -1,11 +1,11 @@
 """Record outcomes of attempts, each by one compare-and-set on the claim: a stale claimant's outcome is refused.
 
 A first attempt at record level `none` has no claim. If it fails, its retry is sent first, and the failure is recorded
-then (`record_first_failures`). The other order could lose the execution. A copy of the message may succeed meanwhile,
-and is acknowledged without a look at any record. With that copy goes the last message that would send the retry.
+then (`record_first_failures`). The other order could lose the execution. A duplicate of the message may succeed
+meanwhile, and is acknowledged without a look at any record. With it goes the last message that would send the retry.
 
 How it fails. The deliverer dies behind the retry: the retry finds no record, and its claim makes one, without the first
-attempt. The save has no answer: the same. Another copy was first, or a cancel: its record stands, and decides about the
+attempt. The save has no answer: the same. A duplicate was first, or a cancel: its record stands, and decides about the
 retry. The retry comes before the record: the save loses to the claim. The retry is not taken: nothing is recorded, and
 the message comes back.
 """
@@ -67,7 +67,7 @@ def put_off_unbegun(batch: Batch, unbegun: Sequence[Ended]) -> None:
 def record_first_failures(batch: Batch, unsent: Sequence[Received]) -> None:
     """Record the first failures at level `none` whose retries are sent; those of `unsent` items are not.
 
-    Another copy of the message may have ended DEAD, and its deliverer have died behind that record.
+    A duplicate of the message may have ended DEAD, and its deliverer have died behind that record.
     """
     left = {id(item) for item in unsent}
     failures = [(item, record) for item, record in batch.first_failures if id(item) not in left]
@@ -101,7 +101,7 @@ def _carry_out(batch: Batch, item: Item, plan: Plan, saved: Saved) -> bool:
     if saved.ok:
         batch.apply_plan(item, plan)
     elif item.seen is None:
-        # At record level `none` another copy of the message was first, and its record decides.
+        # At record level `none` a duplicate of the message was first, and its record decides.
         batch.absorb(item, saved.actual)
     elif item.secret is not None and saved.actual is not None and saved.actual.is_final:
         # Its receiver was faster than the target's answer.

@@ -110,7 +110,7 @@ class Claimed(msgspec.Struct, frozen=True):
 class _Held(msgspec.Struct):
     """A received ticket with its item; None if its record cannot be read now.
 
-    Copies of one release in a call share the item of the first one, and its result.
+    Duplicates of a release in a call share the item of the first one, and its result.
     """
 
     asked: Asked
@@ -137,7 +137,7 @@ def claim_for(
     waiting = PutOff(world)
     batch = Batch(world, deadline_at, waiting, Worker(pool.name, worker_id, pool.lease_seconds * 1000))
     held = _opened(world, pool, asked)
-    # Of the copies of a ticket the first one counts.
+    # Of the duplicates of a ticket the first one counts.
     first = {index: one for index, one in held.items() if one.item is not None and one.item.message_id == str(index)}
     items = [one.item for one in first.values() if one.item is not None]
     waiting.handed = {

@@ -6,8 +6,7 @@ shows an old ticket again would each make a duplicate, and each duplicate more o
 
 How it fails. If the queue gives no answer, the ticket stays, and comes back. If the message is not in flight any more,
 it is still in the queue, or the call that deleted it has sent it anew, or the ticket's check makes it again. This call
-then neither sends nor deletes it. If the call dies between send and delete, there are two copies, and the claim absorbs
-one.
+then neither sends nor deletes it. If the call dies between send and delete, the claim absorbs the duplicate.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ A queue hands tickets out by their age, so that a client's flood would start bef
 draws from the queue of a priority before its overflow queue, and from the overflow queue whenever the other is empty.
 No worker is idle therefore while any ticket waits.
 
-How it fails. If the call dies behind the send, the ticket comes back to its queue as well, and the claim absorbs one
-copy. A ticket is moved once for each attempt, since its release says so. A new environment knows nobody: it learns of a
-client by its first ticket, or by a worker that had one. No ticket is moved for a worker that does not receive from
+How it fails. If the call dies behind the send, the ticket comes back to its queue as well, and the claim absorbs the
+duplicate. A ticket is moved once for each attempt, since its release says so. A new environment knows nobody: it learns
+of a client by its first ticket, or by a worker that had one. No ticket is moved for a worker that does not receive from
 overflow queues. If such workers alone are left, a moved ticket waits for its check, which sends it to the first queue.
 If an overflow queue refuses a ticket, the first queue gets the ticket (`flows/sealing.py: Tickets`). For a minute
 nothing is moved then: tickets start in the order of their age, and shares are not kept.
