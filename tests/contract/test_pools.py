@@ -79,15 +79,16 @@ def test_the_latest_note_of_overflow_counts_and_is_no_part_of_the_pool(pools: Po
 @pytest.mark.parametrize(
     ("stored", "read"),
     [
-        ({"at": {"N": "2000"}}, Overflow(2_000)),
-        ({"at": {"S": "2000"}}, None),
-        ({"at": {"N": "0.5"}}, None),
+        ({"at": {"N": "2000"}, "floods": {"B": b"[]"}}, Overflow(2_000)),
+        ({"at": {"S": "2000"}, "floods": {"B": b"[]"}}, None),
+        ({"at": {"N": "0.5"}, "floods": {"B": b"[]"}}, None),
         ({"floods": {"B": b"[]"}}, None),
+        ({"at": {"N": "2000"}}, None),
         ({"at": {"N": "2000"}, "floods": {"B": b"\xff"}}, None),
         ({"at": {"N": "2000"}, "floods": {"S": "[]"}}, None),
         ({"at": {"N": "2000"}, "floods": {"B": b'[{"priority":"high","client_id":1,"until":2}]'}}, None),
     ],
-    ids=["of an older version", "text", "a fraction", "no instant", "damaged floods", "floods as text", "no floods"],
+    ids=["whole", "text", "a fraction", "no instant", "no floods", "damaged floods", "floods as text", "odd floods"],
 )
 def test_a_note_of_overflow_that_cannot_be_read_is_none_and_is_written_over(
     monkeypatch: pytest.MonkeyPatch, stored: dict[str, Any], read: Overflow | None

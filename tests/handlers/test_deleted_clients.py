@@ -11,11 +11,14 @@ import pytest
 from clockwork.domain import instants
 from clockwork.domain.clients import DELETED
 from clockwork.domain.errors import Undecodable
-from clockwork.domain.executions import Attempt, Outcome, State
+from clockwork.domain.executions import DAY_MS, Outcome, State
+from clockwork.domain.keys import row_key
 from clockwork.domain.lifecycle.attempts import plan_death
 from clockwork.domain.lifecycle.ownership import is_of_client_since
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.domain.lifecycle.redrives import plan_redrive
+from clockwork.domain.storage.rows import undecodable_execution
+from clockwork.domain.timeline import Row
 from clockwork.flows.deaths import call_back
 from clockwork.flows.sweep.deletion import end_client
 from clockwork.flows.sweep.unpark import unpark
@@ -278,13 +281,10 @@ def test_who_has_the_id_now_sees_how_its_own_jobs_ended_that_were_due_before_it_
     assert api.call("GET", f"/v1/executions/{one.execution_id}", caller=BOB).status == 200
 
 
-def test_a_record_that_does_not_tell_when_its_job_was_created_is_of_whose_attempts_it_has() -> None:
-    bare = execution(State.SUCCEEDED, due_at=NOW + MINUTE)
-    assert bare.created_at is None and bare.kept.occurrence is None
-    assert is_of_client_since(0, bare) and not is_of_client_since(NOW, bare)
-    for started_at, own in ((NOW - 1, False), (NOW, True)):
-        tried = msgspec.structs.replace(bare, attempts=(Attempt(1, State.SUCCEEDED, started_at, NOW + MINUTE),))
-        assert is_of_client_since(NOW, tried) is own
+def test_the_record_of_a_row_that_could_not_be_read_is_of_no_client_that_came_after_another() -> None:
+    row = Row("p000", row_key(NOW + MINUTE, "x"), b"\xff", NOW + DAY_MS)
+    unread = undecodable_execution(row, "acme", "damaged", NOW + DAY_MS)
+    assert is_of_client_since(0, unread) and not is_of_client_since(1, unread)
 
 
 def test_what_an_admin_redrove_of_the_client_before_is_still_that_ones() -> None:

@@ -59,5 +59,4 @@ def test_odd_slots_are_refused_by_name(api: Api, slots: Any, pointer: str) -> No
     answer = Worker(api).post("claims", body)
     assert answer.status == 422
     assert all(one.startswith(pointer) for one in answer.pointers), answer.pointers
-    # The SDK goes by this where an older version answers it.
     assert answer.pointers

@@ -41,12 +41,12 @@ class AttentionGroup(Answer):
 class Attention(Answer):
     """One page: its items, and their groups, the largest first. With a `next_token` there are more.
 
-    `executions_read`: how many the page looked at; None from an older API.
+    `executions_read`: how many the page looked at.
     """
 
     items: tuple[AttentionItem, ...]
     groups: tuple[AttentionGroup, ...]
-    executions_read: int | None
+    executions_read: int
     next_token: str | None
 
 
@@ -73,7 +73,7 @@ def causes_of(pages: Sequence[Attention]) -> Causes:
         if group.first_due_at < AttentionGroup(other).first_due_at:
             other["firstDueAt"] = group.raw["firstDueAt"]
     groups = sorted(map(AttentionGroup, found.values()), key=lambda one: -one.count)
-    looked_at = sum(len(page.items) if page.executions_read is None else page.executions_read for page in pages)
+    looked_at = sum(page.executions_read for page in pages)
     return Causes(tuple(groups), looked_at, pages[-1].next_token if pages else None)
 
 

@@ -141,9 +141,9 @@ def test_whichever_message_finds_it_dead_a_callback_lies_in_the_shard_of_the_dea
     dead = plan_death(here, None, "given up", NOW, NOW + 1)
     assert callback_row(there, dead, ONCE, NOW) == callback_row(here, dead, ONCE, NOW)
     assert callback_row(there, dead, ONCE, NOW).partition_id == "p001"
-    # A record of an older version does not say where it died.
-    older = like(dead, dead_shard=None)
-    assert callback_row(there, older, ONCE, NOW).partition_id == "p003"
+    # The record of a row that could not be read does not say where it died.
+    unread = like(dead, dead_shard=None)
+    assert callback_row(there, unread, ONCE, NOW).partition_id == "p003"
 
 
 def test_a_run_by_hand_that_is_repeated_after_a_change_of_shards_is_called_back_once() -> None:

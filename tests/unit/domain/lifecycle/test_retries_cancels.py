@@ -15,7 +15,7 @@ from clockwork.domain.lifecycle.retries import backoff_seconds, plan_retry
 from clockwork.domain.policies import RetryPolicy
 from tests.support.examples import NOW, execution, failure, like, occurrence
 
-CANCELLED = cancel_record("j", "e", "acme", NOW, NOW + 9, NOW)
+CANCELLED = cancel_record("j", "e", "acme", NOW, NOW + 9, NOW, None)
 
 
 @pytest.mark.parametrize(

@@ -284,7 +284,7 @@ class SpreadIndex:
 
 
 def _partition(owner: str, number: int) -> str:
-    """The first partition has the owner's own id, as items have that were written before there were several."""
+    """The first partition has the owner's own id, and the others a number behind it."""
     return f"{owner}/{number}" if number else owner
 
 

@@ -58,7 +58,7 @@ class AwsPools:
         if item is None:
             return None
         try:
-            floods = msgspec.json.decode(item.get("floods", {"B": b"[]"})["B"], type=tuple[Flood, ...])
+            floods = msgspec.json.decode(item["floods"]["B"], type=tuple[Flood, ...])
             return Overflow(int(item["at"]["N"]), floods)
         except (KeyError, ValueError) as error:
             extra = {"action": "overflow_unreadable", "pool": name}

@@ -32,9 +32,9 @@ def cancel_record(
     due_at: int,
     expires_at: int,
     now: int,
-    created_at: int | None = None,
+    created_at: int | None,
 ) -> Execution:
-    """The record that a cancel makes if the execution had none; instants in ms."""
+    """The record that a cancel makes if the execution has none, or has none any more; instants in ms."""
     return Execution(
         job_id=job_id,
         execution_id=execution_id,

@@ -12,21 +12,14 @@ from clockwork.domain.ids import NamedJobId
 def is_of_client_since(since_at: int, execution: Execution) -> bool:
     """Whether an execution belongs to the client that has had its id since `since_at` (ms; 0: no client had it before).
 
-    Without a proof the execution belongs to the client before. A record without the instant of its job's create is
-    proven by an attempt: no attempt of a client starts once the client is deleted.
+    Without a proof the execution belongs to the client before. The record of a row that could not be read has none.
     """
     if since_at == 0:
         return True
     job = ids.decode_job(execution.job_id)
     if isinstance(job, NamedJobId):
         return job.incarnation > since_at
-    created_at = execution.created_at
-    if created_at is None and execution.kept.occurrence is not None:
-        created_at = execution.kept.occurrence.created_at
-    if created_at is not None:
-        return created_at >= since_at
-    begun = (*execution.attempts, *(() if execution.claim is None else (execution.claim,)))
-    return max((one.started_at for one in begun), default=0) >= since_at
+    return execution.created_at is not None and execution.created_at >= since_at
 
 
 def told_of_unreadable(since_at: int, job_keys: Sequence[str]) -> Sequence[str]:

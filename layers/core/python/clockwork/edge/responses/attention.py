@@ -63,7 +63,7 @@ class AttentionPage(AnswerBody):
 
     items: list[AttentionItem]
     groups: Annotated[list[AttentionGroup], Meta(description="of the items of this page, the largest first")]
-    executions_read: Annotated[int | None, Meta(description="executions that this page looked at")] = None
+    executions_read: Annotated[int, Meta(description="executions that this page looked at")]
     next_token: str | None = None
 
 

@@ -108,7 +108,8 @@ class JobSummary(AnswerBody):
     reason: str | None = None
     paused_at: Annotated[Instant | None, Meta(description="while it is paused")] = None
     paused_by: Annotated[
-        str | None, Meta(description="the principal who paused it; left out after a pause by an older version")
+        str | None,
+        Meta(description="while it is paused: the principal who did so, or gave its present reason"),
     ] = None
     due_at: Instant | None = None
     next_fire_at: Instant | None = None

@@ -126,7 +126,8 @@ def cancel_execution(
         note(stored.client_id)
     now = world.clock.now()
     expires_at = max(stored.expires_at, world.execution_expires_at(now))
-    cancelled = cancel_record(job_id, execution_id, stored.client_id, stored.due_at, expires_at, now)
+    created_at = stored.created_at
+    cancelled = cancel_record(job_id, execution_id, stored.client_id, stored.due_at, expires_at, now, created_at)
     return _resolve(world, cancelled, stored)
 
 

@@ -116,7 +116,9 @@ class Advance:
         if run.cancel_noted_at is None and not _is_disowned(self._world, run):
             return False
         now = self._world.clock.now()
-        cancelled = cancel_record(run.job_id, run.execution_id, run.client_id, run.due_at, run.expires_at, now)
+        cancelled = cancel_record(
+            run.job_id, run.execution_id, run.client_id, run.due_at, run.expires_at, now, run.created_at
+        )
         _, self._run = replace(self._world, run, lambda stored: plan_cancel(stored, cancelled))
         return True
 
