@@ -32,7 +32,6 @@ _FULL = "10000"
 _SHARD_LOAD = 0.4
 _API = "https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html"
 _TABLE = "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html"
-_ON_DEMAND = "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode.html"
 _LAMBDA = "https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html"
 _SCALING = "https://docs.aws.amazon.com/lambda/latest/dg/scaling-behavior.html"
 _SQS = "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html"

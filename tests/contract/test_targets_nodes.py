@@ -10,7 +10,7 @@ import pytest
 
 from clockwork.aws.targets.http import HttpTransport
 from clockwork.domain.jobs import NodeOf
-from clockwork.domain.runs.results import NO_JSON, TOO_LARGE
+from clockwork.domain.runs.results import TOO_LARGE
 from clockwork.targets.http import HttpTarget
 from clockwork.targets.message import LARGEST_RESULT
 from tests.contract.receiver import Receiver, WallClock, answer, answering, delivery_to
@@ -33,7 +33,7 @@ def transport() -> Iterator[HttpTransport]:
         (b'{"risk":"high"}', b'{"risk":"high"}', None),
         (LARGEST, LARGEST, None),
         (b'"' + LARGEST[:-1] + b'x"', None, TOO_LARGE),
-        (b"thanks", None, NO_JSON),
+        (b"thanks", None, "its answer is not JSON"),
         (b"", None, None),
     ],
 )

@@ -29,7 +29,7 @@ from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.storage.codec import decode, decode_message
-from clockwork.domain.timeline import NEVER, Row, Shard
+from clockwork.domain.timeline import NEVER, Row
 from clockwork.memory.clock import MemoryClock
 from clockwork.ports.routing import Routed, by_order
 from clockwork.settings import Settings
@@ -196,11 +196,6 @@ class AwsStores(Stores):
             return
         tell = self._watcher.shard_taken if after.epoch != before.epoch else self._watcher.shard_moved
         tell(before, after, self.acting.actor)
-
-
-def _polled(shard: Shard) -> tuple[object, ...]:
-    """The fields of a shard that pollers change."""
-    return shard.epoch, shard.lease_until, shard.cursor, shard.horizon
 
 
 def _row(item: Mapping[str, Any]) -> Row:

@@ -173,7 +173,6 @@ class Site:
             path=request.url.path,
             query=dict(request.query_params),
             form=request.scope.get(FORM, {}),
-            is_refresh=_is_refresh(request),
             goes_on=Patience(self.context.clock).goes_on,
         )
 

@@ -43,8 +43,7 @@ class Page(NamedTuple):
 class Asked(NamedTuple):
     """A request as pages see it: its session, the client it is about, its path and query, and the fields of its form.
 
-    `is_refresh`: a part of a page that is open already. `goes_on` tells, behind a call, whether the page may make one
-    more.
+    `goes_on` tells, behind a call, whether the page may make one more.
     """
 
     session: str
@@ -52,7 +51,6 @@ class Asked(NamedTuple):
     path: str
     query: Mapping[str, str]
     form: Mapping[str, str]
-    is_refresh: bool = False
     goes_on: Callable[[], bool] = lambda: True
 
     @property

@@ -17,8 +17,6 @@ from clockwork_client.results import Job
 
 #: The fields of a schedule that have a field of the form, by its name.
 _SCHEDULE = {"cron": "cron", "timezone": "timezone", "at": "at", "overlap": "overlap", "catch_up": "catchUp"}
-#: The other fields of a definition that have one.
-_OTHERS = {"target": "target", "payload": "payload", "tags": "tags"}
 #: Fields of a definition that the field `rest` holds as JSON.
 _REST = ("retryPolicy", "relevancyWindowSeconds", "precision", "orderingKey", "sequence", "onFailure", "completion")
 #: The ways to say when, with the field of the form and that of the API.

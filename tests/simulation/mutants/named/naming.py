@@ -18,12 +18,7 @@ _OR_RESUMED = _BEGINS.replace("after.series", "(after.series").replace(
 _SETTLED = """        advance_past_horizon(world, job, first_pointer(job))
         if begins_chain(stored, job)
 """
-_RELEASE = "        run_at=due_at,\n        revision=job.revision,\n"
 _CATCHES_UP = "caught_up = catch_up(world, stored, boundary_at) if catches_up(stored, job) else ()"
-_POINTER_FIRST = """    if pointer is not None:
-        put_pointer(world, after, pointer)
-    return world.jobs.save(before, after)
-"""
 _MOVED = "    if first is None or first.key > horizon:\n        return Step((), first)\n"
 _WINNER = "        winner = get_by_key(world, request.client.client_id, request.job_key)\n"
 

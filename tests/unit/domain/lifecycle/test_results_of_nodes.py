@@ -12,10 +12,11 @@ from clockwork.domain.lifecycle.attempts import plan_death, plan_outcome
 from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS
 from clockwork.domain.lifecycle.transitions import refused
 from clockwork.domain.releases import Of
-from clockwork.domain.runs.results import NO_JSON, TOO_DEEP, TOO_LARGE, with_result
+from clockwork.domain.runs.results import TOO_LARGE, with_result
 from clockwork.targets.message import LARGEST_RESULT
 from tests.support.examples import NOW, execution, failure, release, success
 
+NO_JSON, TOO_DEEP = "its answer is not JSON", "its answer is more than 64 objects and lists deep"
 OF = Of(NodeJob("p000", "r" * 22, 1, 0).job_id, node=NodeOf("job.1.0", "a"))
 
 

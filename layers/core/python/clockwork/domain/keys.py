@@ -26,11 +26,6 @@ def edge_key(at: int) -> str:
     return f"{at:013d}$"
 
 
-def edge_before(key: str) -> str:
-    """The edge just before the key of a row: no other row's key lies between them."""
-    return f"{key[:-1]}{chr(ord(key[-1]) - 1)}{END}"
-
-
 def instant_of(key: str) -> int:
     """The instant (ms) of a row's key or of an edge; 0 for BEGINNING, and for a key that no version makes.
 

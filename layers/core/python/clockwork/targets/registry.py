@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import get_args
 
 from clockwork.targets.ecs import EcsTarget
@@ -32,8 +31,6 @@ Target = (
     | PoolTarget
 )
 TARGETS: tuple[type[StoredTarget], ...] = get_args(Target)
-#: By the type that requests name.
-BY_TYPE: Mapping[str, type[StoredTarget]] = {str(target.__struct_config__.tag): target for target in TARGETS}
 #: The types of targets that are resources of AWS services.
 SERVICE_TARGETS: tuple[type[ServiceTarget], ...] = tuple(one for one in TARGETS if issubclass(one, ServiceTarget))
 #: Those that the option `targetArns` and a client's allowedTargetArns list.

@@ -5,11 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain.executions import Outcome, State
-from clockwork.targets.message import DEEP, LARGEST_RESULT, NOT_JSON, fault_of_result
+from clockwork.targets.message import LARGEST_RESULT, fault_of_result
 
 TOO_LARGE = f"its answer has no end within {LARGEST_RESULT:,} bytes"
-NO_JSON = f"its answer {NOT_JSON}"
-TOO_DEEP = f"its answer {DEEP}"
 
 
 def with_result(outcome: Outcome, body: bytes, *, is_whole: bool) -> Outcome:
