@@ -1,9 +1,14 @@
-"""The sentences of Markdown pages and of Python files: docstrings, and the `#:` comments that document a constant."""
+"""The sentences of Markdown pages and of Python files: docstrings, and the `#:` comments that document a constant.
+
+Headings and all other comments are asides: notes of a few words, to which the rules for sentences do not apply.
+"""
 
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,23 +49,54 @@ class Sentence(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """A paragraph, an item of a list, or a cell of a table, with the line on which the block begins."""
+    """A paragraph, an item of a list, a cell of a table, or an aside, with the line on which the block begins."""
 
     line: int
     text: str
     is_cell: bool = False
+    is_aside: bool = False
 
 
 def sentences(path: Path) -> list[Sentence]:
     """All sentences of a page (`.md`) or of a Python file (`.py`). Raises ValueError for any other file."""
+    return sentences_and_asides(path)[0]
+
+
+def sentences_and_asides(path: Path) -> tuple[list[Sentence], list[Sentence]]:
+    """The sentences of a file, and its asides: the headings of a page, or the comments of a Python file.
+
+    Raises ValueError for any other file.
+    """
+    found: tuple[list[Sentence], list[Sentence]] = ([], [])
+    for block in _blocks_of(path):
+        found[block.is_aside].extend(Sentence(path, line, one, block.is_cell) for line, one in _split(block))
+    return found
+
+
+def _blocks_of(path: Path) -> list[_Block]:
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
-        blocks = list(_blocks(text, 1))
-    elif path.suffix == ".py":
-        blocks = [block for line, doc in _documentation(text) for block in _blocks(doc, line, code_is_indented=True)]
-    else:
-        raise ValueError(f"{path} is neither a page nor a Python file")
-    return [Sentence(path, line, one, block.is_cell) for block in blocks for line, one in _split(block)]
+        return list(_blocks(text, 1))
+    if path.suffix == ".py":
+        documented = (
+            block for line, doc in _documentation(text) for block in _blocks(doc, line, code_is_indented=True)
+        )
+        return [*documented, *_comments(text)]
+    raise ValueError(f"{path} is neither a page nor a Python file")
+
+
+def _comments(source: str) -> Iterator[_Block]:
+    """Each run of comments but those that document a constant."""
+    run: list[tuple[int, str]] = []
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type != tokenize.COMMENT or token.string.startswith("#:"):
+            continue
+        if run and run[-1][0] != token.start[0] - 1:
+            yield _Block(run[0][0], "\n".join(text for _, text in run), is_aside=True)
+            run = []
+        run.append((token.start[0], token.string.lstrip("# ")))
+    if run:
+        yield _Block(run[0][0], "\n".join(text for _, text in run), is_aside=True)
 
 
 def _documentation(source: str) -> Iterator[tuple[int, str]]:
@@ -90,7 +126,7 @@ def _statements(source: str) -> Iterator[ast.AST]:
 
 
 def _blocks(text: str, first_line: int, *, code_is_indented: bool = False) -> Iterator[_Block]:
-    """The blocks of a Markdown text. Code, headings and HTML comments are left out."""
+    """The blocks of a Markdown text. Code and HTML comments are left out."""
     text = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
     open_block: list[str] = []
     begun, fence, table_rows = first_line, "", 0
@@ -101,10 +137,13 @@ def _blocks(text: str, first_line: int, *, code_is_indented: bool = False) -> It
             fence = "" if fence else found[1]
         is_row = not is_fenced and _ROW.match(line) is not None
         is_code = code_is_indented and not open_block and line.startswith(("    ", ">>>", "..."))
-        ends = is_fenced or is_row or is_code or not line.strip() or _HEADING.match(line) is not None
+        heading = None if is_fenced else _HEADING.match(line)
+        ends = is_fenced or is_row or is_code or not line.strip() or heading is not None
         if (ends or _ITEM.match(line)) and open_block:
             yield _Block(begun, "\n".join(open_block))
             open_block = []
+        if heading is not None:
+            yield _Block(number, line[heading.end() :], is_aside=True)
         if is_row:
             table_rows += 1
             if table_rows > 1 and not _RULE.match(line):

@@ -1,4 +1,4 @@
-"""`python -m tests.architecture.style [PATHS]`: the faults of style in pages and docstrings.
+"""`python -m tests.architecture.style [PATHS]`: the faults of style in pages and docstrings, and words of comments.
 
 Without paths the run takes every page and Python file of the project. Each fault is one line: path:line, rule,
 sentence. The status is 1 if there is a fault.
@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.architecture.prose import Sentence, sentences
+from tests.architecture.prose import Sentence, sentences_and_asides
 from tests.architecture.sources import ROOT
 
 #: The most words of a sentence, and the most on average in a file.
@@ -56,8 +56,10 @@ def private_words() -> dict[str, str]:
 
 def faults_of(path: Path) -> list[Fault]:
     """The faults of one file. CONTRIBUTING.md may name private words, since that page lists them."""
-    found = sentences(path)
-    faults = [fault for one in found for fault in _faults(one, may_be_private=path == ROOT / "CONTRIBUTING.md")]
+    found, asides = sentences_and_asides(path)
+    faults = [fault for one in found for fault in _faults(one)]
+    if path != ROOT / "CONTRIBUTING.md":
+        faults += [fault for one in (*found, *asides) for fault in _private(one)]
     prose = [one.words for one in found if not one.is_cell]
     if len(prose) >= ENOUGH_FOR_AN_AVERAGE and sum(prose) > MOST_ON_AVERAGE * len(prose):
         average = sum(prose) / len(prose)
@@ -65,13 +67,16 @@ def faults_of(path: Path) -> list[Fault]:
     return faults
 
 
-def _faults(one: Sentence, *, may_be_private: bool) -> Iterator[Fault]:
+def _faults(one: Sentence) -> Iterator[Fault]:
     beginning = _NO_SUBJECT.match(one.text)
     if beginning is not None and not one.text.endswith("?"):
         yield Fault(one.path, one.line, f"begins with {beginning[1]}", one.text)
     if one.words > MOST_WORDS:
         yield Fault(one.path, one.line, f"{one.words} words, at most {MOST_WORDS}", one.text)
-    for word in [] if may_be_private else dict.fromkeys(map(str.lower, _private_word().findall(one.text))):
+
+
+def _private(one: Sentence) -> Iterator[Fault]:
+    for word in dict.fromkeys(map(str.lower, _private_word().findall(one.text))):
         yield Fault(one.path, one.line, f'"{word}": say {private_words()[word]}', one.text)
 
 

@@ -1,4 +1,4 @@
-"""The style of pages and docstrings: each rule finds its faults, and no page and no file of the project has one."""
+"""The style of pages, docstrings and comments: each rule finds its faults, and no file of the project has one."""
 
 from __future__ import annotations
 
@@ -73,6 +73,18 @@ def test_private_words_are_those_of_the_table(tmp_path: Path) -> None:
     assert len(style.faults_of(path)) >= len(words)
     (fault,) = style.faults_of(page(tmp_path, "A worker has ten jobs In Hand.\n\nA handy worker in-hand `in hand`.\n"))
     assert fault.rule == f'"in hand": say {words["in hand"]}'
+
+
+def test_private_words_of_headings_and_comments_are_found_and_nothing_else_of_them(tmp_path: Path) -> None:
+    path = page(tmp_path, f"# What is in hand\n\n```sh\n# in hand\n```\n\n## So {LONG}\n\n# `in hand`\n")
+    assert [(fault.line, fault.sentence) for fault in style.faults_of(path)] == [(1, "What is in hand")]
+    path = tmp_path / "module.py"
+    path.write_text(
+        f'A = "# in hand"\nB = 1  # What is in hand.\n# So {LONG}. It is in\n# hand.\n\n# `in hand`\n', encoding="utf-8"
+    )
+    assert [(fault.line, fault.sentence) for fault in style.faults_of(path)] == [
+        *((2, "What is in hand."), (3, "It is in hand.")),
+    ]
 
 
 def test_code_headings_tables_and_lists_of_links_are_no_prose(tmp_path: Path) -> None:

@@ -208,7 +208,9 @@ FIELDS = [
     Fault("retryPolicy as text", {"retryPolicy": "always"}, "/retryPolicy", "must be a JSON object"),
     Fault("a status that is no failure", retry(retryStatusCodes=[399]), "/retryPolicy/retryStatusCodes/0", "least 400"),
     Fault("a status over 599", retry(retryStatusCodes=[404, 600]), "/retryPolicy/retryStatusCodes/1", "at most 599"),
-    Fault("a retry of what is gone", retry(retryStatusCodes=[410]), "/retryPolicy/retryStatusCodes", "gone for good"),
+    Fault(
+        "a retry of what is gone", retry(retryStatusCodes=[410]), "/retryPolicy/retryStatusCodes", "gone permanently"
+    ),
     Fault("a window of nothing", {"relevancyWindowSeconds": 0}, "/relevancyWindowSeconds", "at least 1"),
     Fault("a window over a year", {"relevancyWindowSeconds": 31_536_001}, "/relevancyWindowSeconds", "31536000"),
     Fault("no attempt", retry(maxAttempts=0), "/retryPolicy/maxAttempts", "at least 1"),

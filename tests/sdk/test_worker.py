@@ -254,7 +254,7 @@ class TestHeartbeats:
             fleet.wait_for(lambda: len(fleet.asked("heartbeats")) == 1)
             fleet.slow, fleet.fates["heartbeats"] = lambda _: None, [503] * 1_000_000
             fleet.wait_for(lambda: clock.now() >= begun + 27)
-            # The beat was sent after 15 s and answered after 27: the claim ends after 105.
+            # The heartbeat was sent after 15 s and answered after 27: the claim ends after 105.
             clock.advance(77)
             time.sleep(0.05)
             assert lost_at == []

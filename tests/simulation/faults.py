@@ -66,7 +66,7 @@ class Fault(StrEnum):
     POINTER_LOST = "pointer_lost"  # a chain's next pointer is gone: nothing fires until the audit or a read repairs it
     TTL = "ttl"
     RECORD_EXPIRED = "record_expired"  # TTL deletes a record, at its time or later
-    UNREADABLE_JOB = "unreadable_job"  # the row of a job that ended earlier cannot be read, for minutes or for good
+    UNREADABLE_JOB = "unreadable_job"  # the row of a job that ended earlier cannot be read, for minutes or permanently
     RECORD_LOST = "record_lost"  # the record of something that is parked is gone, as after a restore of its table
     GARBAGE_PARKED = "garbage_parked_row"
     DAMAGED_CLIENT = "damaged_client"  # a client's row cannot be read until an admin replaces it, minutes later

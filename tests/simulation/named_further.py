@@ -119,7 +119,7 @@ def list_named(visit: Visit) -> None:
     unreadable = _unreadable(visit)
     is_true = {*told} <= {*damaged, *unreadable} and not {*told} & {*keys}
     visit.watcher.require(is_true, "I1", f"a list tells of {told}, has {keys}, and {unreadable} cannot be read")
-    if client_id == HOARDER.client_id:  # its jobs cannot be read for good
+    if client_id == HOARDER.client_id:  # its jobs cannot be read, permanently
         is_told = told == sorted(key for key in unreadable if key.startswith(prefix or ""))
         visit.watcher.require(is_told, "I1", f"a list tells of {told}, and {unreadable} cannot be read")
     for key in before - {*keys, *told}:

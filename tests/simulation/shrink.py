@@ -24,7 +24,7 @@ def shrink(failed: Result) -> tuple[Result, int, int]:
 
 
 def _least(known_to_fail: int, fails: Callable[[int], bool]) -> int:
-    """The least count that was seen to fail. Halving assumes that failing is monotone, and checks each step."""
+    """The least count that failed. Halving assumes that failing is monotone, and checks each step."""
     passes, failing = -1, known_to_fail
     while failing - passes > 1:
         middle = (passes + failing) // 2

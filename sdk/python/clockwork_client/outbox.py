@@ -180,8 +180,8 @@ class _Relay(NamedTuple):
         _log.error("outbox item %s became no job: %s", key, reason)
         try:
             self.end(Ended(key, reason[:_LONGEST_REASON], table, record["dynamodb"]["Keys"], image))
-        except Exception:  # noqa: BLE001  an end that is not written down is logged here, and comes again
-            _log.exception("the end of outbox item %s cannot be written down: it comes again", key)
+        except Exception:  # noqa: BLE001  an end that is not written down is logged here, and the record is received again
+            _log.exception("the end of outbox item %s cannot be written down: it is received again", key)
             return False
         return True
 

@@ -45,7 +45,7 @@ def test_a_cancel_that_is_noted_while_an_attempt_runs_leaves_its_outcome_to_be_r
         end,
         [State.SUCCEEDED if succeeds else State.FAILED],
     )
-    # The message is done with: nothing of it comes again.
+    # The message is done with: nothing of it is received again.
     assert not clockwork.queue.messages
 
 

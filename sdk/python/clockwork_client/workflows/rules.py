@@ -37,7 +37,7 @@ def _faults_of(at: str, node: Mapping[str, Any]) -> Iterator[Fault]:
             yield from _of_condition(f"{at}/if/{place}", condition)
     policy = node.get("retryPolicy")
     if isinstance(policy, dict) and isinstance(codes := policy.get("retryStatusCodes"), list) and _GONE in codes:
-        yield Fault(f"{at}/retryPolicy/retryStatusCodes", "holds 410, which says that the target is gone for good")
+        yield Fault(f"{at}/retryPolicy/retryStatusCodes", "holds 410, which says that the target is gone permanently")
     if isinstance(completion := node.get("completion"), dict):
         yield from _of_completion(f"{at}/completion", completion, node.get("target"))
 

@@ -11,7 +11,7 @@ from clockwork.domain.lifecycle.quarantine import (
     PARTS,
     STEP_MS,
     STEPS,
-    OwedFire,
+    QuarantinedFire,
     Untold,
     fire_in,
     group_in,
@@ -37,14 +37,14 @@ TICK_MS = 60_000
 
 def test_the_tag_of_a_fire_tells_all_that_its_release_is_made_of() -> None:
     assert tag_of(FIRE, 7) == f"3.7.{NOW}"
-    assert fire_in(tag_of(FIRE, 7)) == OwedFire(3, 7, NOW)
-    assert fire_in(tag_of(BACKFILLED, 7)) == OwedFire(3, 7, NOW, "b1-_")
+    assert fire_in(tag_of(FIRE, 7)) == QuarantinedFire(3, 7, NOW)
+    assert fire_in(tag_of(BACKFILLED, 7)) == QuarantinedFire(3, 7, NOW, "b1-_")
 
 
 def test_the_tag_of_a_fire_of_a_client_whose_id_was_had_before_names_it_too() -> None:
     """Its incarnation is an instant (ms)."""
     fire = str(ExecutionId(NamedJobId("acme", "daily", 1_777_975_200_001).job_id, NOW, "0"))
-    assert fire_in(tag_of(fire, 7)) == OwedFire(1_777_975_200_001, 7, NOW)
+    assert fire_in(tag_of(fire, 7)) == QuarantinedFire(1_777_975_200_001, 7, NOW)
 
 
 @pytest.mark.parametrize("execution_id", [BY_HAND, ANONYMOUS])

@@ -107,7 +107,7 @@ def place_of(execution_id: str) -> str | None:
     return job.key if isinstance(job, AnonymousJob) else None
 
 
-def owed(clockwork: MemoryClockwork, partition_id: str = P) -> int:
+def quarantined(clockwork: MemoryClockwork, partition_id: str = P) -> int:
     """How many rows the quarantine holds, as it is and as the shard's row says."""
     rows = clockwork.timeline.read(quarantine_of(partition_id), keys.BEGINNING, keys.END, 1_000).rows
     assert clockwork.shards.get([partition_id])[partition_id].quarantined == len(rows)
@@ -120,10 +120,10 @@ def test_it_is_passed_and_released_once_as_soon_as_that_is_possible(
     clockwork = ready(odd_row())
     with poisoned(clockwork, monkeypatch):
         assert {report.outcome for report in visits(clockwork)} == {"dry"}
-        assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS}, 1)
+        assert (sent(clockwork), quarantined(clockwork)) == ({"acme": ROWS}, 1)
     assert clockwork.world.environment.faults.take() > 0
     visits(clockwork)
-    assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS, ODD: 1}, 0)
+    assert (sent(clockwork), quarantined(clockwork)) == ({"acme": ROWS, ODD: 1}, 0)
     assert SECRET not in caplog.text
 
 
@@ -143,9 +143,9 @@ def test_of_a_shared_row_only_the_job_is_kept_that_raises(monkeypatch: pytest.Mo
     monkeypatch.setattr("clockwork.flows.poll.expand.release_of", odd)
     with poisoned(clockwork, monkeypatch):
         visits(clockwork, 2)
-        assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS + 3}, 1)
+        assert (sent(clockwork), quarantined(clockwork)) == ({"acme": ROWS + 3}, 1)
     visits(clockwork, 2)
-    assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS + 3, ODD: 1}, 0)
+    assert (sent(clockwork), quarantined(clockwork)) == ({"acme": ROWS + 3, ODD: 1}, 0)
 
 
 def test_of_a_shared_row_the_death_that_is_kept_is_recorded_and_no_other_one_again(
@@ -165,7 +165,7 @@ def test_of_a_shared_row_the_death_that_is_kept_is_recorded_and_no_other_one_aga
     saved: list[str] = []
     with poisoned(clockwork, monkeypatch):
         visits(clockwork, 1)
-        assert owed(clockwork) == 1
+        assert quarantined(clockwork) == 1
     assert [one.client_id for one in clockwork.executions.all()] == ["damaged"]
     save = clockwork.executions.save
 
@@ -179,7 +179,7 @@ def test_of_a_shared_row_the_death_that_is_kept_is_recorded_and_no_other_one_aga
     # A death that nobody recorded would leave its client with a job that never ran and is never told.
     assert sorted(one.client_id for one in clockwork.executions.all()) == ["damaged", ODD]
     assert saved == [ODD]
-    assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS + 2}, 0)
+    assert (sent(clockwork), quarantined(clockwork)) == ({"acme": ROWS + 2}, 0)
 
 
 def test_a_job_whose_record_cannot_even_be_made_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,9 +194,9 @@ def test_a_job_whose_record_cannot_even_be_made_is_kept(monkeypatch: pytest.Monk
         for name in ("release_of", "undecodable_element"):
             broken.setattr(f"clockwork.flows.poll.expand.{name}", odd)
         visits(clockwork, 2)
-        assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS}, 1)
+        assert (sent(clockwork), quarantined(clockwork)) == ({"acme": ROWS}, 1)
     visits(clockwork, 2)
-    assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS, ODD: 1}, 0)
+    assert (sent(clockwork), quarantined(clockwork)) == ({"acme": ROWS, ODD: 1}, 0)
 
 
 def test_a_row_that_nobody_can_read_is_recorded_as_soon_as_that_is_possible(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,9 +211,9 @@ def test_a_row_that_nobody_can_read_is_recorded_as_soon_as_that_is_possible(monk
     with monkeypatch.context() as broken:
         broken.setattr(clockwork.executions, "save", refusing)
         visits(clockwork, 2)
-        assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS}, 1)
+        assert (sent(clockwork), quarantined(clockwork)) == ({"acme": ROWS}, 1)
     visits(clockwork, 1)
-    assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS}, 0)
+    assert (sent(clockwork), quarantined(clockwork)) == ({"acme": ROWS}, 0)
     assert [one.kept.raw for one in clockwork.executions.all()] == [b"\x01garbage"]
 
 
@@ -246,9 +246,9 @@ def test_a_fire_is_kept_alone_and_is_not_missed_however_late_it_is_released(monk
         for port, call in ((clockwork.queue, "send"), (clockwork.executions, "save"), (clockwork.timeline, "put_new")):
             broken.setattr(port, call, odd(getattr(port, call)))
         poll(4)
-        assert owed(clockwork, partition_id) == 1
+        assert quarantined(clockwork, partition_id) == 1
     poll(2)
-    assert owed(clockwork, partition_id) == 0
+    assert quarantined(clockwork, partition_id) == 0
     taken = [one for message in clockwork.queue.messages.values() for one in codec.decode_message(message.body)]
     counted = Counter(one.execution_id for one in taken)
     assert set(counted.values()) == {1}
@@ -270,11 +270,11 @@ def test_a_chain_that_is_given_up_goes_on_with_all_its_fires(monkeypatch: pytest
         broken.setattr(clockwork.executions, "save", raises)
         clockwork.clock.advance(240_000)
         clockwork.poll(partition_id)
-        assert owed(clockwork, partition_id) == 1
+        assert quarantined(clockwork, partition_id) == 1
     for _ in range(8):
         clockwork.poll(partition_id)
         clockwork.clock.advance(60_000)
-    assert owed(clockwork, partition_id) == 0
+    assert quarantined(clockwork, partition_id) == 0
     taken = [one for message in clockwork.queue.messages.values() for one in codec.decode_message(message.body)]
     counted = Counter((one.occurrence.due_at - began_at) // 30_000 for one in taken)
     assert set(counted) == set(range(1, max(counted) + 1))
@@ -312,9 +312,9 @@ def test_what_is_kept_keeps_no_other_work_waiting_while_it_cannot_be_read(monkey
     with monkeypatch.context() as broken:
         broken.setattr(clockwork.timeline, "find", throttled)
         assert visits(clockwork, 1)[0].outcome == "dry"
-    assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS + 1}, 1)
+    assert (sent(clockwork), quarantined(clockwork)) == ({"acme": ROWS + 1}, 1)
     visits(clockwork, 1)
-    assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS + 1, ODD: 1}, 0)
+    assert (sent(clockwork), quarantined(clockwork)) == ({"acme": ROWS + 1, ODD: 1}, 0)
 
 
 def test_a_visit_without_time_leaves_what_is_kept_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,7 +322,7 @@ def test_a_visit_without_time_leaves_what_is_kept_to_the_next(monkeypatch: pytes
     with poisoned(clockwork, monkeypatch):
         visits(clockwork, 1)
     assert poll_shard(clockwork.world, P, clockwork.clock.at + 4_000).released == 0
-    assert owed(clockwork) == 1
+    assert quarantined(clockwork) == 1
 
 
 @pytest.mark.parametrize("gone", [True, False], ids=["its row has gone", "its row is about to expire"])
@@ -339,10 +339,10 @@ def test_what_cannot_be_told_while_its_row_lives_is_logged_once(
         else:
             clockwork.clock.advance(lives_ms - lives_ms // PARTS - 10 * 60_000)
             visits(clockwork, 5)
-            assert owed(clockwork) == 1
+            assert quarantined(clockwork) == 1
             clockwork.clock.advance(10 * 60_000)
         visits(clockwork, 30)
-    assert owed(clockwork) == 0
+    assert quarantined(clockwork) == 0
     (told,) = [one for one in caplog.records if getattr(one, "action", "") == "death_not_recorded"]
     assert odd.key in told.__dict__["key"]
     assert SECRET not in caplog.text
@@ -352,9 +352,9 @@ def test_any_number_is_passed_and_released_once(monkeypatch: pytest.MonkeyPatch)
     clockwork = ready(*[odd_row(number) for number in range(250)])
     with poisoned(clockwork, monkeypatch):
         assert {one.outcome for one in visits(clockwork, 2)} == {"dry"}
-        assert owed(clockwork) == 250
+        assert quarantined(clockwork) == 250
     visits(clockwork, 2)
-    assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS, ODD: 250}, 0)
+    assert (sent(clockwork), quarantined(clockwork)) == ({"acme": ROWS, ODD: 250}, 0)
 
 
 def test_an_ordered_shard_passes_a_row_that_raises_and_owes_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -373,10 +373,10 @@ def test_an_ordered_shard_passes_a_row_that_raises_and_owes_it(monkeypatch: pyte
     with monkeypatch.context() as broken, poisoned(clockwork, monkeypatch):
         broken.setattr("clockwork.flows.poll.expand.release_of", odd)
         assert poll_ordered_shard(clockwork.world, "o000", clockwork.clock.at + 20_000).released == 1
-        assert owed(clockwork, "o000") == 1
+        assert quarantined(clockwork, "o000") == 1
     clockwork.clock.advance(1_000)
     assert poll_ordered_shard(clockwork.world, "o000", clockwork.clock.at + 20_000).released == 1
-    assert owed(clockwork, "o000") == 0
+    assert quarantined(clockwork, "o000") == 0
 
 
 def owing(monkeypatch: pytest.MonkeyPatch) -> tuple[Named, int]:
@@ -399,7 +399,7 @@ def owing(monkeypatch: pytest.MonkeyPatch) -> tuple[Named, int]:
         for port, call in ((clockwork.queue, "send"), (clockwork.executions, "save"), (clockwork.timeline, "put_new")):
             broken.setattr(port, call, odd(getattr(port, call)))
         clockwork.poll(partition_id)
-    count = owed(clockwork, partition_id)
+    count = quarantined(clockwork, partition_id)
     assert count > 1
     return named, count
 
@@ -417,10 +417,10 @@ def test_fires_in_quarantine_outlive_a_visit_that_cannot_read_their_job(monkeypa
         broken.setattr(clockwork.jobs, "get", lambda refs: [Undecodable("damaged") for _ in refs])
         clockwork.clock.advance(60_000)
         clockwork.poll(partition_id)
-    assert owed(clockwork, partition_id) == count
+    assert quarantined(clockwork, partition_id) == count
     clockwork.clock.advance(60_000)
     clockwork.poll(partition_id)
-    assert owed(clockwork, partition_id) == 0
+    assert quarantined(clockwork, partition_id) == 0
     due_at = [one.occurrence.due_at for one in taken(named)]
     assert due_at[:count] == [named.start + 30_000 * number for number in range(1, count + 1)]
 
@@ -439,7 +439,7 @@ def test_fires_in_quarantine_come_though_their_job_is_changed_meanwhile(
         named.change(changes.resumed(None))
     named.clockwork.clock.advance(60_000)
     named.clockwork.poll(named.job.partition_id)
-    assert owed(named.clockwork, named.job.partition_id) == 0
+    assert quarantined(named.clockwork, named.job.partition_id) == 0
     old = [one.occurrence.due_at for one in taken(named) if one.revision == revision]
     # The deliverer's look judges them by their revision, as it does releases that were sent before the change.
     assert old == [named.start + 30_000 * number for number in range(1, count + 1)]
@@ -455,10 +455,10 @@ def test_a_retry_of_a_named_job_that_is_kept_comes(monkeypatch: pytest.MonkeyPat
         for port, call in ((clockwork.queue, "send"), (clockwork.executions, "save"), (clockwork.timeline, "put_new")):
             broken.setattr(port, call, raising(getattr(port, call), lambda one: not is_of_quarantine(one)))
         clockwork.poll(partition_id)
-        assert owed(clockwork, partition_id) == 1
+        assert quarantined(clockwork, partition_id) == 1
     clockwork.clock.advance(60_000)
     clockwork.poll(partition_id)
-    assert owed(clockwork, partition_id) == 0
+    assert quarantined(clockwork, partition_id) == 0
     assert [(one.execution_id, one.attempt) for one in taken(named)] == [(retry.execution_id, 2)]
 
 
@@ -475,14 +475,14 @@ def test_a_backfilled_fire_that_is_kept_comes_once_though_its_job_is_changed_mea
             broken.setattr(port, call, raising(getattr(port, call), lambda one: not is_of_quarantine(one)))
         broken.setattr(clockwork.timeline, "put_new", raising(clockwork.timeline.put_new, is_release))
         clockwork.poll(partition_id)
-    assert (planned.count, owed(clockwork, partition_id)) == (3, 3)
+    assert (planned.count, quarantined(clockwork, partition_id)) == (3, 3)
     if what == "another timing":
         named.change(changes.replaced(named.definition(every_ms=2_000_000), b'"y"'))
     elif what == "pause":
         named.change(changes.paused("incident"))
     clockwork.clock.advance(2_000)
     clockwork.poll(partition_id)
-    assert owed(clockwork, partition_id) == 0
+    assert quarantined(clockwork, partition_id) == 0
     mine = [one for one in taken(named) if one.of.run == planned.backfill_id]
     assert [one.occurrence.due_at for one in mine] == [from_at + 3_600_000 * number for number in range(3)]
     if what != "another timing":
@@ -503,7 +503,7 @@ def test_a_deleted_job_is_kept_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     named.change(changes.cancelled(None))
     named.clockwork.clock.advance(60_000)
     named.clockwork.poll(named.job.partition_id)
-    assert (owed(named.clockwork, named.job.partition_id), taken(named)) == (0, [])
+    assert (quarantined(named.clockwork, named.job.partition_id), taken(named)) == (0, [])
 
 
 def test_one_that_an_ordered_queue_never_takes_holds_up_no_other_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -517,10 +517,10 @@ def test_one_that_an_ordered_queue_never_takes_holds_up_no_other_key(monkeypatch
         broken.setattr(clockwork.ordered_queue, "send", raising(clockwork.ordered_queue.send))
         for expected in (20, 0, 0):
             assert poll_ordered_shard(clockwork.world, "o000", clockwork.clock.at + 20_000).released == expected
-            assert owed(clockwork, "o000") == 1
+            assert quarantined(clockwork, "o000") == 1
             clockwork.clock.advance(60_000)
     assert poll_ordered_shard(clockwork.world, "o000", clockwork.clock.at + 20_000).released == 1
-    assert owed(clockwork, "o000") == 0
+    assert quarantined(clockwork, "o000") == 0
 
 
 def test_a_job_that_was_cancelled_meanwhile_is_not_released(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -530,7 +530,7 @@ def test_a_job_that_was_cancelled_meanwhile_is_not_released(monkeypatch: pytest.
         visits(clockwork, 1)
     assert clockwork.timeline.cancel(P, odd.key, 0)
     visits(clockwork, 2)
-    assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS}, 0)
+    assert (sent(clockwork), quarantined(clockwork)) == ({"acme": ROWS}, 0)
 
 
 @pytest.mark.parametrize("has_ended", [True, False])
@@ -564,6 +564,6 @@ def test_what_cannot_be_named_is_kept_with_its_row(monkeypatch: pytest.MonkeyPat
     with monkeypatch.context() as broken, poisoned(clockwork, monkeypatch):
         broken.setattr("clockwork.domain.lifecycle.quarantine.tag_of", odd)
         visits(clockwork, 1)
-        assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS}, 1)
+        assert (sent(clockwork), quarantined(clockwork)) == ({"acme": ROWS}, 1)
     visits(clockwork, 1)
-    assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS, ODD: 1}, 0)
+    assert (sent(clockwork), quarantined(clockwork)) == ({"acme": ROWS, ODD: 1}, 0)

@@ -224,7 +224,7 @@ def test_what_is_parked_is_left_to_its_row_while_the_pause_lasts_and_checked_on(
     assert record.state is State.PARKED
     checked(clockwork)
     assert tickets(clockwork) == []
-    # It was let go and lost: its record says PARKED still.
+    # It was unparked and lost: its record says PARKED still.
     paused(clockwork, is_paused=False)
     parked = clockwork.timeline.read(parking_of("acme"), BEGINNING, END, 100).rows
     clockwork.timeline.forget(parking_of("acme"), [row.key for row in parked])

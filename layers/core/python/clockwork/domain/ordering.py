@@ -97,7 +97,7 @@ def resumed(release: Deliver, stored: Execution | None, now: int) -> Deliver:
         return release
     waits = stored.waits
     run_at = max(release.run_at, waits.next_attempt_at or 0)
-    # What is parked or in line comes again to see whether it may start: its wait goes on until then.
+    # A release that is parked or in line is sent again to see whether it may start: its wait goes on until then.
     comes_to_see = waits.held is not None and (stored.state is State.PARKED or waits.line is not None)
     run_at = max(run_at, now) if comes_to_see else run_at
     waiting = release.waiting(paced=waits.paced, held=waits.held, line=waits.line)

@@ -245,7 +245,7 @@ class Delivery(msgspec.Struct, frozen=True):
     """One attempt, as a target adapter gets it: to be started now, and to end before `deadline_at` (ms).
 
     `token`: under which its receiver calls back, if the attempt ends by callback. `node`: of a workflow's node.
-    `begun`: as in `Budget`. `errand`: nothing is to be started, but what was begun to be seen to. `run_at`: in ms.
+    `begun`: as in `Budget`. `errand`: nothing is started; what was begun is looked up or stopped. `run_at`: in ms.
     """
 
     execution_id: str

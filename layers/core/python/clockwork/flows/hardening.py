@@ -198,7 +198,7 @@ class HardenedReleases:
             return self._inner.send(releases, now, *([aligned] if aligned else []))
         except Exception as error:  # noqa: BLE001 - whatever one release raises, the others are sent
             if len(releases) == 1:
-                # For good: a poller records it as DEAD and goes on, where to wait for it would stop its whole shard.
+                # Permanently: a poller records it as DEAD and goes on. To wait for it would stop its whole shard.
                 return [Refused(0, not isinstance(error, ClockworkError), self._why(error, releases[0]))]
         return self._send_in_pieces(releases, now, aligned, PIECE if len(releases) > PIECE else 1)
 

@@ -54,7 +54,7 @@ def replace(
 
 
 def renew(world: World, stored: Execution | None) -> Execution | None:
-    """See to it that the record of an execution that has not ended outlives a message that is sent now.
+    """Make sure that the record of an execution that has not ended outlives a message that is sent now.
 
     Returns it as it is stored then. A record with a live claim is its claimant's. Raises Unavailable if that is not
     certain, also if another writer came first.

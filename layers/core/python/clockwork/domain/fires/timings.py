@@ -18,8 +18,8 @@ class Retiming(Enum):
     """How the timing of a definition differs from the one before."""
 
     SAME = auto()  # it fires as before
-    BOUNDS = auto()  # another choice of fires, another jitter or another place in an order: the beat goes on
-    BEAT = auto()  # another beat: it starts anew
+    BOUNDS = auto()  # another choice of fires, another jitter or another place in an order: the period goes on
+    BEAT = auto()  # another period: it starts anew
     MOVE = auto()  # a job that fires once fires at another instant
 
 

@@ -49,7 +49,7 @@ class Untold(msgspec.Struct, frozen=True):
         return group_of(self.client_id, self.key, holds=self.holds)
 
 
-class OwedFire(msgspec.Struct, frozen=True, order=True):
+class QuarantinedFire(msgspec.Struct, frozen=True, order=True):
     """A fire of a named job in the quarantine, with the revision of the job's row that released it.
 
     `run`: the last part of its executionId. That of a backfilled fire is the backfill's.
@@ -128,10 +128,10 @@ def tag_of(execution_id: str, revision: int | None = None) -> str:
     return f"{job_ref.incarnation}.{revision}.{parts.due_at:013d}{run}"
 
 
-def fire_in(tag: str) -> OwedFire | None:
+def fire_in(tag: str) -> QuarantinedFire | None:
     """The fire of a named job that a tag tells; None if it is the tag of something else."""
     one = _FIRE.fullmatch(tag)
-    return None if one is None else OwedFire(int(one[1]), int(one[2]), int(one[3]), one[4] or ids.ONLY_RUN)
+    return None if one is None else QuarantinedFire(int(one[1]), int(one[2]), int(one[3]), one[4] or ids.ONLY_RUN)
 
 
 def _tag(untold: Untold) -> str:

@@ -99,13 +99,13 @@ def _started_anew(before: NamedJob, after: NamedJob, boundary_at: int) -> NamedJ
         return msgspec.structs.replace(after, chain_after_at=at - 1, chain_ordinal=0, paused_at=_held(after, at))
     began_at = _last_base(before, boundary_at)
     fresh = msgspec.structs.replace(after, chain_after_at=began_at, chain_ordinal=0)
-    # A fire of the new beat that lies before the boundary, and with its jitter behind it, is one of those to come.
+    # A fire of the new period that lies before the boundary, and with its jitter behind it, is one of those to come.
     last = last_fire(_unbounded(fresh), boundary_at)
     fresh = fresh if last is None else msgspec.structs.replace(fresh, chain_after_at=last.base_at)
     first = fire_after(fresh, fresh.chain_after_at, 0)
     if first is not None and first.base_at <= boundary_at:
         return fresh
-    # Should its zone get other rules, the beat has fires at instants that it had none at. Those before are not its own.
+    # With other rules of its zone the period may have fires at instants that had none. Those before are not its own.
     return msgspec.structs.replace(fresh, chain_after_at=boundary_at)
 
 

@@ -26,7 +26,7 @@ RELEVANCY_WINDOW = Meta(ge=1, le=31_536_000)
 
 def _are_not_final(codes: list[int], _: Checks, __: Earlier) -> list[int]:
     if GONE in codes:
-        raise ValueError("holds 410, which says that the target is gone for good")
+        raise ValueError("holds 410, which says that the target is gone permanently")
     return codes
 
 

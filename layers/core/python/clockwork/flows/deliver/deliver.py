@@ -62,8 +62,8 @@ def deliver_batch(world: World, messages: Sequence[Message], deadline_at: int) -
 
 def attempt(batch: Batch, inbox: Inbox) -> None:
     """Make an attempt at each item that is due, and record its outcome. The others go back or are parked."""
-    # 1. See to watches, which start nothing, and let checks become the tickets that were missed. Then claim: from here
-    #    on no other deliverer starts these attempts.
+    # 1. Work off the watches, which start nothing, and let checks become the tickets that were missed. Then claim:
+    #    from here on no other deliverer starts these attempts.
     asking = end_watched(batch, look(batch, inbox.watches)) if inbox.watches else []
     missed = _missed(batch, look(batch, inbox.checks)) if inbox.checks else []
     items = [*inbox.items, *missed]
@@ -146,7 +146,7 @@ def _ticket_of(batch: Batch, received: Received) -> Item | None:
         batch.absorb(received, stored)
         return None
     if stored is not None and stored.state is State.PARKED and is_held(world, check.occurrence.client_id):
-        # It lies in its parked row. Once it was let go from there, nothing but this check tells of a lost ticket.
+        # It lies in its parked row. Once it is unparked, nothing but this check tells of a lost ticket.
         at = now + wait_ms
     if stored is None or at <= now:
         ticket = ticket_of(check, stored)

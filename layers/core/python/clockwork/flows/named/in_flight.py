@@ -79,7 +79,7 @@ def see_to_older(world: World, job: NamedJob, *, is_repeat: bool = False) -> Und
 
 
 def _watch(world: World, found: Sequence[Execution], stands: Sequence[Execution]) -> Sequence[Execution]:
-    """See to it that a receiver that goes on though its job was deleted is stopped, and so is a run of a workflow.
+    """Make sure that a receiver that goes on though its job was deleted is stopped, and so is a run of a workflow.
 
     Returns the nodes of such runs that still run. Raises Unavailable.
     """

@@ -120,7 +120,7 @@ def change(world: World, stored: NamedJob, revision: int | None, wanted: Change,
         world, stored, changed(stored, boundary_at, now, wanted, partial(_home_of, world, stored))
     )
     note(stored.client_id)
-    # 2. Release that under the row as it stands, unless its pointers go on. Tell what a pause held back for good.
+    # 2. Release that under the row as it stands, unless its pointers go on. Tell what a pause held back permanently.
     caught_up = catch_up(world, stored, boundary_at) if catches_up(stored, job) else ()
     _tell_replaced(world, stored, job, boundary_at)
     # 3. Put the first pointer, then write the row, on condition that it is still as it was read.
@@ -136,7 +136,7 @@ def change(world: World, stored: NamedJob, revision: int | None, wanted: Change,
         if job.state is JobState.ACTIVE
         else ()
     )
-    # 5. List what runs, end at once what waits and is not wanted any more, and let go what waits for another host.
+    # 5. List what runs, end at once what waits and is not wanted any more, and unpark what waits for another host.
     under_way = see_to_older(world, job)
     if host_of(stored.definition.target) != host_of(job.definition.target):
         release_parked(world, job, under_way.waiting)

@@ -41,7 +41,7 @@ def bury(visit: Visit, given_up: Sequence[tuple[Release, str]]) -> Unburied:
     """
     burials = _Burials(visit, given_up)
     # The record of a retry or a redrive waits for its release. A poller may not read it: the refused save answers with
-    # it. If that has changed by the second save, another is at work on it, and the release comes again.
+    # it. If that has changed by the second save, another is at work on it, and the release is read again.
     burials.waiting.update(burials.save(burials.save(dict.fromkeys(range(len(given_up))))))
     burials.call_back()
     return Unburied(frozenset(burials.waiting), frozenset(burials.refused - burials.waiting))

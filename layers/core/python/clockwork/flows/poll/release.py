@@ -12,7 +12,7 @@ from clockwork.domain.errors import readable
 from clockwork.domain.executions import Execution
 from clockwork.domain.fires.chains import release_at, run_of
 from clockwork.domain.ids import ONLY_RUN
-from clockwork.domain.lifecycle.quarantine import OwedFire, Untold, fire_in, tag_of
+from clockwork.domain.lifecycle.quarantine import QuarantinedFire, Untold, fire_in, tag_of
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Refused, Release
 from clockwork.domain.storage.rows import UNKNOWN_CLIENT
@@ -136,7 +136,7 @@ def _kept_of(world: World, visited: Visited, tag: str) -> list[Release]:
     return [planned.get(one.execution_id, one) for one in fires]
 
 
-def _fire_of(job: NamedJob, fire: OwedFire, now: int) -> Release:
+def _fire_of(job: NamedJob, fire: QuarantinedFire, now: int) -> Release:
     if fire.run == ONLY_RUN:
         # The look judges it by the revision that released it.
         return release_at(job, fire.due_at).of_its(revision=fire.revision)

@@ -212,7 +212,7 @@ def _last_of(world: World, item: Item) -> Checkpoint | None:
 def _started(
     batch: Batch, claimed: Sequence[Item], resumed: Mapping[int, Checkpoint | None]
 ) -> dict[int, Checkpoint | None]:
-    """The claimed items (by identity) that their worker is to start: those that are seen to be wanted still.
+    """The claimed items (by identity) that their worker is to start: those that are still wanted.
 
     Each with its last checkpoint.
     """

@@ -41,7 +41,7 @@ class Handed(msgspec.Struct, frozen=True):
 
 
 class PutOff(Resent):
-    """`Waiting` of tickets. `staying`: the messages, by their ids, that are not deleted, since others see to them."""
+    """`Waiting` of tickets. `staying`: the messages, by their ids, that are not deleted, since others hold them."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world)

@@ -70,7 +70,7 @@ def _sweep(world: World, letter: DeadLetter, report: SweepReport) -> bool:
         return is_done
     except (Unreadable, InvalidTicket) as error:
         log.error("undecodable dead letter, or record of it: %s", error, extra={"action": "undecodable_dead_letter"})
-    except Exception as error:  # noqa: BLE001 - whatever one letter raises, the others are seen to
+    except Exception as error:  # noqa: BLE001 - whatever one letter raises, the others are swept
         fault = why(world.environment.faults, error, "a dead letter")
         log.warning("a dead letter stays: %s", fault, extra={"action": "dead_letter_left"})
     return False

@@ -46,7 +46,7 @@ def records_of(world: World, run: Execution, sets: Sets, indexes: Iterable[int])
 
 
 def keep_results(world: World, run: Execution, sets: Sets, kept_ms: int) -> None:
-    """See to it that the records of nodes that have succeeded live as long as the run may be redriven.
+    """Make sure that the records of nodes that have succeeded live as long as the run may be redriven.
 
     A redrive keeps these records, and renews the run's own. `kept_ms`: for so long the run is kept behind its end. A
     redrive within a day of the first begin finds that they live long enough. Raises Unavailable, and NewerFormat.

@@ -73,7 +73,7 @@ class _AnswerReader(KeptReader):
         """A line. Raises HeadCutShort where a head ends before its empty line, but not where it does not begin."""
         line = super().readline(size)
         if self.lines is not None:
-            # A line that is too long has no end either, which `HTTPResponse` sees to.
+            # A line that is too long has no end either. `HTTPResponse` refuses that one.
             is_cut = not line.endswith(b"\n") and (size is None or size < 0 or len(line) < size)
             if is_cut and (line or self.lines):
                 raise HeadCutShort
