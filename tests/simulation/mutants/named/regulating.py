@@ -73,7 +73,12 @@ REGULATING = (
     Mutant(
         "what was cancelled in the line takes a slot",
         "flows/deliver/inform.py",
-        (("    judged = batch.each(items, _has_ended)\n", "    judged = [(item, False) for item in items]\n"),),
+        (
+            (
+                "    judged = batch.each(items, lambda item: has_ended_for(item.release, item.seen))\n",
+                "    judged = [(item, False) for item in items]\n",
+            ),
+        ),
         "I8",
     ),
     Mutant(

@@ -9,7 +9,7 @@ import pytest
 from clockwork.domain.executions import NO_END, Execution, State
 from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.ids import ExecutionId, NamedJobId
-from clockwork.domain.lifecycle.awaited import goes_on, is_awaited, reopened
+from clockwork.domain.lifecycle.awaited import goes_on, has_ended_for, is_awaited, reopened
 from clockwork.domain.lifecycle.redrives import discarded, is_redrivable, place_of, plan_redrive
 from clockwork.domain.policies import Budget
 from clockwork.domain.waits import Waited, Waiting
@@ -121,7 +121,10 @@ def test_what_is_dead_or_was_redriven_and_not_claimed_needs_attention_until_it_i
 def test_a_record_that_a_pause_ended_is_gone_on_from_by_a_later_revision_alone(
     state: State, ended_by: int | None, revision: int | None, goes: bool
 ) -> None:
-    assert goes_on(execution(state, ended_by=ended_by), release(revision=revision)) is goes
+    stored, coming = execution(state, ended_by=ended_by), release(revision=revision)
+    assert goes_on(stored, coming) is goes
+    assert has_ended_for(coming, stored) is (stored.is_final and not goes)
+    assert not has_ended_for(coming, None)
 
 
 def test_what_goes_on_waits_again_with_a_fresh_budget() -> None:

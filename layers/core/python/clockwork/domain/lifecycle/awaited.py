@@ -29,6 +29,11 @@ def goes_on(stored: Execution, release: Release) -> bool:
     return release.revision >= ended_by
 
 
+def has_ended_for(release: Release, stored: Execution | None) -> bool:
+    """Whether the execution, by its record, has ended for the release, which may not go on from there."""
+    return stored is not None and stored.is_final and not goes_on(stored, release)
+
+
 def reopened(stored: Execution) -> Execution:
     """The ended record as it waits again, with a fresh budget of attempts."""
     return msgspec.structs.replace(

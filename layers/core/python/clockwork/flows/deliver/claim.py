@@ -16,7 +16,7 @@ from clockwork.domain.errors import readable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.fires.hints import hinted
 from clockwork.domain.lifecycle.attempts import Action, Claim, Plan, plan_claim, plan_let_go, plan_unstarted, plan_watch
-from clockwork.domain.lifecycle.awaited import goes_on
+from clockwork.domain.lifecycle.awaited import has_ended_for
 from clockwork.domain.lifecycle.awaiting import watch_of
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
 from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT
@@ -161,7 +161,7 @@ def _looked(batch: Batch, item: Received) -> bool:
     if not release.is_recorded:
         return False
     item.seen = renew(batch.world, item.seen or batch.world.executions.find(release.job_id, release.execution_id))
-    return item.seen is not None and item.seen.is_final and not goes_on(item.seen, release)
+    return has_ended_for(release, item.seen)
 
 
 def wish(batch: Batch, item: Item) -> Claim:

@@ -24,7 +24,7 @@ from clockwork.domain.fires.hints import completed, hint_of
 from clockwork.domain.ids import NamedJobId, decode_job, is_named
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_let_go, plan_unstarted
-from clockwork.domain.lifecycle.awaited import caught_up, goes_on
+from clockwork.domain.lifecycle.awaited import caught_up, has_ended_for
 from clockwork.domain.lifecycle.expiry import ended_execution, is_expired
 from clockwork.domain.named.look import objection_to, was_started
 from clockwork.domain.named.overlaps import WAITS, entrant_of, is_backfilled
@@ -110,15 +110,11 @@ def _is_to_ask(item: Item) -> bool:
 
 def unended(batch: Batch, items: Sequence[Item]) -> list[Item]:
     """The items whose executions have not ended, as far as their records were read; the others are done with."""
-    judged = batch.each(items, _has_ended)
+    judged = batch.each(items, lambda item: has_ended_for(item.release, item.seen))
     ended = [item for item, has_ended in judged if has_ended]
     if ended:
         end_all(batch, ended)
     return [item for item, has_ended in judged if not has_ended and not item.left]
-
-
-def _has_ended(item: Item) -> bool:
-    return item.seen is not None and item.seen.is_final and not goes_on(item.seen, item.release)
 
 
 def ref_of(world: World, item: Item) -> NamedJobId:

@@ -12,7 +12,7 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 
 from clockwork.domain.executions import Execution
-from clockwork.domain.lifecycle.awaited import goes_on
+from clockwork.domain.lifecycle.awaited import has_ended_for
 from clockwork.domain.lifecycle.awaiting import is_claimed
 from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS, behind_others, resumed
 from clockwork.flows.deaths import bury
@@ -74,7 +74,7 @@ def _resumed(batch: Batch, heads: Sequence[OrderedMessage], *, moved_up: bool) -
         with batch.failing(item):
             if item.message_id in received_before:
                 item.seen = batch.world.executions.find(item.release.job_id, item.release.execution_id)
-                if item.seen is not None and item.seen.is_final and not goes_on(item.seen, item.release):
+                if has_ended_for(item.release, item.seen):
                     batch.absorb(item, item.seen)
                     continue
                 if item.message_id in overdue and not _is_claimed(batch, item.seen):

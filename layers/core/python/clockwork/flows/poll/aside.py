@@ -23,7 +23,7 @@ import msgspec
 from clockwork.domain import keys
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
-from clockwork.domain.lifecycle.awaited import goes_on
+from clockwork.domain.lifecycle.awaited import has_ended_for
 from clockwork.domain.lifecycle.quarantine import Untold
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import row_of
@@ -101,8 +101,7 @@ def _has_ended(world: World, release: Release) -> bool:
         extra = {"action": "aside_not_looked_at", "executionId": release.execution_id}
         # The next visit looks again: records are kept for days longer than this begins.
         with tolerated(world, log, "not looked at: %s", extra, Unreadable):
-            stored = renew(world, _record_of(world, release))
-            return stored is not None and stored.is_final and not goes_on(stored, release)
+            return has_ended_for(release, renew(world, _record_of(world, release)))
     return False
 
 

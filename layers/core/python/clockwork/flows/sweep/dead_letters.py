@@ -9,7 +9,7 @@ import msgspec
 
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
-from clockwork.domain.lifecycle.awaited import goes_on
+from clockwork.domain.lifecycle.awaited import has_ended_for
 from clockwork.domain.lifecycle.awaiting import is_claimed, release_of, watch_of
 from clockwork.domain.messages.tickets import InvalidTicket, is_ticket, opened
 from clockwork.domain.releases import Release
@@ -94,7 +94,7 @@ def _sweep_all(world: World, releases: Sequence[Release], report: SweepReport) -
 
 def _sweep_one(world: World, release: Release, report: SweepReport) -> bool:
     stored = world.executions.find(release.job_id, release.execution_id)
-    if stored is not None and stored.is_final and not goes_on(stored, release):
+    if stored is not None and has_ended_for(release, stored):
         report.absorbed += 1
         return _follow(world, release, stored)
     # The letter of a run may be the only one that begins with its nodes: it goes back as it is.
