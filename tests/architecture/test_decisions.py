@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tests.architecture.sources import ROOT
 
 PAGE = ROOT / "docs/decisions.md"
-MOST_ENTRIES, MOST_WORDS = 80, 120
+MOST_ENTRIES, MOST_WORDS, MOST_COLUMNS = 80, 120, 120
 #: Files and folders whose text may refer to decisions: the pages, the product, and its tests.
 REFERRING = ("*.md", "*.py", "docs", "layers", "sdk", "infra", "local", "rollout", "lambdas", "bench", "tests")
 _ENTRY = re.compile(r"^### D(\d+)\. ([^\n]+)\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
@@ -53,6 +53,7 @@ def test_the_page_has_few_entries_and_each_is_short() -> None:
     assert 40 <= len(numbers) <= MOST_ENTRIES
     assert page.count("\n### ") == len(numbers) == len(set(numbers))
     assert too_long(page) == []
+    assert [line for line in page.splitlines() if len(line) > MOST_COLUMNS] == []
 
 
 def test_each_entry_has_a_rule_a_reason_and_a_subject() -> None:
