@@ -121,6 +121,22 @@ def test_a_cancel_and_a_redrive_ask_to_be_repeated() -> None:
     assert restless.tries == 2 * (MOST_REPLANS + 1)
 
 
+def test_a_cancel_of_what_expires_meanwhile_leaves_a_record_that_tells_when_its_job_was_created() -> None:
+    clockwork = MemoryClockwork()
+    clockwork.clients.put(ACME)
+    waiting = release().first_record(State.FAILED, NOW + 1)
+    clockwork.executions.save([(None, waiting)])
+    _, cancelled = cancel_execution(
+        clockwork.world,
+        Caller(ALICE, client_ids=frozenset({"acme"})),
+        waiting.execution_id,
+        lambda *_: clockwork.executions.expire(NOW + 1),
+    )
+    assert clockwork.executions.all() == [cancelled]
+    assert (cancelled.state, cancelled.revision) == (State.CANCELLED, 1)
+    assert cancelled.created_at == waiting.created_at is not None
+
+
 def test_a_redrive_of_what_is_gone_by_now_says_so() -> None:
     with pytest.raises(ExecutionNotFound):
         redrive(MemoryClockwork().world, DEAD)
