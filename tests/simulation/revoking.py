@@ -78,7 +78,7 @@ class Grants:
         within its own invocation. A reason is therefore only how the client was within the longest invocation before
         that instant.
 
-        At level `none` another copy of its message may have been started.
+        At level `none` a duplicate of its message may have been started.
         """
         refused = record.attempts[-1] if record.attempts else None
         if refused is None or refused.error is None or REFUSED not in refused.error:

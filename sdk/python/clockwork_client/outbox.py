@@ -137,11 +137,12 @@ class _Relay(NamedTuple):
         """Lambda's answer. It names the first record that is not done: Lambda repeats from there, in order."""
         for place, record in enumerate(records):
             remaining = context.get_remaining_time_in_millis() / 1000 - _RESERVE
-            if (place and remaining < _LEAST) or not self._is_done(record, min(max(remaining, _LEAST), _LONGEST_CALL)):
+            if (place and remaining < _LEAST) or not self._handle(record, min(max(remaining, _LEAST), _LONGEST_CALL)):
                 return {"batchItemFailures": [{"itemIdentifier": record["dynamodb"]["SequenceNumber"]}]}
         return {"batchItemFailures": []}
 
-    def _is_done(self, record: Mapping[str, Any], seconds: float) -> bool:
+    def _handle(self, record: Mapping[str, Any], seconds: float) -> bool:
+        """Create what a record asks for, within so many seconds; True if the record is done."""
         image = _to_send(record)
         if image is None:
             return True
@@ -176,6 +177,7 @@ class _Relay(NamedTuple):
         return None
 
     def _write_end(self, record: Mapping[str, Any], image: Image, reason: str) -> bool:
+        """Write down that an item became no job; True if that is done."""
         key, table = _name(image), record["eventSourceARN"].split(":table/")[1].split("/")[0]
         _log.error("outbox item %s became no job: %s", key, reason)
         try:

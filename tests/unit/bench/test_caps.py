@@ -39,7 +39,7 @@ def test_slots_that_lie_far_ahead_miss_the_bounds(monkeypatch: pytest.MonkeyPatc
 
 
 def test_slots_for_what_was_cancelled_miss_the_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inform, "_has_ended", lambda _: False)
+    monkeypatch.setattr(inform, "has_ended_for", lambda *_: False)
     assert caps.measure_cancel(300)["afterCancelS"] > caps.BOUNDS["afterCancelS"]
 
 

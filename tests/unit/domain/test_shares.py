@@ -128,12 +128,12 @@ def test_a_note_of_overflow_is_tried_once_in_some_seconds_for_each_pool_whatever
 
 def test_a_client_floods_by_its_third_ticket_beyond_its_share_within_ten_seconds() -> None:
     known = Shares()
-    assert [known.floods("etl", "high", FLOOD, at) for at in (0, 1, 2, 3)] == [False, False, True, True]
-    assert not known.floods("etl", "high", QUIET, 3)
-    assert not known.floods("etl", "low", FLOOD, 3)
-    assert not known.floods("gpu", "high", FLOOD, 3)
-    assert not known.floods("etl", "high", FLOOD, BEYOND_WITHIN_MS)
-    assert not known.floods("etl", "high", FLOOD, -1)
+    assert [known.note_beyond("etl", "high", FLOOD, at) for at in (0, 1, 2, 3)] == [False, False, True, True]
+    assert not known.note_beyond("etl", "high", QUIET, 3)
+    assert not known.note_beyond("etl", "low", FLOOD, 3)
+    assert not known.note_beyond("gpu", "high", FLOOD, 3)
+    assert not known.note_beyond("etl", "high", FLOOD, BEYOND_WITHIN_MS)
+    assert not known.note_beyond("etl", "high", FLOOD, -1)
 
 
 def test_beside_clients_that_flood_another_has_no_share_to_keep_to() -> None:

@@ -15,7 +15,7 @@ from clockwork.domain.ids import ExecutionId
 from clockwork.domain.named.overlaps import NOT_KNOWN, UNDER_WAY, WAITS, Entrant, entrant_of, turned
 from clockwork.domain.named_jobs import NamedJob, Turnstile
 from clockwork.domain.releases import Release
-from clockwork.flows.overlaps import FIRST_READ, MOST_READ, may_be_let_through, note_ended, why_not_through
+from clockwork.flows.overlaps import FIRST_READ, MOST_READ, look_for_a_way, note_ended, why_not_through
 from tests.support.examples import changed
 from tests.support.named import Named, execution_of
 
@@ -57,7 +57,7 @@ def why_not(named: Named, release: Release, job: NamedJob | None = None) -> str 
 
 def goes(named: Named, release: Release, job: NamedJob | None = None) -> bool:
     """Whether it is let through; asked twice, since asking without a claim says the same."""
-    may = may_be_let_through(named.clockwork.world, entrant(named, release), job or named.job)
+    may = look_for_a_way(named.clockwork.world, entrant(named, release), job or named.job)
     assert (why_not(named, release, job) is None) is may
     return may
 
@@ -266,7 +266,7 @@ def test_to_ask_without_a_claim_gets_on_as_well() -> None:
     for number in range(MOST_READ + 500):
         record(named, number, State.SUCCEEDED)
     last = fire(named, 5_000)
-    assert [may_be_let_through(named.clockwork.world, entrant(named, last), named.job) for _ in range(2)] == [
+    assert [look_for_a_way(named.clockwork.world, entrant(named, last), named.job) for _ in range(2)] == [
         False,
         True,
     ]

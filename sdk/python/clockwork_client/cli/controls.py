@@ -116,7 +116,7 @@ def _handle(state: State, verb: str, call: Callable[..., HandledJobs], given: di
     def found() -> Any:
         yield from state.cw.jobs.list(prefix=given["prefix"], tag=given["tag"], page_size=1_000)
 
-    if not given["yes"] and not many.is_meant(state, verb, "named job", found()):
+    if not given["yes"] and not many.confirm(state, verb, "named job", found()):
         return
 
     def once(token: str | None) -> HandledJobs:

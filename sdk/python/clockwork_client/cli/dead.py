@@ -97,5 +97,5 @@ def _handle(state: State, verb: str, call: Callable[..., HandledDead], given: di
     def found() -> Any:
         yield from state.cw.dead.list(page_size=1_000, **given)
 
-    if yes or many.is_meant(state, verb, "dead execution", found()):
+    if yes or many.confirm(state, verb, "dead execution", found()):
         many.handle(state, lambda after: call(next_token=after, **given), token)

@@ -49,8 +49,8 @@ def handle(
         raise SystemExit(1)
 
 
-def is_meant(state: State, verb: str, what: str, found: Iterable[object]) -> bool:
-    """Whether the user confirms the counted number. `what` is the noun of one.
+def confirm(state: State, verb: str, what: str, found: Iterable[object]) -> bool:
+    """Ask the user to confirm the counted number; True if the user does. `what` is the noun of one.
 
     Raises UsageError if no user can answer.
     """

@@ -72,7 +72,7 @@ def leave(status: int) -> NoReturn:
     # A thread that goes on may have begun another one meanwhile.
     kill_children()
     written = list[bool]()
-    wait_for(lambda: written.append(is_flushed()))
+    wait_for(lambda: written.append(flush()))
     # Nobody reads the output any more if it is not written, so only the status can say it.
     os._exit(status if written == [True] else status or 1)
 
@@ -103,8 +103,8 @@ def wait_for(function: Callable[[], object]) -> None:
         running.join(_PATIENCE)
 
 
-def is_flushed() -> bool:
-    """Whether the output could be written."""
+def flush() -> bool:
+    """Write out what is buffered; True if the output could be written."""
     try:
         sys.stdout.flush()
         sys.stderr.flush()

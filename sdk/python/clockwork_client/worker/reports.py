@@ -158,6 +158,7 @@ class Reports:
         return [report] if less is report else self._untold([less])
 
     def _settle(self, attempt: Attempt, answer: dict[str, Any]) -> bool:
+        """Drop an attempt whose outcome is answered; False if the answer takes none."""
         if answer.get("outcome") not in ("ok", "stale"):
             return False
         self._desk.drop(attempt)

@@ -41,7 +41,7 @@ CALLING_BACK = (
         "I1",
     ),
     Mutant(
-        "a death of another copy at level none is not called back",
+        "a death of a duplicate at level none is not called back",
         "flows/deliver/outcome.py",
         (("        batch.owe(item, saved.actual)\n", ""),),
         "I1",

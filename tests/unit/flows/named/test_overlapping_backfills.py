@@ -108,7 +108,7 @@ def test_another_copy_comes_back_soon_and_less_and_less_often_until_the_claim_en
     looked: list[int] = []
 
     def slow(_: object) -> object:
-        # While the attempt is under way another copy of its message is received time after time.
+        # While the attempt is under way a duplicate of its message is received time after time.
         clockwork = case.clockwork
         (message,) = [m for m in clockwork.queue.messages.values() if "copy" not in m.message_id][:1]
         copy = Message("copy", message.body, 1)

@@ -68,8 +68,8 @@ def why_not_through(world: World, entrant: Entrant, job: NamedJob, replans: Iter
         next(replans)
 
 
-def may_be_let_through(world: World, entrant: Entrant, job: NamedJob) -> bool:
-    """Whether `why_not_through` would find nothing now. It names nobody."""
+def look_for_a_way(world: World, entrant: Entrant, job: NamedJob) -> bool:
+    """Look as `why_not_through` does, and name nobody; True if nothing is in the way now."""
     return _look(world, entrant, job).why_not is None
 
 

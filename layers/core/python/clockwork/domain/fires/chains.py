@@ -209,7 +209,7 @@ def ordinal_at(job: NamedJob, at: int, work: Work | None = None) -> int:
 
 
 def anchored_back(job: NamedJob, at: int) -> NamedJob:
-    """The job with an interval that counts back, too: its beat has fires from `at` (ms) on, before its anchor as well.
+    """The job with an interval that counts back, too: its period has fires from `at` (ms) on, before its anchor too.
 
     A backfill of a time before the job was made asks for these. A `startAt` still has none before it.
     """

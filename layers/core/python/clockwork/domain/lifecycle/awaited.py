@@ -30,7 +30,7 @@ def goes_on(stored: Execution, release: Release) -> bool:
 
 
 def has_ended_for(release: Release, stored: Execution | None) -> bool:
-    """Whether the execution, by its record, has ended for the release, which may not go on from there."""
+    """Whether the execution has ended by its record, and the release may not go on from there."""
     return stored is not None and stored.is_final and not goes_on(stored, release)
 
 

@@ -55,7 +55,7 @@ def replaced(definition: Definition, as_sent: bytes) -> Change:
         if kind is Retiming.SAME and partition_id == job.partition_id:
             return after
         after = msgspec.structs.replace(after, partition_id=partition_id, asked_at=boundary_at)
-        # The fires of the same beat that a pause holds back were asked for before.
+        # The fires of the same period that a pause holds back were asked for before.
         is_held_on = kind not in (Retiming.MOVE, Retiming.BEAT) and job.paused_at is not None
         after = after if is_held_on else msgspec.structs.replace(after, begun_at=boundary_at)
         if kind is Retiming.MOVE:
@@ -135,7 +135,7 @@ def _closed_behind(after: NamedJob, divides_at: int, paused_at: int | None) -> N
 
 
 def _last_base(job: NamedJob, at: int) -> int:
-    """The last base instant (ms) of the job's beat that was due at or before `at`, whatever bounds its schedule has."""
+    """The last base instant (ms) of the job's period due at or before `at`, beyond the schedule's bounds too."""
     if job.definition.recurrence is None:
         return at
     last = last_fire(_unbounded(job), at)

@@ -84,7 +84,7 @@ class FirstPlaces:
         self._taken: dict[tuple[str, str, str, int], int] = {}
 
     def take(self, pool: str, priority: str, client: str, due_at: int) -> bool:
-        """Whether there is a place for a ticket that is due then (ms), which it takes."""
+        """Take a place for a ticket that is due then (ms); False if there is none."""
         place = pool, priority, client, due_at // 1000
         taken = self._taken.get(place, 0)
         if taken < MOST_FIRST:
@@ -122,8 +122,8 @@ class Shares:
             self._wrote_at[pool] = now
         return is_time
 
-    def floods(self, pool: str, priority: str, client: str, now: int) -> bool:
-        """Note a late ticket beyond its client's share. Whether the client floods the pool by now."""
+    def note_beyond(self, pool: str, priority: str, client: str, now: int) -> bool:
+        """Note a late ticket beyond its client's share; True if the client floods the pool by now."""
         key = pool, priority, client
         since, count = self._beyond.get(key, (now, 0))
         if not 0 <= now - since < BEYOND_WITHIN_MS:

@@ -93,7 +93,7 @@ def _park_too(batch: Batch, item: Item, *, behind_circuit: bool) -> None:
 
 
 def end_unclaimed(batch: Batch, item: Item) -> bool:
-    """Whether a first attempt at level `none` comes too late to be started: then it ends EXPIRED.
+    """End a first attempt at level `none` EXPIRED if it comes too late to be started; False if it does not.
 
     A duplicate of its message may have left a record: that decides, and the item is absorbed. Raises Unavailable if the
     end is not certain.
@@ -146,7 +146,7 @@ def look(batch: Batch, items: Sequence[T]) -> list[T]:
     world = batch.world
     now, retention = world.clock.now(), world.retention
     judged = batch.each(items, lambda item: retention.is_to_be_looked_at(item.release.occurrence.due_since, now))
-    looked = batch.each([item for item, is_old in judged if is_old], partial(_looked, batch))
+    looked = batch.each([item for item, is_old in judged if is_old], partial(_renew_unless_ended, batch))
     for item, has_ended in looked:
         if has_ended:
             batch.absorb(item, item.seen)
@@ -155,8 +155,8 @@ def look(batch: Batch, items: Sequence[T]) -> list[T]:
     return [item for item in items if id(item) in going]
 
 
-def _looked(batch: Batch, item: Received) -> bool:
-    """Whether the execution of an old item has ended for it; if not, its record is renewed."""
+def _renew_unless_ended(batch: Batch, item: Received) -> bool:
+    """Renew the record of an old item; True if its execution has ended for it instead."""
     release = item.release
     if not release.is_recorded:
         return False
@@ -256,7 +256,7 @@ def give_back(batch: Batch, item: Item, reason: str) -> None:
         return
     again = msgspec.structs.replace(later(batch, item), checked=False)
     # Whichever duplicate of its message comes first when the way is free may start it: its planned instant stays. But
-    # a worker may show the ticket that it had, however often: each would be claimed in vain, and sent once more.
+    # a worker may show the ticket that it had, however often: each show would be a claim in vain, and a new ticket.
     planned_at = item.release.run_at if batch.worker is None else again.run_at
     plan, stored = replace(
         batch.world, item.seen, partial(_plan_given_back, batch, item, planned_at, reason), item.replans

@@ -34,7 +34,7 @@ from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import LOST_CLAIM, end_all, later, read_records, with_records
 from clockwork.flows.deliver.items import Item, is_still_ours, leave_to_its_watch
 from clockwork.flows.deliver.park import park
-from clockwork.flows.overlaps import may_be_let_through
+from clockwork.flows.overlaps import look_for_a_way
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
 from clockwork.targets.target import StoredTarget
@@ -225,7 +225,7 @@ def _is_anothers(world: World, before: StoredTarget, after: StoredTarget) -> boo
 def _still_waits(world: World, item: Item, job: NamedJob) -> bool:
     """Whether a backfilled fire that waits for others of its job has to wait on, so that it claims nothing in vain."""
     is_waiting = item.release.waits.permits > 0 and _waits_for_others(item, job)
-    return is_waiting and not may_be_let_through(world, entrant_of(item.release, item.seen, is_claimed=False), job)
+    return is_waiting and not look_for_a_way(world, entrant_of(item.release, item.seen, is_claimed=False), job)
 
 
 def _waits_for_others(item: Item, job: NamedJob) -> bool:

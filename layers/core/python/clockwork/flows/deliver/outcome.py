@@ -91,13 +91,13 @@ def _record_round(batch: Batch, ended: Sequence[Ended]) -> list[Ended]:
     for index, saved in batch.save_plans(plans):
         item, plan = plans[index]
         with batch.failing(item):
-            if _carry_out(batch, item, plan, saved):
+            if not _carry_out(batch, item, plan, saved):
                 again.append((item, outcomes[id(item)]))
     return again
 
 
 def _carry_out(batch: Batch, item: Item, plan: Plan, saved: Saved) -> bool:
-    """Carry a plan out that was saved; True if it lost to another writer, and is to be planned again."""
+    """Carry a plan out that was saved; False if it lost to another writer, and is to be planned again."""
     if saved.ok:
         batch.apply_plan(item, plan)
     elif item.seen is None:
@@ -108,10 +108,10 @@ def _carry_out(batch: Batch, item: Item, plan: Plan, saved: Saved) -> bool:
         batch.absorb(item, saved.actual)
     elif saved.actual is not None and saved.actual.claimant == item.seen.claimant:
         # It is still our claim: a cancel was noted on it meanwhile.
-        return batch.take_replan(item, saved.actual)
+        return not batch.take_replan(item, saved.actual)
     else:
         batch.fail(item, "our claim had ended, so its outcome is refused")
-    return False
+    return True
 
 
 def _plan(batch: Batch, item: Item, outcome: Outcome) -> Plan:

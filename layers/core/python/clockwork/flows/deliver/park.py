@@ -37,7 +37,7 @@ def park(batch: Batch, items: Sequence[Item], cause: Cause, reason: str) -> None
         came_back = release.travels.came_back or item.came_back
         item.release = replaced(release, travels=replaced(release.travels, came_back=came_back))
     parked = [
-        item for item, is_parked in batch.each(items, lambda item: _plan_to_park(batch, item, reason)) if is_parked
+        item for item, is_parked in batch.each(items, lambda item: _record_parked(batch, item, reason)) if is_parked
     ]
     failing = batch.waiting.held(parked, behind_circuit=cause == "circuit") if parked else ()
     for item in parked:
@@ -63,10 +63,10 @@ def _says_so(stored: Execution, parked: Execution) -> bool:
     return stored.state is parked.state and stored.parking == parked.parking and _cause_of(stored) == _cause_of(parked)
 
 
-def _plan_to_park(batch: Batch, item: Item, reason: str) -> bool:
-    """Plan to park an item; True if it is recorded as PARKED, or is a first attempt at level `none`.
+def _record_parked(batch: Batch, item: Item, reason: str) -> bool:
+    """Record an item as PARKED, or carry out what its record asks for instead; True if it is to be parked.
 
-    The plan of any other item is carried out.
+    A first attempt at level `none` has no record, and is parked without one.
     """
     if not item.release.is_recorded:
         return True

@@ -83,7 +83,7 @@ def _take(world: World, client_id: str, interval_ms: float, wanting: list[Item],
         kept = {id(item) for item in able}
         unable += [item for item in left if id(item) not in kept]
     world.environment.slots[client_id] = known
-    return [item for item in unable if not _ends_before(item, known.first_at, now)]
+    return [item for item in unable if not _put_off_beyond(item, known.first_at, now)]
 
 
 def _able(items: Sequence[Item], known: Reserved, interval_ms: float, now: int) -> list[Item]:
@@ -101,8 +101,8 @@ def _latest(item: Item, known: Reserved, now: int) -> int:
     return reach_of(item.release, now).latest(known.line_until, now)
 
 
-def _ends_before(item: Item, first_at: int, now: int) -> bool:
-    """Whether the item's window ends before the next free slot; if so, it is put off beyond its window."""
+def _put_off_beyond(item: Item, first_at: int, now: int) -> bool:
+    """Put an item off beyond its window if that ends before the next free slot; False if it does not."""
     until = relevant_until(item.release.occurrence)
     if until is None or first_at <= until:
         return False

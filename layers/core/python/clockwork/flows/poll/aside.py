@@ -63,7 +63,7 @@ def set_aside(visit: Visit, refused: Sequence[tuple[Row, Release]]) -> Aside:
     ends: dict[int, str] = {}
     for index, (_, release) in enumerate(refused):
         with contained(faults, partial(ends.__setitem__, index), release.execution_id):
-            if not _has_ended(world, release):
+            if not _renew_unless_ended(world, release):
                 rows[index] = _row(visit.lease.partition_id, at, release, world.row_expires_at(at))
     held = list(rows)
     with tolerated(world, log, "not set aside: %s", {"action": "release_not_set_aside"}):
@@ -94,8 +94,8 @@ def _end(visit: Visit, ends: Sequence[tuple[Row, Release, str]]) -> list[Untold]
     return [untold_of(*ends[number]) for number in sorted(unburied.waiting | unburied.refused)]
 
 
-def _has_ended(world: World, release: Release) -> bool:
-    """Whether the execution of an old release has ended; if not, its record is renewed."""
+def _renew_unless_ended(world: World, release: Release) -> bool:
+    """Renew the record of an old release; True if its execution has ended instead."""
     due_since = release.occurrence.due_since
     if release.is_recorded and world.retention.is_to_be_looked_at(due_since, world.clock.now()):
         extra = {"action": "aside_not_looked_at", "executionId": release.execution_id}

@@ -131,7 +131,7 @@ class _Look:
         ring = deque(groups)
         while ring and self._has_time:
             group = ring.popleft()
-            if self._take_turn(group):
+            if self._try_for_a_turn(group):
                 ring.append(group)
 
     def _found(self) -> list[_Group]:
@@ -173,7 +173,7 @@ class _Look:
         first = self._world.random.below(len(rows))
         return _Group(name, [*rows[first:], *rows[:first]], after, more, MOST_SILENT if is_often else 1, 1)
 
-    def _take_turn(self, group: _Group) -> bool:
+    def _try_for_a_turn(self, group: _Group) -> bool:
         """Try rows of a group for the time of a turn; returns whether it has another one."""
         ends_at = self._world.clock.now() + TURN_MS
         while group.silent < group.most_silent and (group.rows or self._reads_on(group)):
@@ -234,7 +234,7 @@ class _Look:
         return done + self._released(group, left[:half]) + self._released(group, left[half:])
 
     def _try_alone(self, key: str, found: Row | None, tag: str) -> bool:
-        """Try one row by itself; whatever it raises, the others go on."""
+        """Try one row by itself; True if it is done. Whatever it raises, the others go on."""
         with contained(self._world.environment.faults, self._note_left, key):
             if found is None:
                 lose(self._visit, key, ROW_GONE)

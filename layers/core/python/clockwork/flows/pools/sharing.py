@@ -86,7 +86,7 @@ def _share(batch: Batch, pool: str, priority: str, items: Sequence[Item], now: i
         places = beyond_share([_client_of(item) for item in new], held, met, flooding)
         _move(batch, [new[place] for place in places])
         beyond += [new[place] for place in places]
-    floods = {(priority, one) for one in map(_client_of, beyond) if shares.floods(pool, priority, one, now)}
+    floods = {(priority, one) for one in map(_client_of, beyond) if shares.note_beyond(pool, priority, one, now)}
     _note(batch.world, pool, note, floods, now)
 
 

@@ -112,7 +112,7 @@ class Advance:
         return None
 
     def _note_unwanted(self, run: Execution) -> bool:
-        """Note a cancel on a run whose client was deleted; True if a cancel is noted on the run."""
+        """Note a cancel on a run whose client was deleted; True if the run is not wanted any more."""
         if run.cancel_noted_at is None and not _is_disowned(self._world, run):
             return False
         now = self._world.clock.now()
