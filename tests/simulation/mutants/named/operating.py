@@ -95,6 +95,13 @@ OPERATING = (
         tests=_FAULTS,
     ),
     Mutant(
+        "a slow sweep drops an operation that was put into the list once more",
+        "flows/operations/turn.py",
+        (("close(world, client_id, [operation_id], opened_at)", "close(world, client_id, [operation_id])"),),
+        "I12",
+        tests=_FAULTS,
+    ),
+    Mutant(
         "the operations of a deleted client go on",
         "flows/operations/turn.py",
         (("client is None or client.deleting_at is not None or client.since_at != stored.since_at", "client is None"),),

@@ -25,6 +25,7 @@ from clockwork.domain.requests.operations import (
 )
 from clockwork.domain.requests.trail import unnoted
 from clockwork.flows.operations.begin import Asked, begin
+from clockwork.flows.operations.turn import turn
 from clockwork.ports import Saved
 from tests.support.dying import PORTS, Crash, Dying
 from tests.support.operating import BOB, Operating
@@ -351,3 +352,25 @@ def test_an_execution_that_the_queue_never_takes_ends_dead_again_and_holds_up_no
     operating.run(120)
     (dead,) = operating.listed()
     assert (dead.execution_id, dead.state, dead.reason) == (odd, State.DEAD, "it cannot be released: too large")
+
+
+@pytest.mark.parametrize("opened_before_ms", [0, 300_000])
+def test_a_sweep_whose_read_was_slow_leaves_in_the_list_what_was_begun_meanwhile(
+    monkeypatch: pytest.MonkeyPatch, opened_before_ms: int
+) -> None:
+    """It read nothing before the api wrote the record, or before a repeat put the operation into the list once more."""
+    operating = Operating(acme=3)
+    operation_id = operating.begin()
+    operations, clock = operating.clockwork.operations, operating.clockwork.clock
+    opened_at = operations.open_of("acme").since[operation_id]
+    find = operations.find
+
+    def slow(client_id: str, operation_id: str) -> None:
+        monkeypatch.setattr(operations, "find", find)
+        clock.at += 170_000
+
+    monkeypatch.setattr(operations, "find", slow)
+    assert turn(operating.world, "acme", operation_id, opened_at - opened_before_ms) is None
+    assert list(operations.open_of("acme").since) == [operation_id]
+    operating.sweep()
+    assert operating.record(operation_id).stage is Stage.DONE

@@ -90,12 +90,15 @@ def stop(world: World, client: Client, operation_id: str, by: str, note: Note) -
     return stored
 
 
-def close(world: World, client_id: str, operation_ids: list[str]) -> None:
-    """Let no sweep look at these operations any more. Raises Unavailable."""
+def close(world: World, client_id: str, operation_ids: list[str], opened_at: int | None = None) -> None:
+    """Let no sweep look at these operations any more. Raises Unavailable.
+
+    `opened_at`: only those that were put into the list at that instant (ms), and not once more since.
+    """
     again = replans("the list of open operations")
     while True:
         before = world.operations.open_of(client_id)
-        since = {one: at for one, at in before.since.items() if one not in operation_ids}
+        since = {one: at for one, at in before.since.items() if one not in operation_ids or opened_at not in (None, at)}
         if len(since) == len(before.since) or world.operations.put_open(before, Open(client_id, since)):
             return
         next(again)

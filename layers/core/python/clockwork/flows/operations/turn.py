@@ -31,13 +31,17 @@ def turn(world: World, client_id: str, operation_id: str, opened_at: int) -> int
 
     `opened_at`: when it was put into the list of open ones (ms). Raises Unavailable.
     """
+    asked_at = world.clock.now()
     stored = world.operations.find(client_id, operation_id)
     now = world.clock.now()
     if isinstance(stored, NewerFormat):
         return None  # A newer version than this one runs it.
-    if stored is None and now < opened_at + world.settings.api_timeout_seconds * 1000 + SPARE_MS:
-        return None  # The api may be about to write it.
-    if stored is None or isinstance(stored, Unreadable) or stored.is_over:
+    if stored is None:
+        # The api may have been about to write it as this read began, or have put it into the list once more since.
+        if asked_at >= opened_at + world.settings.api_timeout_seconds * 1000 + SPARE_MS:
+            close(world, client_id, [operation_id], opened_at)
+        return None
+    if isinstance(stored, Unreadable) or stored.is_over:
         close(world, client_id, [operation_id])
         return None
     if stored.is_taken(now):
