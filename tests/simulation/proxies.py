@@ -117,7 +117,9 @@ class GatedTimeline(GatedPort):
 
     def read(self, partition_id: str, after: str, until: str, limit: int) -> Page:
         effect = partial(self._inner.read, partition_id, after, until, limit)
-        return self._gate.read("timeline.read", effect, partition_id, after, until)
+        page = self._gate.read("timeline.read", effect, partition_id, after, until)
+        self._gate.actor.rows |= {(row.partition_id, row.key, row.blob) for row in page.rows}
+        return page
 
     def cancel(self, partition_id: str, key: str, element: int) -> bool:
         effect = partial(self._inner.cancel, partition_id, key, element)

@@ -44,6 +44,8 @@ class Actor:
         self.frozen_until: int | None = None
         #: The random tokens that this actor drew, such as its claims.
         self.tokens: set[str] = set()
+        #: The rows of the timeline that this actor has read, as they were then.
+        self.rows: set[tuple[str, str, bytes]] = set()
 
     def start(self) -> None:
         """Run until the first pause."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -20,7 +21,7 @@ from clockwork.domain.lifecycle.retries import FORGIVEN_LOST_WORKERS
 from clockwork.domain.limits.slots import Reserved
 from clockwork.domain.releases import Deliver, Delivery, Release, Watch
 from clockwork.domain.runs.beginning import is_run
-from clockwork.domain.storage.codec import decode_row
+from clockwork.domain.storage.codec import Element, decode_row
 from clockwork.domain.timeline import Row, Shard
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.timeline import MemoryTimeline
@@ -34,7 +35,7 @@ from tests.simulation.named_watcher import NamedWatcher
 from tests.simulation.order import Order, Placed
 from tests.simulation.progress import Progress
 from tests.simulation.revoking import Grants
-from tests.simulation.rows import elements_of, every_row, quarantined_rows
+from tests.simulation.rows import UNDAMAGED, elements_of, every_row, quarantined_rows
 from tests.simulation.scheduler import Actor, Scheduler
 from tests.simulation.turns import Turns
 from tests.support.examples import claim_of
@@ -286,19 +287,26 @@ class Watcher:
 
     def _check_row_released(self, row: Row) -> None:
         """The cursor passes this row: each promised job in it must have been released or have ended."""
-        try:
-            elements = decode_row(row.blob)
-        except (Undecodable, NewerFormat):
+        elements = self._elements_as_read(row)
+        if elements is None:
             job_id = AnonymousJob(row.partition_id, row.key, 0).job_id
             found = self.executions.find(job_id, only_execution(job_id, keys.instant_of(row.key)))
-            # It may have become unreadable behind its poller, which had read and released it.
-            is_kept = found is not None or row.key in self._quarantined[row.partition_id] or (job_id, 1) in self._sent
+            is_kept = found is not None or row.key in self._quarantined[row.partition_id]
             self.require(is_kept, "I6", f"the cursor passes an unreadable row without a record: {row.key}")
             return
         for index, element in elements.items():
             job_id = AnonymousJob(row.partition_id, row.key, index).job_id
             if isinstance(element, Occurrence) and index not in row.cancelled and job_id in self.promises:
                 self._check_in_hands(job_id)
+
+    def _elements_as_read(self, row: Row) -> Mapping[int, Element] | None:
+        """The elements of a row that its poller could read; None if it could not, or nobody can."""
+        with suppress(Undecodable, NewerFormat):
+            return decode_row(row.blob)
+        # It may have become unreadable behind its poller, which had read it.
+        taker, before = self._takers.get(row.partition_id), UNDAMAGED.get(row.blob, row.blob)
+        is_read = taker is not None and (row.partition_id, row.key, before) in taker.rows
+        return (elements_of(row) or None) if is_read else None
 
     def _check_in_hands(self, job_id: str) -> None:
         promise = self.promises[job_id]
