@@ -15,6 +15,7 @@ from clockwork.domain.ids import ExecutionId
 from clockwork.domain.named.overlaps import NOT_KNOWN, UNDER_WAY, WAITS, Entrant, entrant_of, turned
 from clockwork.domain.named_jobs import NamedJob, Turnstile
 from clockwork.domain.releases import Release
+from clockwork.domain.waits import Waiting
 from clockwork.flows.overlaps import FIRST_READ, MOST_READ, look_for_a_way, note_ended, why_not_through
 from tests.support.examples import changed
 from tests.support.named import Named, execution_of
@@ -34,6 +35,7 @@ def record(
         reason=reason,
         claim=Claimed("me", due_at * 2, due_at) if state is State.RUNNING else None,
         attempts=(Attempt(tried, State.FAILED, due_at, due_at + 1),) if tried else (),
+        waits=Waiting(ordering_key=named.job.definition.ordering_key),
     )
     assert named.clockwork.executions.save([(None, stored)])[0].ok
     return stored
@@ -245,6 +247,24 @@ def test_of_an_ordered_job_what_waits_lies_behind_and_what_is_claimed_counts() -
     record(named, 5, State.RUNNING)
     named.clockwork.turnstiles.stored.clear()
     assert not goes(named, fire(named, 30))
+
+
+@pytest.mark.parametrize("key_before", [None, "another"])
+@pytest.mark.parametrize("state", [State.WORKER_LOST, State.FAILED, State.RUNNING])
+@pytest.mark.parametrize("begun_at", [5, 20])
+def test_one_of_an_order_waits_for_what_has_begun_outside_it(
+    state: State, begun_at: int, key_before: str | None
+) -> None:
+    """The job had another order, or none: what began then does not lie behind a head of today's order."""
+    named = Named(overlap="skip", ordering_key=key_before, sequence=None if key_before is None else 1)
+    assert goes(named, fire(named, begun_at))
+    lost = record(named, begun_at, state, tried=0 if state is State.RUNNING else 1)
+    named.clockwork.clock.at = named.start * 3
+    redefined = msgspec.structs.replace(named.job.definition, ordering_key="k", sequence=1)
+    named.job = msgspec.structs.replace(named.job, definition=redefined)
+    assert not goes(named, fire(named, 10))
+    end(named, lost)
+    assert goes(named, fire(named, 10))
 
 
 def test_a_look_reads_many_records_once_and_the_next_one_goes_on_from_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,7 +55,7 @@ SKIPPING = (
         "domain/named/overlaps.py",
         (
             (
-                "    stays = (one.execution_id for one in found if is_under_way(one, now, is_ordered=False))\n",
+                "    stays = (one.execution_id for one in found if is_under_way(one, now, None))\n",
                 "    stays = (one.execution_id for one in found if is_claimed(one, now))\n",
             ),
         ),
@@ -138,9 +138,28 @@ SKIPPING = (
     Mutant(
         "whose deliverer was lost holds nobody back",
         "domain/named/overlaps.py",
-        (("    if is_ordered:\n", "    if is_ordered or other.state is State.RUNNING:\n"),),
+        (
+            (
+                "    if ordering_key is not None and other",
+                "    if other.state is State.RUNNING or ordering_key is not None and other",
+            ),
+        ),
         "I7",
         tests=_LOOKS,
+    ),
+    Mutant(
+        "one of an order begins beside what has begun outside it",
+        "domain/named/overlaps.py",
+        ((" and other.waits.ordering_key == ordering_key:\n", ":\n"),),
+        "I7",
+        tests=_LOOKS,
+    ),
+    Mutant(
+        "a redriven execution does not tell its order",
+        "domain/lifecycle/redrives.py",
+        (("Waiting(occurrence.due_since, ordering_key=occurrence.ordering_key)", "Waiting(occurrence.due_since)"),),
+        "L1",
+        tests="tests/unit/flows/named/test_overlapping_backfills.py",
     ),
     Mutant(
         "what is not known is let through",

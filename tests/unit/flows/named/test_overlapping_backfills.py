@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 
 from clockwork.domain.executions import State
+from clockwork.domain.fires.chains import release_at
+from clockwork.domain.lifecycle.redrives import plan_redrive
 from clockwork.domain.named.overlaps import WAITS
 from clockwork.domain.policies import RetryPolicy
 from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.flows.deliver.inbox import Message
 from clockwork.flows.named import trigger
 from clockwork.memory.executions import MemoryExecutions
-from tests.support.examples import failure
+from tests.support.examples import changed, failure
 from tests.support.named import Named
 
 backfill = partial(trigger.backfill, admit=lambda *_: None)
@@ -141,8 +143,11 @@ def test_an_ordered_backfilled_fire_does_not_wait_for_one_that_lies_behind_it_in
     planned = backfill(case.clockwork.world, case.stored, case.start, case.start + 50_000, 100, "key")
     fires = [e for e in case.executions() if planned.backfill_id not in e.execution_id]
     # One that was due earlier is redriven meanwhile: it waits behind the head of the order.
-    earlier = fires[-1].changed(state=State.PENDING, reason="redriven")
-    assert case.clockwork.executions.save([(fires[-1], earlier)])[0].ok
+    occurrence = release_at(case.stored, fires[-1].due_at).occurrence
+    dead = changed(fires[-1], state=State.DEAD, occurrence=occurrence)
+    redriven = plan_redrive(dead, case.stored.partition_id, case.clockwork.clock.now()).execution
+    assert redriven is not None
+    assert case.clockwork.executions.save([(fires[-1], redriven)])[0].ok
     case.run(40)
     (mine,) = [e for e in case.executions() if planned.backfill_id in e.execution_id]
     assert mine.state is State.SUCCEEDED

@@ -129,7 +129,7 @@ def _is_last_under_way(
     # An execution that is due later is in no page: it was started out of order, by hand or in a backfill.
     last = next((one for one in page if one.execution_id == stile.last), None)
     last = last or _found(world, stile.job_id, stile.last)
-    return last is not None and is_under_way(last, now, is_ordered=entrant.is_ordered)
+    return last is not None and is_under_way(last, now, entrant.ordering_key)
 
 
 def _found(world: World, job_id: str, execution_id: str) -> Execution | None:

@@ -26,11 +26,14 @@ NOT_KNOWN = "it is not known yet whether an older execution of its job has not e
 
 
 class Entrant(msgspec.Struct, frozen=True):
-    """An execution that asks to be let through. `has_begun`: an attempt of it was made before."""
+    """An execution that asks to be let through. `has_begun`: an attempt of it was made before.
+
+    `ordering_key`: of the order in which its message lies.
+    """
 
     execution_id: str
     has_begun: bool
-    is_ordered: bool
+    ordering_key: str | None
 
     def yields_to(self, other: Execution, now: int, *, may_run: bool) -> bool:
         """Whether it is not let through because of another execution, at `now` (ms).
@@ -38,7 +41,7 @@ class Entrant(msgspec.Struct, frozen=True):
         A live claim stops it if its attempt `may_run`. Of two that wait, or that are claimed and look, the one that has
         begun goes first, then the one that is due first.
         """
-        if other.execution_id == self.execution_id or not is_under_way(other, now, is_ordered=self.is_ordered):
+        if other.execution_id == self.execution_id or not is_under_way(other, now, self.ordering_key):
             return False
         began = has_begun(other) if may_run else _was_tried(other)
         is_first = (not began, other.execution_id) < (not self.has_begun, self.execution_id)
@@ -67,7 +70,7 @@ def entrant_of(release: Release, stored: Execution | None, *, is_claimed: bool =
     as lost.
     """
     began = stored is not None and (_was_tried(stored) if is_claimed else has_begun(stored))
-    return Entrant(release.execution_id, began, release.occurrence.ordering_key is not None)
+    return Entrant(release.execution_id, began, release.occurrence.ordering_key)
 
 
 def has_begun(stored: Execution) -> bool:
@@ -79,13 +82,14 @@ def _was_tried(stored: Execution) -> bool:
     return any(attempt.number > stored.budget.start for attempt in stored.attempts[-1:])
 
 
-def is_under_way(other: Execution, now: int, *, is_ordered: bool) -> bool:
-    """Whether an execution has not ended, as far as others of its job have to wait for it, at `now` (ms).
+def is_under_way(other: Execution, now: int, ordering_key: str | None) -> bool:
+    """Whether an execution has not ended, as far as another one of its job has to wait for it, at `now` (ms).
 
-    A backfilled one that waits for others and has not begun was not let through. Of an ordered job only a live claim
-    counts: the others lie behind the head of their order, and neither would go if the head waited for them.
+    A backfilled one that waits for others and has not begun was not let through. `ordering_key`: of the order in which
+    the message of the other one lies. In its own order only a live claim counts: the rest lies behind that message, and
+    neither would go if the one waited for the other.
     """
-    if is_ordered:
+    if ordering_key is not None and other.waits.ordering_key == ordering_key:
         return is_claimed(other, now)
     waits_for_others = other.state is State.PENDING and other.reason == WAITS
     return not other.is_final and (has_begun(other) or not waits_for_others)
@@ -124,10 +128,9 @@ def begun_by(job: NamedJob) -> str:
 def ended_before(found: Sequence[Execution], own_id: str, otherwise: str, now: int) -> str:
     """Before which executionId nothing is under way but `own_id`, given the records that were found, oldest first.
 
-    A job that has an order by now may have releases of before, which wait for all that has not ended. This therefore
-    goes by the rule without an order.
+    Releases of a job may lie in several orders, or in none. This therefore goes by the rule without an order.
     """
-    stays = (one.execution_id for one in found if is_under_way(one, now, is_ordered=False))
+    stays = (one.execution_id for one in found if is_under_way(one, now, None))
     return next((execution_id for execution_id in stays if execution_id != own_id), otherwise)
 
 
