@@ -102,8 +102,8 @@ class NamedWatcher:
         self.started: set[str] = set()
         #: The attempts that have begun.
         self._begun: set[tuple[str, int]] = set()
-        #: Executions that have begun since they were made or redriven, and have not ended; the ordering keys of these.
-        self._under_way: dict[str, str | None] = {}
+        #: Executions of which an attempt has begun since they were made or redriven, and which have not ended.
+        self._under_way: set[str] = set()
         self._overlapping = Overlapping()
         #: Redriven executions: these may start whatever has become of their job's schedule since.
         self.redriven: set[str] = set()
@@ -174,7 +174,7 @@ class NamedWatcher:
         begins = delivery.execution_id not in self._under_way and not self._was_lost(delivery)
         self.started.add(delivery.execution_id)
         self._begun.add((delivery.execution_id, delivery.attempt))
-        self._under_way[delivery.execution_id] = delivery.occurrence.ordering_key
+        self._under_way.add(delivery.execution_id)
         if delivery.execution_id in self.as_it_was & self.redriven:
             return None
         if rows and all(life.truths[index].definition.overlap == "skip" for index in rows):
@@ -193,10 +193,10 @@ class NamedWatcher:
         """The execution of a job that is under way as an attempt of another one starts, and its state; None if none is.
 
         No execution begins beside another one that has begun and has not ended: neither during its attempts nor between
-        them. A retry may start beside others that wait, and beside no other attempt. In its own order attempts alone
-        count. A redrive as the record has it asks nothing of the job.
+        them. A retry may start beside others that wait, and beside no other attempt. A redrive as the record has it
+        asks nothing of the job. A backfilled head of an order does not wait for what went to the end of that order.
         """
-        now, key = self._scheduler.now, delivery.occurrence.ordering_key
+        now, is_backfilled = self._scheduler.now, decode_execution(delivery.execution_id).run.startswith("b")
         for other in self.executions.list(delivery.job_id, MOST_FIRES, None):
             is_apart = other.execution_id in self.as_it_was & self.redriven
             if other.execution_id == delivery.execution_id or other.execution_id not in self._under_way or is_apart:
@@ -204,7 +204,8 @@ class NamedWatcher:
             has_begun = (other.execution_id, other.attempt) in self._begun
             if other.state is State.RUNNING and has_begun and (claim_of(other).until or 0) > now + 2 * MOST_SKEW_MS:
                 return f"{other.execution_id}, which runs"
-            if begins and (key is None or self._under_way[other.execution_id] != key):
+            key = delivery.occurrence.ordering_key if is_backfilled else None
+            if begins and (key is None or other.waits.sent_behind != key):
                 return f"{other.execution_id}, which is {other.state} and has not ended since it began"
         return None
 
@@ -220,7 +221,7 @@ class NamedWatcher:
     def recorded(self, after: Execution) -> None:
         """Notes that a record was stored: what is final has ended."""
         if after.is_final:
-            self._under_way.pop(after.execution_id, None)
+            self._under_way.discard(after.execution_id)
         if is_named(after.job_id):
             self._overlapping.recorded(after, self._scheduler.now)
 

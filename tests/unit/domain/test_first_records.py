@@ -69,7 +69,6 @@ def test_what_is_claimed_first_is_running(of: Deliver) -> None:
         claim_until=NOW + 60_000,
         started_at=started_at,
         claim_lateness_ms=max(0, of.lateness_ms(started_at)) if of.attempt == 1 else None,
-        ordering_key=of.occurrence.ordering_key,
     )
     assert plan_claim(of, None, Claim("me", NOW + 60_000, NOW, EXPIRES_AT)).execution == expected
 
@@ -105,13 +104,7 @@ def test_what_ends_otherwise_is_kept_as_long_as_its_client_wants(of: Deliver, st
 @given(of=RELEASES)
 def test_what_is_parked_first_has_burnt_no_attempt(of: Deliver) -> None:
     expected = spelled_out(
-        of,
-        state=State.PARKED,
-        revision=1,
-        reason="why",
-        parkings=of.travels.parkings,
-        parked_as=of.revision,
-        ordering_key=of.occurrence.ordering_key,
+        of, state=State.PARKED, revision=1, reason="why", parkings=of.travels.parkings, parked_as=of.revision
     )
     assert parked_record(of, None, "why", EXPIRES_AT) == expected
 
@@ -119,16 +112,15 @@ def test_what_is_parked_first_has_burnt_no_attempt(of: Deliver) -> None:
 @given(of=RELEASES)
 def test_what_waits_for_its_slot_names_its_instant(of: Deliver) -> None:
     paced = of.waiting(paced=True)
-    slot = {"next_attempt_at": of.run_at, "paced": True, "ordering_key": of.occurrence.ordering_key}
-    expected = spelled_out(of, state=State.PENDING, revision=1, **slot)
+    expected = spelled_out(of, state=State.PENDING, revision=1, next_attempt_at=of.run_at, paced=True)
     assert paced_execution(paced, None, EXPIRES_AT) == expected
 
 
 @given(of=RELEASES)
 def test_what_waits_in_line_names_its_place_and_the_instant_that_it_may_start_from(of: Deliver) -> None:
     line = Line(NOW + 300_000, NOW)
-    place = {"next_attempt_at": of.occurrence.due_since, "line": line, "ordering_key": of.occurrence.ordering_key}
-    expected = spelled_out(of, state=State.PENDING, revision=1, **place)
+    may_start_at = of.occurrence.due_since
+    expected = spelled_out(of, state=State.PENDING, revision=1, next_attempt_at=may_start_at, line=line)
     waiting = of.waiting(line=line)
     record = paced_execution(waiting, None, EXPIRES_AT)
     assert record == expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,7 +16,6 @@ from clockwork.domain.ids import ExecutionId
 from clockwork.domain.named.overlaps import NOT_KNOWN, UNDER_WAY, WAITS, Entrant, entrant_of, turned
 from clockwork.domain.named_jobs import NamedJob, Turnstile
 from clockwork.domain.releases import Release
-from clockwork.domain.waits import Waiting
 from clockwork.flows.overlaps import FIRST_READ, MOST_READ, look_for_a_way, note_ended, why_not_through
 from tests.support.examples import changed
 from tests.support.named import Named, execution_of
@@ -35,7 +35,6 @@ def record(
         reason=reason,
         claim=Claimed("me", due_at * 2, due_at) if state is State.RUNNING else None,
         attempts=(Attempt(tried, State.FAILED, due_at, due_at + 1),) if tried else (),
-        waits=Waiting(ordering_key=named.job.definition.ordering_key),
     )
     assert named.clockwork.executions.save([(None, stored)])[0].ok
     return stored
@@ -112,19 +111,13 @@ def test_a_fire_goes_if_the_one_before_has_ended(state: State, is_let: bool) -> 
     assert goes(named, fire(named, 20)) is is_let
 
 
-def test_an_execution_whose_deliverer_was_lost_holds_others_back_until_it_has_ended() -> None:
-    named = overlapping()
+@pytest.mark.parametrize("order", [{}, {"ordering_key": "k", "sequence": 1}])
+def test_an_execution_whose_deliverer_was_lost_holds_others_back_until_it_has_ended(order: dict[str, Any]) -> None:
+    named = Named(overlap="skip", **order)
     lost = record(named, 10, State.RUNNING)
     named.clockwork.clock.at = named.start * 3
     assert not goes(named, fire(named, 20))
     end(named, lost)
-    assert goes(named, fire(named, 20))
-
-
-def test_of_an_ordered_job_a_claim_whose_time_is_over_holds_nobody_back() -> None:
-    named = Named(overlap="skip", ordering_key="k", sequence=1)
-    record(named, 10, State.RUNNING)
-    named.clockwork.clock.at = named.start * 3
     assert goes(named, fire(named, 20))
 
 
@@ -224,12 +217,6 @@ def test_a_redrive_whose_first_claim_was_lost_is_let_through_as_any_other(monkey
     _looks_before_a_write(named, dead, monkeypatch, Attempt(4, State.WORKER_LOST, dead.due_at, dead.due_at))
 
 
-def test_of_a_retry_that_left_its_order_and_another_one_one_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A retry that waits in an order holds nobody back: a later fire under another key may look while it begins."""
-    named = Named(overlap="skip", ordering_key="k", sequence=1)
-    _looks_before_a_write(named, record(named, 10, State.FAILED, tried=1), monkeypatch)
-
-
 def test_what_was_redriven_begins_anew() -> None:
     named = overlapping()
     dead = record(named, 10, State.DEAD, "b1", tried=3)
@@ -240,31 +227,42 @@ def test_what_was_redriven_begins_anew() -> None:
     assert not goes(named, run_of(named.job, named.start + 10_000, named.start + 30_000, "b1"))
 
 
-def test_of_an_ordered_job_what_waits_lies_behind_and_what_is_claimed_counts() -> None:
-    named = Named(overlap="skip", ordering_key="k", sequence=1)
-    record(named, 10, State.FAILED)
-    assert goes(named, fire(named, 20))
-    record(named, 5, State.RUNNING)
-    named.clockwork.turnstiles.stored.clear()
-    assert not goes(named, fire(named, 30))
-
-
-@pytest.mark.parametrize("key_before", [None, "another"])
+@pytest.mark.parametrize("key_before", [None, "k", "another"])
 @pytest.mark.parametrize("state", [State.WORKER_LOST, State.FAILED, State.RUNNING])
 @pytest.mark.parametrize("begun_at", [5, 20])
-def test_one_of_an_order_waits_for_what_has_begun_outside_it(
+def test_one_of_an_order_waits_for_what_has_begun_in_any_order(
     state: State, begun_at: int, key_before: str | None
 ) -> None:
-    """The job had another order, or none: what began then does not lie behind a head of today's order."""
     named = Named(overlap="skip", ordering_key=key_before, sequence=None if key_before is None else 1)
     assert goes(named, fire(named, begun_at))
-    lost = record(named, begun_at, state, tried=0 if state is State.RUNNING else 1)
+    begun = record(named, begun_at, state, tried=0 if state is State.RUNNING else 1)
     named.clockwork.clock.at = named.start * 3
     redefined = msgspec.structs.replace(named.job.definition, ordering_key="k", sequence=1)
     named.job = msgspec.structs.replace(named.job, definition=redefined)
     assert not goes(named, fire(named, 10))
-    end(named, lost)
+    end(named, begun)
     assert goes(named, fire(named, 10))
+
+
+def test_one_of_an_order_does_not_wait_for_what_has_not_begun() -> None:
+    """A redriven one may lie behind it, or behind the head of another order that waits."""
+    named = Named(overlap="skip", ordering_key="k", sequence=1)
+    record(named, 5, State.PENDING, reason="redriven")
+    assert goes(named, fire(named, 20))
+    unordered = msgspec.structs.replace(named.job.definition, ordering_key=None, sequence=None)
+    named.job = msgspec.structs.replace(named.job, definition=unordered)
+    assert not goes(named, fire(named, 30))
+
+
+@pytest.mark.parametrize(("key", "run", "is_let"), [("k", "b1", True), ("k", "0", False), ("another", "b1", False)])
+def test_only_a_backfilled_head_does_not_wait_for_what_went_to_the_end_of_its_order(
+    key: str, run: str, is_let: bool
+) -> None:
+    named = Named(overlap="skip", ordering_key="k", sequence=1)
+    begun = record(named, 10, State.PENDING, reason="its target was changed", tried=1)
+    waits = msgspec.structs.replace(begun.waits, sent_behind=key)
+    assert named.clockwork.executions.save([(begun, begun.changed(waits=waits))])[0].ok
+    assert goes(named, run_of(named.job, named.start + 20_000, named.start + 20_000, run)) is is_let
 
 
 def test_a_look_reads_many_records_once_and_the_next_one_goes_on_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -492,7 +490,7 @@ def test_of_two_that_look_at_once_one_goes(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_job_that_gets_an_order_does_not_forget_what_runs_for_those_of_before_that_have_none() -> None:
-    """Of an ordered job only a live claim stops others; a release of before the order waits for all."""
+    """One of an order waits only for what has begun. A release of before the order waits for all."""
     named = Named(overlap="skip", ordering_key="k", sequence=1)
     lost_at = named.clockwork.clock.at - 60_000
     lost = changed(execution_of(named.job, named.start, State.RUNNING), claim_until=lost_at)

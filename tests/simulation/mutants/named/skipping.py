@@ -55,8 +55,8 @@ SKIPPING = (
         "domain/named/overlaps.py",
         (
             (
-                "    stays = (one.execution_id for one in found if is_under_way(one, now, None))\n",
-                "    stays = (one.execution_id for one in found if is_claimed(one, now))\n",
+                "    stays = (one.execution_id for one in found if is_under_way(one))\n",
+                "    stays = (one.execution_id for one in found if False)\n",
             ),
         ),
         "I7",
@@ -138,28 +138,44 @@ SKIPPING = (
     Mutant(
         "whose deliverer was lost holds nobody back",
         "domain/named/overlaps.py",
-        (
-            (
-                "    if ordering_key is not None and other",
-                "    if other.state is State.RUNNING or ordering_key is not None and other",
-            ),
-        ),
+        ((_OTHERS, _OTHERS.replace(" and (", " and other.state is not State.RUNNING and (")),),
         "I7",
         tests=_LOOKS,
     ),
     Mutant(
-        "one of an order begins beside what has begun outside it",
+        "one of an order begins beside what has begun",
         "domain/named/overlaps.py",
-        ((" and other.waits.ordering_key == ordering_key:\n", ":\n"),),
+        (("        return has_begun(other) and not lies_behind\n", "        return is_claimed(other, 0)\n"),),
         "I7",
         tests=_LOOKS,
     ),
     Mutant(
-        "a redriven execution does not tell its order",
-        "domain/lifecycle/redrives.py",
-        (("Waiting(occurrence.due_since, ordering_key=occurrence.ordering_key)", "Waiting(occurrence.due_since)"),),
+        "the head of an order waits for what has not begun",
+        "domain/named/overlaps.py",
+        (("        return has_begun(other) and not lies_behind\n", "        return not lies_behind\n"),),
         "L1",
-        tests="tests/unit/flows/named/test_overlapping_backfills.py",
+        tests=_LOOKS,
+    ),
+    Mutant(
+        "a backfilled head waits for what lies behind it",
+        "domain/named/overlaps.py",
+        ((" and not lies_behind\n", "\n"),),
+        "L1",
+        tests=_CHANGES,
+    ),
+    Mutant(
+        "what goes behind others of its order does not tell so",
+        "flows/deliver/inform.py",
+        (("item.release.occurrence.ordering_key if is_sent_anew else None", "None"),),
+        "L1",
+        tests=_CHANGES,
+    ),
+    Mutant(
+        "a fire begins beside what lies behind it in its order",
+        "domain/named/overlaps.py",
+        (("self.is_backfilled and other.waits", "other.waits"),),
+        "I7",
+        tests=_LOOKS,
     ),
     Mutant(
         "what is not known is let through",

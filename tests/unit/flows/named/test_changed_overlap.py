@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+import msgspec
 import pytest
 
 from clockwork.domain.executions import Execution, Outcome, State
@@ -17,7 +18,8 @@ from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.flows.deliver.inbox import Message
 from clockwork.flows.deliver.items import DeliverReport
 from clockwork.flows.named import trigger
-from tests.support.examples import changed, failure
+from clockwork.targets.kafka.target import KafkaTarget
+from tests.support.examples import ACME, changed, failure
 from tests.support.named import Named
 
 OTHER = "another execution of its job has not ended"
@@ -185,6 +187,38 @@ def test_of_fires_that_leave_an_order_none_begins_beside_its_head(monkeypatch: p
     assert case.run(285) == [10.0]
     assert late
     assert {case.at(second).state for second in (20, 30, 40)} == {State.SKIPPED}
+
+
+def _with_kafka_apart(case: Becoming) -> dict[str, Any]:
+    """Gives releases to Kafka a queue of their own; returns the target of the job from now on."""
+    clockwork = case.clockwork
+    clockwork.world = clockwork.world.with_(settings=clockwork.settings.with_(kafka_release_queue_url="of Kafka"))
+    clockwork.clients.put(msgspec.structs.replace(ACME, allowed_topics=("orders",)))
+    return {"ordering_key": "one by one", "sequence": 1, "target": KafkaTarget("orders")}
+
+
+def test_nothing_begins_in_the_queue_of_another_target_beside_a_retry_in_the_former_one() -> None:
+    case = Becoming(10, ordering_key="one by one", overlap="skip", sequence=1)
+    moved = _with_kafka_apart(case)
+    case.run(15)
+    case.becomes("skip", **moved)
+    assert case.run(290) == []
+    assert {case.at(second).state for second in (20, 100, 300)} == {State.SKIPPED}
+    assert case.run(20) == [10.0, 320.0]
+
+
+def test_a_backfilled_head_does_not_wait_for_a_retry_that_came_behind_it_from_the_former_queue() -> None:
+    case = Becoming(10, ordering_key="one by one", overlap="skip", sequence=1)
+    moved = _with_kafka_apart(case)
+    case.run(25)
+    case.becomes("skip", **moved)
+    planned = trigger.backfill(
+        case.clockwork.world, case.stored, case.start, case.start + 5_000, 100, None, admit=lambda *_: None
+    )
+    case.run(20)
+    (waiting,) = [one for one in case.executions() if planned.backfill_id in one.execution_id]
+    assert (waiting.state, waiting.reason) == (State.PENDING, WAITS)
+    assert case.run(275)[:2] == [0.0, 10.0]
 
 
 def _is_of(release: object, execution: Execution) -> bool:

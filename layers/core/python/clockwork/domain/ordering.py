@@ -134,6 +134,5 @@ def paced_execution(release: Deliver, stored: Execution | None, expires_at: int)
     told, noted = release.waits, stored.waits
     may_start_at = release.run_at if told.paced else noted.next_attempt_at or release.occurrence.due_since
     waited = together(noted.waited, told.waited)
-    key = release.occurrence.ordering_key
-    waits = Waiting(may_start_at, waited, held=told.held, paced=told.paced, line=told.line, ordering_key=key)
+    waits = Waiting(may_start_at, waited, held=told.held, paced=told.paced, line=told.line)
     return stored.changed(state=State.PENDING, waits=waits)

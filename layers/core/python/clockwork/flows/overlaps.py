@@ -23,7 +23,6 @@ from clockwork.domain.named.overlaps import (
     Entrant,
     begun_by,
     ended_before,
-    is_under_way,
     may_run,
     stretch_of,
     turned,
@@ -84,7 +83,7 @@ def note_ended(world: World, job: NamedJob, under_way: Sequence[Execution]) -> N
         if stile is not None and stile.skips_from >= job.skips_from:
             return
         oldest = sorted(under_way, key=lambda one: one.execution_id)
-        ended = ended_before(oldest, "", begun_by(job), world.clock.now())
+        ended = ended_before(oldest, "", begun_by(job))
         world.turnstiles.put(found, turned(job, stile, ended, _expires_at(world)))
 
 
@@ -106,13 +105,13 @@ def _look(world: World, entrant: Entrant, job: NamedJob) -> _Seen:
 
     page = read(stretch.first, FIRST_READ)
     more = len(page) == FIRST_READ
-    is_met = meets(page) or _is_last_under_way(world, entrant, stile, page, now)
+    is_met = meets(page) or _is_last_under_way(world, entrant, stile, page)
     is_long = more and not is_met
     if is_long:
         rest = read(page[-1].execution_id, MOST_READ)
         page, more, is_met = [*page, *rest], len(rest) == MOST_READ, meets(rest)
     otherwise = page[-1].execution_id if more else max(stretch.first, stretch.last)
-    ended = ended_before(page, entrant.execution_id, otherwise, now)
+    ended = ended_before(page, entrant.execution_id, otherwise)
     why_not = UNDER_WAY if is_met else NOT_KNOWN if more else None
     if is_long and why_not is not None:
         # Another look may have replaced it meanwhile: then this one has read in vain.
@@ -120,16 +119,14 @@ def _look(world: World, entrant: Entrant, job: NamedJob) -> _Seen:
     return _Seen(stile, found, why_not, ended)
 
 
-def _is_last_under_way(
-    world: World, entrant: Entrant, stile: Turnstile | None, page: Sequence[Execution], now: int
-) -> bool:
+def _is_last_under_way(world: World, entrant: Entrant, stile: Turnstile | None, page: Sequence[Execution]) -> bool:
     """Whether the execution that was let through last has not ended. Mostly it is in the page that was read."""
     if stile is None or stile.last is None or stile.last == entrant.execution_id:
         return False
     # An execution that is due later is in no page: it was started out of order, by hand or in a backfill.
     last = next((one for one in page if one.execution_id == stile.last), None)
     last = last or _found(world, stile.job_id, stile.last)
-    return last is not None and is_under_way(last, now, entrant.ordering_key)
+    return last is not None and entrant.may_wait_for(last)
 
 
 def _found(world: World, job_id: str, execution_id: str) -> Execution | None:

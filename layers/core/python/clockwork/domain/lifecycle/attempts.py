@@ -219,13 +219,14 @@ def plan_unstarted(
 def plan_let_go(release: Release, stored: Execution, reason: str, planned_at: int) -> Execution:
     """The record of a claimed execution that waits again until `planned_at` (ms), with no attempt used up.
 
-    A duplicate of the message starts it. The release, and its message, still carry their waits. The record
-    therefore drops the waits that its claim had noted.
+    A duplicate of the message starts it.
+
+    The release, and its message, still carry their waits. The record therefore drops the waits that its claim had
+    noted.
     """
     waiting = _unclaimed(stored, State.PENDING, stored.attempts)
     started_at = release.run_at if stored.claim is None else stored.claim.started_at
-    waited = without(stored.waits.waited, release.waited_by(started_at))
-    waits = Waiting(planned_at, waited, ordering_key=release.occurrence.ordering_key)
+    waits = Waiting(planned_at, without(stored.waits.waited, release.waited_by(started_at)))
     return msgspec.structs.replace(waiting, attempt=stored.attempt - 1, reason=reason, waits=waits)
 
 
@@ -277,7 +278,7 @@ def _claimed(execution: Execution, release: Deliver, claim: Claim) -> Execution:
         reason=None,
         expires_at=claim.expires_at,
         claim=Claimed(claim.claimant, until, started_at, awaited, late_ms),
-        waits=execution.waits.over(release.waited_by(started_at), release.occurrence.ordering_key),
+        waits=execution.waits.over(release.waited_by(started_at)),
         end=NO_END,
         kept=kept,
     )

@@ -96,12 +96,12 @@ def parked_record(release: Deliver, stored: Execution | None, reason: str, expir
     """The PARKED record of an occurrence; no attempt is used up. `stored` is its record, which waits, or None."""
     record = stored or release.first_record(State.PARKED, expires_at, revision=0)
     # A plain release waits in a row of its own, and an ordered one where its message is: its record notes the wait.
-    ordering_key = release.occurrence.ordering_key
+    is_ordered = release.occurrence.ordering_key is not None
     waits, told = record.waits, release.waits
-    noted = {"waited": together(waits.waited, told.waited), "held": told.held} if ordering_key is not None else {}
+    noted = {"waited": together(waits.waited, told.waited), "held": told.held} if is_ordered else {}
     # A slot is given up. The planned instant of a retry stays: it may be parked just before it.
     planned_at = None if waits.paced else waits.next_attempt_at
-    waits = msgspec.structs.replace(waits, next_attempt_at=planned_at, paced=False, ordering_key=ordering_key, **noted)
+    waits = msgspec.structs.replace(waits, next_attempt_at=planned_at, paced=False, **noted)
     parking = Parking(release.travels.parkings, release.revision)
     return record.changed(state=State.PARKED, reason=reason, waits=waits, parking=parking)
 

@@ -102,7 +102,7 @@ def plan_redrive(
         cancel_noted_at=None,
         reason="redriven",
         budget=stored.budget.after(stored.attempt),
-        waits=Waiting(occurrence.due_since, ordering_key=occurrence.ordering_key),
+        waits=Waiting(occurrence.due_since),
         end=End(report=stored.end.report),
         kept=Kept(occurrence, source=source),
     )

@@ -26,14 +26,24 @@ NOT_KNOWN = "it is not known yet whether an older execution of its job has not e
 
 
 class Entrant(msgspec.Struct, frozen=True):
-    """An execution that asks to be let through. `has_begun`: an attempt of it was made before.
-
-    `ordering_key`: of the order in which its message lies.
-    """
+    """An execution that asks to be let through, and its ordering key. `has_begun`: an attempt of it was made before."""
 
     execution_id: str
     has_begun: bool
-    ordering_key: str | None
+    ordering_key: str | None = None
+    is_backfilled: bool = False
+
+    def may_wait_for(self, other: Execution) -> bool:
+        """Whether another execution is under way, and comes to an end although this one waits for it.
+
+        The head of an order waits only for what has begun. The rest may lie behind the head, or behind the head of
+        another order that waits for this one: then neither would go. Nor does a backfilled one, which waits at the
+        head, wait for one whose message went to the end of its order. A fire does: it is skipped, and waits no longer.
+        """
+        if not is_under_way(other) or self.ordering_key is None:
+            return is_under_way(other)
+        lies_behind = self.is_backfilled and other.waits.sent_behind == self.ordering_key
+        return has_begun(other) and not lies_behind
 
     def yields_to(self, other: Execution, now: int, *, may_run: bool) -> bool:
         """Whether it is not let through because of another execution, at `now` (ms).
@@ -41,7 +51,7 @@ class Entrant(msgspec.Struct, frozen=True):
         A live claim stops it if its attempt `may_run`. Of two that wait, or that are claimed and look, the one that has
         begun goes first, then the one that is due first.
         """
-        if other.execution_id == self.execution_id or not is_under_way(other, now, self.ordering_key):
+        if other.execution_id == self.execution_id or not self.may_wait_for(other):
             return False
         began = has_begun(other) if may_run else _was_tried(other)
         is_first = (not began, other.execution_id) < (not self.has_begun, self.execution_id)
@@ -70,7 +80,7 @@ def entrant_of(release: Release, stored: Execution | None, *, is_claimed: bool =
     as lost.
     """
     began = stored is not None and (_was_tried(stored) if is_claimed else has_begun(stored))
-    return Entrant(release.execution_id, began, release.occurrence.ordering_key)
+    return Entrant(release.execution_id, began, release.occurrence.ordering_key, is_backfilled(release))
 
 
 def has_begun(stored: Execution) -> bool:
@@ -82,15 +92,11 @@ def _was_tried(stored: Execution) -> bool:
     return any(attempt.number > stored.budget.start for attempt in stored.attempts[-1:])
 
 
-def is_under_way(other: Execution, now: int, ordering_key: str | None) -> bool:
-    """Whether an execution has not ended, as far as another one of its job has to wait for it, at `now` (ms).
+def is_under_way(other: Execution) -> bool:
+    """Whether an execution has not ended, as far as others of its job may have to wait for it.
 
-    A backfilled one that waits for others and has not begun was not let through. `ordering_key`: of the order in which
-    the message of the other one lies. In its own order only a live claim counts: the rest lies behind that message, and
-    neither would go if the one waited for the other.
+    A backfilled one that waits for others and has not begun was not let through.
     """
-    if ordering_key is not None and other.waits.ordering_key == ordering_key:
-        return is_claimed(other, now)
     waits_for_others = other.state is State.PENDING and other.reason == WAITS
     return not other.is_final and (has_begun(other) or not waits_for_others)
 
@@ -125,12 +131,12 @@ def begun_by(job: NamedJob) -> str:
     return f"{job.job_id}.{job.skips_from_at + CLAIM_GRACE_MS if job.skips_from else 0:013d}.~"
 
 
-def ended_before(found: Sequence[Execution], own_id: str, otherwise: str, now: int) -> str:
+def ended_before(found: Sequence[Execution], own_id: str, otherwise: str) -> str:
     """Before which executionId nothing is under way but `own_id`, given the records that were found, oldest first.
 
-    Releases of a job may lie in several orders, or in none. This therefore goes by the rule without an order.
+    A job that has an order by now may have releases of before, which wait for all that is under way.
     """
-    stays = (one.execution_id for one in found if is_under_way(one, now, None))
+    stays = (one.execution_id for one in found if is_under_way(one))
     return next((execution_id for execution_id in stays if execution_id != own_id), otherwise)
 
 

@@ -206,11 +206,13 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
     if leave_to_its_watch(item):
         return True
     item.release = msgspec.structs.replace(item.release.waiting(paced=False), occurrence=hint_of(whole), checked=False)
-    plan, _ = replace(batch.world, item.seen, partial(_plan_let_go, item, job), item.replans)
+    is_sent_anew = is_rerouted and not batch.waiting.resends
+    sent_behind = item.release.occurrence.ordering_key if is_sent_anew else None
+    plan, _ = replace(batch.world, item.seen, partial(_plan_let_go, item, job, sent_behind), item.replans)
     if plan.action is Action.FOLLOW_UP:
         batch.report.deferred += 1
         item.is_let_go = True
-        _send(batch, item, job, anew=is_rerouted and not batch.waiting.resends)
+        _send(batch, item, job, anew=is_sent_anew)
     else:
         batch.fail(item, LOST_CLAIM)
     return True
@@ -239,13 +241,14 @@ def _refusal(world: World, whole: Occurrence) -> str | None:
     return reason and whole.target.against(world.clients.get(whole.client_id, fresh=True))
 
 
-def _plan_let_go(item: Item, job: NamedJob, stored: Execution | None) -> Plan:
+def _plan_let_go(item: Item, job: NamedJob, sent_behind: str | None, stored: Execution | None) -> Plan:
     if stored is None or not is_still_ours(item, stored):
         return Plan(Action.ABSORB, "somebody else has ended it or claimed it by now")
     # A backfilled fire that has not begun is let through on its new way: until then no other one waits for it.
     reason = WAITS if _waits_for_others(item, job) else "its target was changed: it goes the way of the new one"
     waiting = plan_let_go(item.release, stored, reason, item.release.run_at)
-    return Plan(Action.FOLLOW_UP, reason, waiting, item.release)
+    waits = msgspec.structs.replace(waiting.waits, sent_behind=sent_behind)
+    return Plan(Action.FOLLOW_UP, reason, msgspec.structs.replace(waiting, waits=waits), item.release)
 
 
 def _send(batch: Batch, item: Item, job: NamedJob, *, anew: bool) -> None:
