@@ -130,6 +130,16 @@ def test_a_block_that_is_given_back_is_free_and_nobody_elses_is_touched(regulati
     assert not regulation.lease("acme", 0, "one", NOW, NOW + 100)
 
 
+def test_what_gives_an_earlier_lease_back_ends_no_later_one_of_the_same_holder(regulation: Regulation) -> None:
+    assert regulation.lease("acme", 0, "one", NOW, NOW + 100)
+    assert regulation.lease("acme", 0, "one", NOW + 10, NOW + 110)
+    regulation.give_back("acme", 0, "one", NOW + 100)
+    regulation.give_back("acme", 0, "two", NOW + 110)
+    assert not regulation.lease("acme", 0, "two", NOW + 20, NOW + 120)
+    regulation.give_back("acme", 0, "one", NOW + 110)
+    assert regulation.lease("acme", 0, "two", NOW + 20, NOW + 120)
+
+
 def test_a_block_is_one_holders_until_its_lease_ends(regulation: Regulation) -> None:
     assert regulation.lease("acme", 0, "one", NOW, NOW + 100)
     assert not regulation.lease("acme", 0, "two", NOW + 100, NOW + 200)

@@ -32,6 +32,13 @@ REGULATING = (
         "I8",
     ),
     Mutant(
+        "what gives permits back and arrives late ends the next lease",
+        "flows/deliver/concurrency.py",
+        (("batch.world.environment.name, batch.deadline_at)", "batch.world.environment.name)"),),
+        "I8",
+        tests="tests/unit/flows/deliver/test_caps.py",
+    ),
+    Mutant(
         "more is started than a block has permits",
         "flows/deliver/concurrency.py",
         (("len(items[: blocks.size])", "len(items)"),),

@@ -172,6 +172,24 @@ def test_permits_are_given_back_as_soon_as_their_deliveries_have_ended() -> None
     assert regulated.clockwork.regulation.lease("acme", 0, "other", now, now + 1)
 
 
+def test_what_gives_permits_back_and_arrives_late_ends_no_later_lease_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    regulated = Regulated(max_concurrency=BLOCK)
+    regulation, environment = regulated.clockwork.regulation, regulated.clockwork.world.environment
+    give_back, late = regulation.give_back, list[Any]()
+    with monkeypatch.context() as slow:
+        slow.setattr(regulation, "give_back", lambda *told: late.append(told))
+        regulated.create(1)
+        assert len(regulated.run(6)) == 1
+    now = regulated.clockwork.clock.at
+    assert regulation.lease("acme", 0, environment.name, now, now + 60_000)
+    for told in late:
+        give_back(*told)
+    assert late
+    assert not regulation.lease("acme", 0, "other", now, now + 1)
+
+
 def test_permits_are_kept_until_the_last_of_their_deliveries_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     regulated = Regulated(max_concurrency=10)
     targets, regulation = regulated.clockwork.targets, regulated.clockwork.regulation

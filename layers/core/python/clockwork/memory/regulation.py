@@ -61,8 +61,9 @@ class MemoryRegulation:
         leases = self._blocks.items()
         return frozenset(block for (client, block), (_, until) in leases if client == client_id and until >= now)
 
-    def give_back(self, client_id: str, block: int, holder: str) -> None:
-        if self._blocks.get((client_id, block), ("", 0))[0] == holder:
+    def give_back(self, client_id: str, block: int, holder: str, until: int | None = None) -> None:
+        owner, ends_at = self._blocks.get((client_id, block), ("", 0))
+        if owner == holder and until in (None, ends_at):
             del self._blocks[client_id, block]
 
     def circuits(self, client_id: str) -> Mapping[str, Circuit]:

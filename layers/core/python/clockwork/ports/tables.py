@@ -261,8 +261,11 @@ class Regulation(Protocol):
         A hint: another caller may lease or give back any of them meanwhile.
         """
 
-    def give_back(self, client_id: str, block: int, holder: str) -> None:
-        """Release the lease of a block before it ends. Nothing happens if it is not the holder's any more."""
+    def give_back(self, client_id: str, block: int, holder: str, until: int | None = None) -> None:
+        """Release the lease of a block before it ends. Nothing happens if it is not the holder's any more.
+
+        `until`: only the lease with this end (ms). A call that arrives late then ends no later lease of the holder.
+        """
 
     def circuits(self, client_id: str) -> Mapping[str, Circuit]:
         """The client's open circuits by host. May be as old as the adapter's stated cache time.

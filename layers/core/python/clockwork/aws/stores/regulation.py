@@ -84,9 +84,10 @@ class AwsRegulation:
         taken = (item for item, until in leased.items() if isinstance(until, Unreadable) or until >= now)
         return frozenset(int(item.removeprefix(_PERMITS)) for item in taken)
 
-    def give_back(self, client_id: str, block: int, holder: str) -> None:
-        permits = (client_id, f"{_PERMITS}{block}")
-        self._table.update(permits, "SET #until = :never", "#holder = :holder", holder=holder, never=0)
+    def give_back(self, client_id: str, block: int, holder: str, until: int | None = None) -> None:
+        permits, told = (client_id, f"{_PERMITS}{block}"), {} if until is None else {"until": until}
+        is_mine = "#holder = :holder" + " AND #until = :until" * len(told)
+        self._table.update(permits, "SET #until = :never", is_mine, holder=holder, never=0, **told)
 
     def circuits(self, client_id: str) -> Mapping[str, Circuit]:
         now = self._clock.now()

@@ -124,7 +124,7 @@ def _hold(batch: Batch, worker: Worker, free: list[int], now: int, item: Item) -
         number = free.pop(batch.world.random.below(len(free)))
         with _asking(batch):
             if batch.world.regulation.lease(client_id, number, holder, now, until):
-                item.permit = number
+                item.permit, item.permit_until = number, until
                 return True
     return False
 
@@ -142,9 +142,9 @@ def keep_permit(batch: Batch, until: int, item: Item) -> None:
     # Whatever becomes of this call, the attempt that another one has answered keeps its permit.
     item.is_repeated = seen.state is State.RUNNING
     _ask_no_longer_than(batch, until)
-    item.permit = seen.awaited.permit
-    ends_at = now + batch.worker.lease_ms + CLAIM_GRACE_MS
-    if not batch.world.regulation.lease(item.release.occurrence.client_id, item.permit, holder, now, ends_at):
+    item.permit, item.permit_until = seen.awaited.permit, now + batch.worker.lease_ms + CLAIM_GRACE_MS
+    client_id = item.release.occurrence.client_id
+    if not batch.world.regulation.lease(client_id, item.permit, holder, now, item.permit_until):
         raise Unavailable("another attempt has its permit by now")
 
 
@@ -176,8 +176,8 @@ def give_back_permits(batch: Batch, items: Sequence[Item]) -> None:
             # If it is not given back, it is free again when its lease ends.
             with tolerated(batch.world, log, "permit not given back: %s", {"action": "permit_not_given_back"}):
                 _ask_no_longer_than(batch, until)
-                client_id = item.release.occurrence.client_id
-                batch.world.regulation.give_back(client_id, item.permit, claimant_of(item.secret))
+                client_id, holder = item.release.occurrence.client_id, claimant_of(item.secret)
+                batch.world.regulation.give_back(client_id, item.permit, holder, item.permit_until)
 
 
 def _slotted(batch: Batch, client: Client | None, items: Sequence[Item]) -> list[Item]:
@@ -264,4 +264,4 @@ def _give_back(batch: Batch, client_id: str) -> None:
     batch.world.environment.last_block[client_id] = leased.number
     # If it is not given back, the block is free again when its lease ends, with this invocation's time.
     with tolerated(batch.world, log, "block not given back: %s", {"action": "block_not_given_back"}):
-        batch.world.regulation.give_back(client_id, leased.number, batch.world.environment.name)
+        batch.world.regulation.give_back(client_id, leased.number, batch.world.environment.name, batch.deadline_at)

@@ -81,7 +81,7 @@ class Item(Received):
     `is_repeated`: its worker has repeated the claim, and may run it: see `leave_to_its_watch`.
     `secret`: of its token, under which its receiver calls back. `check_key`: the key of its token's check.
     `whole`: its occurrence by its named job, when that was asked. `pauses`: its client's pauses that had ended by then.
-    `permit`: the permit that its worker holds until the attempt ends.
+    `permit`: the permit that its worker holds until the attempt ends, leased until `permit_until` (ms).
     """
 
     release: Deliver
@@ -98,6 +98,7 @@ class Item(Received):
     whole: Occurrence | None = None
     pauses: Sequence[Pause] = ()
     permit: int | None = None
+    permit_until: int | None = None
     sent_at: int = 0
 
 
