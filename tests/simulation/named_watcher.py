@@ -194,9 +194,9 @@ class NamedWatcher:
 
         No execution begins beside another one that has begun and has not ended: neither during its attempts nor between
         them. A retry may start beside others that wait, and beside no other attempt. A redrive as the record has it
-        asks nothing of the job. A backfilled head of an order does not wait for what went to the end of that order.
+        asks nothing of the job. In an order attempts alone count, since its head does not wait for what lies behind.
         """
-        now, is_backfilled = self._scheduler.now, decode_execution(delivery.execution_id).run.startswith("b")
+        now, mine = self._scheduler.now, self.executions.find(delivery.job_id, delivery.execution_id)
         for other in self.executions.list(delivery.job_id, MOST_FIRES, None):
             is_apart = other.execution_id in self.as_it_was & self.redriven
             if other.execution_id == delivery.execution_id or other.execution_id not in self._under_way or is_apart:
@@ -204,8 +204,8 @@ class NamedWatcher:
             has_begun = (other.execution_id, other.attempt) in self._begun
             if other.state is State.RUNNING and has_begun and (claim_of(other).until or 0) > now + 2 * MOST_SKEW_MS:
                 return f"{other.execution_id}, which runs"
-            key = delivery.occurrence.ordering_key if is_backfilled else None
-            if begins and (key is None or other.waits.sent_behind != key):
+            is_behind = mine is not None and other.waits.order == mine.waits.order is not None
+            if begins and not (is_behind and delivery.occurrence.ordering_key is not None):
                 return f"{other.execution_id}, which is {other.state} and has not ended since it began"
         return None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 import pytest
@@ -15,7 +14,9 @@ from clockwork.domain.fires.chains import release_at, run_of
 from clockwork.domain.ids import ExecutionId
 from clockwork.domain.named.overlaps import NOT_KNOWN, UNDER_WAY, WAITS, Entrant, entrant_of, turned
 from clockwork.domain.named_jobs import NamedJob, Turnstile
+from clockwork.domain.ordering import order_of
 from clockwork.domain.releases import Release
+from clockwork.domain.waits import Waiting
 from clockwork.flows.overlaps import FIRST_READ, MOST_READ, look_for_a_way, note_ended, why_not_through
 from tests.support.examples import changed
 from tests.support.named import Named, execution_of
@@ -25,7 +26,14 @@ CLAIMED_AFTER, CLAIMED_ABOUT = 60, 42
 
 
 def record(
-    named: Named, second: float, state: State, run: str = "0", reason: str | None = None, *, tried: int = 0
+    named: Named,
+    second: float,
+    state: State,
+    run: str = "0",
+    reason: str | None = None,
+    *,
+    tried: int = 0,
+    order: str | None = None,
 ) -> Execution:
     """A record of the job. `tried`: the number of its last attempt that has ended; 0: none has."""
     due_at = named.start + int(second * 1_000)
@@ -35,6 +43,7 @@ def record(
         reason=reason,
         claim=Claimed("me", due_at * 2, due_at) if state is State.RUNNING else None,
         attempts=(Attempt(tried, State.FAILED, due_at, due_at + 1),) if tried else (),
+        waits=Waiting(order=order),
     )
     assert named.clockwork.executions.save([(None, stored)])[0].ok
     return stored
@@ -49,7 +58,8 @@ def fire(named: Named, second: int) -> Release:
 
 
 def entrant(named: Named, release: Release) -> Entrant:
-    return entrant_of(release, named.clockwork.executions.find(release.job_id, release.execution_id))
+    order = order_of(release.occurrence.ordering_key, "", ())
+    return entrant_of(release, named.clockwork.executions.find(release.job_id, release.execution_id), order)
 
 
 def why_not(named: Named, release: Release, job: NamedJob | None = None) -> str | None:
@@ -111,9 +121,8 @@ def test_a_fire_goes_if_the_one_before_has_ended(state: State, is_let: bool) -> 
     assert goes(named, fire(named, 20)) is is_let
 
 
-@pytest.mark.parametrize("order", [{}, {"ordering_key": "k", "sequence": 1}])
-def test_an_execution_whose_deliverer_was_lost_holds_others_back_until_it_has_ended(order: dict[str, Any]) -> None:
-    named = Named(overlap="skip", **order)
+def test_an_execution_whose_deliverer_was_lost_holds_others_back_until_it_has_ended() -> None:
+    named = overlapping()
     lost = record(named, 10, State.RUNNING)
     named.clockwork.clock.at = named.start * 3
     assert not goes(named, fire(named, 20))
@@ -227,42 +236,47 @@ def test_what_was_redriven_begins_anew() -> None:
     assert not goes(named, run_of(named.job, named.start + 10_000, named.start + 30_000, "b1"))
 
 
-@pytest.mark.parametrize("key_before", [None, "k", "another"])
+@pytest.mark.parametrize("order_before", [None, "/another", "kafka/k"])
 @pytest.mark.parametrize("state", [State.WORKER_LOST, State.FAILED, State.RUNNING])
 @pytest.mark.parametrize("begun_at", [5, 20])
-def test_one_of_an_order_waits_for_what_has_begun_in_any_order(
-    state: State, begun_at: int, key_before: str | None
+def test_one_of_an_order_waits_for_what_has_begun_outside_it(
+    state: State, begun_at: int, order_before: str | None
 ) -> None:
-    named = Named(overlap="skip", ordering_key=key_before, sequence=None if key_before is None else 1)
-    assert goes(named, fire(named, begun_at))
-    begun = record(named, begun_at, state, tried=0 if state is State.RUNNING else 1)
+    """The job had another key, another target, or no order: that one does not lie behind."""
+    named = Named(overlap="skip", ordering_key="k", sequence=1)
+    begun = record(named, begun_at, state, tried=0 if state is State.RUNNING else 1, order=order_before)
+    _is_named(named, begun)
     named.clockwork.clock.at = named.start * 3
-    redefined = msgspec.structs.replace(named.job.definition, ordering_key="k", sequence=1)
-    named.job = msgspec.structs.replace(named.job, definition=redefined)
     assert not goes(named, fire(named, 10))
     end(named, begun)
     assert goes(named, fire(named, 10))
 
 
-def test_one_of_an_order_does_not_wait_for_what_has_not_begun() -> None:
-    """A redriven one may lie behind it, or behind the head of another order that waits."""
+def _is_named(named: Named, begun: Execution) -> None:
+    named.clockwork.turnstiles.put(
+        None, turned(named.job, None, begun.execution_id, named.start * 9, begun.execution_id)
+    )
+
+
+@pytest.mark.parametrize("state", [State.WORKER_LOST, State.FAILED, State.RUNNING])
+@pytest.mark.parametrize("begun_at", [5, 20])
+def test_one_of_an_order_does_not_wait_for_what_lies_behind_it(state: State, begun_at: int) -> None:
     named = Named(overlap="skip", ordering_key="k", sequence=1)
-    record(named, 5, State.PENDING, reason="redriven")
+    begun = record(named, begun_at, state, tried=0 if state is State.RUNNING else 1, order="/k")
+    _is_named(named, begun)
+    assert goes(named, fire(named, 10)) is (state is not State.RUNNING)
+    named.clockwork.clock.at = named.start * 3
+    assert goes(named, fire(named, 10))
+
+
+def test_one_of_an_order_does_not_wait_for_what_has_not_begun_in_another_one() -> None:
+    """A redriven one may lie behind the head of that order, which waits for this one."""
+    named = Named(overlap="skip", ordering_key="k", sequence=1)
+    record(named, 5, State.PENDING, reason="redriven", order="/another")
     assert goes(named, fire(named, 20))
     unordered = msgspec.structs.replace(named.job.definition, ordering_key=None, sequence=None)
     named.job = msgspec.structs.replace(named.job, definition=unordered)
     assert not goes(named, fire(named, 30))
-
-
-@pytest.mark.parametrize(("key", "run", "is_let"), [("k", "b1", True), ("k", "0", False), ("another", "b1", False)])
-def test_only_a_backfilled_head_does_not_wait_for_what_went_to_the_end_of_its_order(
-    key: str, run: str, is_let: bool
-) -> None:
-    named = Named(overlap="skip", ordering_key="k", sequence=1)
-    begun = record(named, 10, State.PENDING, reason="its target was changed", tried=1)
-    waits = msgspec.structs.replace(begun.waits, sent_behind=key)
-    assert named.clockwork.executions.save([(begun, begun.changed(waits=waits))])[0].ok
-    assert goes(named, run_of(named.job, named.start + 20_000, named.start + 20_000, run)) is is_let
 
 
 def test_a_look_reads_many_records_once_and_the_next_one_goes_on_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -490,7 +504,7 @@ def test_of_two_that_look_at_once_one_goes(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_job_that_gets_an_order_does_not_forget_what_runs_for_those_of_before_that_have_none() -> None:
-    """One of an order waits only for what has begun. A release of before the order waits for all."""
+    """One of an order waits for some alone. A release of before the order waits for all."""
     named = Named(overlap="skip", ordering_key="k", sequence=1)
     lost_at = named.clockwork.clock.at - 60_000
     lost = changed(execution_of(named.job, named.start, State.RUNNING), claim_until=lost_at)

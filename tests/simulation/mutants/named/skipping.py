@@ -8,6 +8,7 @@ _LOOKS = "tests/unit/flows/test_overlaps.py"
 _CHANGES = "tests/unit/flows/named/test_changed_overlap.py"
 _OF_NOW = "    first = stile.ended_before if stile is not None and _knows(stile, job) else"
 _OTHERS = "    return not other.is_final and (has_begun(other) or not waits_for_others)\n"
+_OUTSIDE = "        return is_under_way(other) and has_begun(other)\n"
 _FIRST = "        is_first = (not began, other.execution_id) < (not self.has_begun, self.execution_id)\n"
 _CLAIMED = "        return is_first or (may_run and is_claimed(other, now))\n"
 
@@ -143,39 +144,46 @@ SKIPPING = (
         tests=_LOOKS,
     ),
     Mutant(
-        "one of an order begins beside what has begun",
+        "one of an order begins beside what has begun outside it",
         "domain/named/overlaps.py",
-        (("        return has_begun(other) and not lies_behind\n", "        return is_claimed(other, 0)\n"),),
+        ((_OUTSIDE, "        return is_claimed(other, now)\n"),),
         "I7",
         tests=_LOOKS,
     ),
     Mutant(
         "the head of an order waits for what has not begun",
         "domain/named/overlaps.py",
-        (("        return has_begun(other) and not lies_behind\n", "        return not lies_behind\n"),),
+        ((_OUTSIDE, "        return is_under_way(other)\n"),),
         "L1",
         tests=_LOOKS,
     ),
     Mutant(
-        "a backfilled head waits for what lies behind it",
+        "the head of an order waits for what lies behind it",
         "domain/named/overlaps.py",
-        ((" and not lies_behind\n", "\n"),),
+        (("        if other.waits.order == self.order:\n", "        if False:\n"),),
         "L1",
-        tests=_CHANGES,
+        tests=_LOOKS,
     ),
     Mutant(
-        "what goes behind others of its order does not tell so",
+        "a claim does not tell the order of its message",
+        "flows/deliver/claim.py",
+        (("jitter=jitter, order=order)", "jitter=jitter)"),),
+        "L1",
+        tests="tests/unit/flows/named/test_overlapping_backfills.py",
+    ),
+    Mutant(
+        "what goes to another queue does not tell its order there",
         "flows/deliver/inform.py",
-        (("item.release.occurrence.ordering_key if is_sent_anew else None", "None"),),
+        (("msgspec.structs.replace(waiting.waits, order=order)", "waiting.waits"),),
         "L1",
         tests=_CHANGES,
     ),
     Mutant(
-        "a fire begins beside what lies behind it in its order",
-        "domain/named/overlaps.py",
-        (("self.is_backfilled and other.waits", "other.waits"),),
+        "the queues of other deliverers are no orders of their own",
+        "domain/ordering.py",
+        (("{lane if lane in lanes else ''}/", "/"),),
         "I7",
-        tests=_LOOKS,
+        tests=_CHANGES,
     ),
     Mutant(
         "what is not known is let through",

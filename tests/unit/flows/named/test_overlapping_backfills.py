@@ -15,6 +15,7 @@ from clockwork.domain.policies import RetryPolicy
 from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.flows.deliver.inbox import Message
 from clockwork.flows.named import trigger
+from clockwork.flows.sweep.dead_letters import sweep_dead_letters
 from clockwork.memory.executions import MemoryExecutions
 from tests.support.examples import changed, failure
 from tests.support.named import Named
@@ -151,3 +152,21 @@ def test_an_ordered_backfilled_fire_does_not_wait_for_one_that_lies_behind_it_in
     case.run(40)
     (mine,) = [e for e in case.executions() if planned.backfill_id in e.execution_id]
     assert mine.state is State.SUCCEEDED
+
+
+def test_an_ordered_backfilled_fire_does_not_wait_for_a_retry_that_a_sweep_sent_behind_it() -> None:
+    case = Skipping(ordering_key="order-17", sequence=1)
+    case.fails = True
+    case.run(105)
+    case.fails = False
+    planned = backfill(case.clockwork.world, case.stored, case.start, case.start + 50_000, 100, "key")
+    case.run(3)
+    queue = case.clockwork.ordered_queue
+    head = next(iter(queue.messages.values()))
+    queue.dead[head.message_id] = queue.messages.pop(head.message_id)
+    head.visible_at = case.clockwork.clock.at
+    assert sweep_dead_letters(case.clockwork.world, case.clockwork.clock.at + 60_000).released == 1
+    case.run(60)
+    retried, backfilled = case.executions()
+    assert backfilled.execution_id.endswith(planned.backfill_id)
+    assert (retried.state, retried.attempt, backfilled.state) == (State.SUCCEEDED, 2, State.SUCCEEDED)

@@ -6,6 +6,7 @@ They share a shard of the timeline, and a message group of the FIFO queue.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 
 import msgspec
 
@@ -66,6 +67,14 @@ def is_for_its_poller(release: Release, cursor: str) -> bool:
     occurrence = release.occurrence
     may_be_in_time = occurrence.due_at - occurrence.created_at >= IN_TIME_MS
     return occurrence.ordering_key is not None and may_be_in_time and cursor < keys.edge_key(occurrence.due_at)
+
+
+def order_of(ordering_key: str | None, lane: str, lanes: Collection[str]) -> str | None:
+    """The order in which a message lies, among those of its client: by its queue and its ordering key. None: in none.
+
+    `lane` is that of the target for which it was sent; `lanes` are those that have a queue of their own.
+    """
+    return None if ordering_key is None else f"{lane if lane in lanes else ''}/{ordering_key}"
 
 
 def group_of(occurrence: Occurrence) -> str:
@@ -134,5 +143,5 @@ def paced_execution(release: Deliver, stored: Execution | None, expires_at: int)
     told, noted = release.waits, stored.waits
     may_start_at = release.run_at if told.paced else noted.next_attempt_at or release.occurrence.due_since
     waited = together(noted.waited, told.waited)
-    waits = Waiting(may_start_at, waited, held=told.held, paced=told.paced, line=told.line)
+    waits = Waiting(may_start_at, waited, held=told.held, paced=told.paced, line=told.line, order=noted.order)
     return stored.changed(state=State.PENDING, waits=waits)

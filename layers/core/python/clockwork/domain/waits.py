@@ -68,8 +68,8 @@ class Waiting(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     No attempt starts before `next_attempt_at` (ms), whichever message asks for it. The others are of an execution that
     waits in its message's place, in an ordered queue: its present wait, and its place in the line. `paced`: its
-    `next_attempt_at` is its slot under the rate limit. `sent_behind`: the ordering key of the order to whose end its
-    message went when the target was changed. Until its next claim others of that order may lie ahead of it.
+    `next_attempt_at` is its slot under the rate limit. `order`: the order in which its message lies, by its last
+    claim, or by the move to another queue since (`domain/ordering.py: order_of`).
     """
 
     next_attempt_at: int | None = None
@@ -77,13 +77,13 @@ class Waiting(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     held: Held | None = None
     paced: bool = False
     line: Line | None = None
-    sent_behind: str | None = None
+    order: str | None = None
 
-    def over(self, more: Waited | None = None) -> Waiting:
-        """These waits and `more`, all of them over: it waits for nothing now."""
-        if self.waited is None and more is None:
+    def over(self, more: Waited | None = None, order: str | None = None) -> Waiting:
+        """These waits and `more`, all of them over: it waits for nothing now. `order`: as its claim has it."""
+        if self.waited is None and more is None and order is None:
             return NO_WAITING
-        return Waiting(waited=together(self.waited, more))
+        return Waiting(waited=together(self.waited, more), order=order)
 
 
 class Parking(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -105,7 +105,7 @@ def _look(world: World, entrant: Entrant, job: NamedJob) -> _Seen:
 
     page = read(stretch.first, FIRST_READ)
     more = len(page) == FIRST_READ
-    is_met = meets(page) or _is_last_under_way(world, entrant, stile, page)
+    is_met = meets(page) or _is_last_under_way(world, entrant, stile, page, now)
     is_long = more and not is_met
     if is_long:
         rest = read(page[-1].execution_id, MOST_READ)
@@ -119,14 +119,16 @@ def _look(world: World, entrant: Entrant, job: NamedJob) -> _Seen:
     return _Seen(stile, found, why_not, ended)
 
 
-def _is_last_under_way(world: World, entrant: Entrant, stile: Turnstile | None, page: Sequence[Execution]) -> bool:
+def _is_last_under_way(
+    world: World, entrant: Entrant, stile: Turnstile | None, page: Sequence[Execution], now: int
+) -> bool:
     """Whether the execution that was let through last has not ended. Mostly it is in the page that was read."""
     if stile is None or stile.last is None or stile.last == entrant.execution_id:
         return False
     # An execution that is due later is in no page: it was started out of order, by hand or in a backfill.
     last = next((one for one in page if one.execution_id == stile.last), None)
     last = last or _found(world, stile.job_id, stile.last)
-    return last is not None and entrant.may_wait_for(last)
+    return last is not None and entrant.may_wait_for(last, now)
 
 
 def _found(world: World, job_id: str, execution_id: str) -> Execution | None:

@@ -83,6 +83,7 @@ class Claim(msgspec.Struct, frozen=True):
     jitter: float = 0.0  # 0 <= jitter < 1, for the wait after a failure that was reported
     #: The worker of a pool for which the api claims the attempt, if there is one.
     worker: Worker | None = None
+    order: str | None = None  # in which the message lies
 
 
 def plan_watch(watch: Watch, stored: Execution | None, claim: Claim) -> Plan:
@@ -219,14 +220,13 @@ def plan_unstarted(
 def plan_let_go(release: Release, stored: Execution, reason: str, planned_at: int) -> Execution:
     """The record of a claimed execution that waits again until `planned_at` (ms), with no attempt used up.
 
-    A duplicate of the message starts it.
-
-    The release, and its message, still carry their waits. The record therefore drops the waits that its claim had
-    noted.
+    A duplicate of the message starts it. The release, and its message, still carry their waits. The record
+    therefore drops the waits that its claim had noted.
     """
     waiting = _unclaimed(stored, State.PENDING, stored.attempts)
     started_at = release.run_at if stored.claim is None else stored.claim.started_at
-    waits = Waiting(planned_at, without(stored.waits.waited, release.waited_by(started_at)))
+    waited = without(stored.waits.waited, release.waited_by(started_at))
+    waits = Waiting(planned_at, waited, order=stored.waits.order)
     return msgspec.structs.replace(waiting, attempt=stored.attempt - 1, reason=reason, waits=waits)
 
 
@@ -278,7 +278,7 @@ def _claimed(execution: Execution, release: Deliver, claim: Claim) -> Execution:
         reason=None,
         expires_at=claim.expires_at,
         claim=Claimed(claim.claimant, until, started_at, awaited, late_ms),
-        waits=execution.waits.over(release.waited_by(started_at)),
+        waits=execution.waits.over(release.waited_by(started_at), claim.order),
         end=NO_END,
         kept=kept,
     )

@@ -71,7 +71,10 @@ ENDS_ATTEMPT = Guard(
 ENDS_NO_ATTEMPT = Guard("the list of attempts stays", lambda before, after: after.attempts == before.attempts)
 HAS_CLAIM = Guard("it has a claim", lambda _, after: after.claim is not None)
 HAS_NO_CLAIM = Guard("no claim is left", lambda _, after: after.claim is None)
-HAS_NO_PLAN = Guard("it waits for nothing any more", lambda _, after: after.waits == Waiting(waited=after.waits.waited))
+HAS_NO_PLAN = Guard(
+    "it waits for nothing any more",
+    lambda _, after: after.waits == Waiting(waited=after.waits.waited, order=after.waits.order),
+)
 HAS_NO_RELEASE = Guard(
     "no release can be made of it, unless it is DEAD or was handed back",
     lambda _, after: after.kept == Kept(nodes=after.kept.nodes) or after.state in (State.DEAD, State.HANDED_BACK),

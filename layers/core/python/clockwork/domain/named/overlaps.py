@@ -26,24 +26,27 @@ NOT_KNOWN = "it is not known yet whether an older execution of its job has not e
 
 
 class Entrant(msgspec.Struct, frozen=True):
-    """An execution that asks to be let through, and its ordering key. `has_begun`: an attempt of it was made before."""
+    """An execution that asks to be let through. `has_begun`: an attempt of it was made before.
+
+    `order`: in which its message lies (`domain/ordering.py: order_of`).
+    """
 
     execution_id: str
     has_begun: bool
-    ordering_key: str | None = None
-    is_backfilled: bool = False
+    order: str | None = None
 
-    def may_wait_for(self, other: Execution) -> bool:
-        """Whether another execution is under way, and comes to an end although this one waits for it.
+    def may_wait_for(self, other: Execution, now: int) -> bool:
+        """Whether another execution is under way, and may go on to its end although this one waits, at `now` (ms).
 
-        The head of an order waits only for what has begun. The rest may lie behind the head, or behind the head of
-        another order that waits for this one: then neither would go. Nor does a backfilled one, which waits at the
-        head, wait for one whose message went to the end of its order. A fire does: it is skipped, and waits no longer.
+        In its own order only a live claim counts. Anything else lies behind the head, since the head of an order keeps
+        its place until it has ended. Nor does this one wait for what has not begun in another order: that may lie
+        behind a head that waits.
         """
-        if not is_under_way(other) or self.ordering_key is None:
+        if self.order is None:
             return is_under_way(other)
-        lies_behind = self.is_backfilled and other.waits.sent_behind == self.ordering_key
-        return has_begun(other) and not lies_behind
+        if other.waits.order == self.order:
+            return is_claimed(other, now)
+        return is_under_way(other) and has_begun(other)
 
     def yields_to(self, other: Execution, now: int, *, may_run: bool) -> bool:
         """Whether it is not let through because of another execution, at `now` (ms).
@@ -51,7 +54,7 @@ class Entrant(msgspec.Struct, frozen=True):
         A live claim stops it if its attempt `may_run`. Of two that wait, or that are claimed and look, the one that has
         begun goes first, then the one that is due first.
         """
-        if other.execution_id == self.execution_id or not self.may_wait_for(other):
+        if other.execution_id == self.execution_id or not self.may_wait_for(other, now):
             return False
         began = has_begun(other) if may_run else _was_tried(other)
         is_first = (not began, other.execution_id) < (not self.has_begun, self.execution_id)
@@ -73,14 +76,16 @@ def may_run(other: Execution, job: NamedJob, stile: Turnstile | None, *, is_lost
     return looked_before or was_let_through(other.execution_id, job, stile)
 
 
-def entrant_of(release: Release, stored: Execution | None, *, is_claimed: bool = True) -> Entrant:
+def entrant_of(
+    release: Release, stored: Execution | None, order: str | None = None, *, is_claimed: bool = True
+) -> Entrant:
     """The execution of a release. `is_claimed`: the claim on its record is the caller's own.
 
     An attempt may have begun under any other claim, as the looks of others have it. The next claim notes that attempt
     as lost.
     """
     began = stored is not None and (_was_tried(stored) if is_claimed else has_begun(stored))
-    return Entrant(release.execution_id, began, release.occurrence.ordering_key, is_backfilled(release))
+    return Entrant(release.execution_id, began, order)
 
 
 def has_begun(stored: Execution) -> bool:

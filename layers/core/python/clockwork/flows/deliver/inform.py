@@ -29,6 +29,7 @@ from clockwork.domain.lifecycle.expiry import ended_execution, is_expired
 from clockwork.domain.named.look import objection_to, was_started
 from clockwork.domain.named.overlaps import WAITS, entrant_of, is_backfilled
 from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.ordering import order_of
 from clockwork.flows.apart import jobs_apart
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import LOST_CLAIM, end_all, later, read_records, with_records
@@ -206,13 +207,12 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
     if leave_to_its_watch(item):
         return True
     item.release = msgspec.structs.replace(item.release.waiting(paced=False), occurrence=hint_of(whole), checked=False)
-    is_sent_anew = is_rerouted and not batch.waiting.resends
-    sent_behind = item.release.occurrence.ordering_key if is_sent_anew else None
-    plan, _ = replace(batch.world, item.seen, partial(_plan_let_go, item, job, sent_behind), item.replans)
+    order = order_of(whole.ordering_key, whole.target.lane, batch.world.settings.lanes)
+    plan, _ = replace(batch.world, item.seen, partial(_plan_let_go, item, job, order), item.replans)
     if plan.action is Action.FOLLOW_UP:
         batch.report.deferred += 1
         item.is_let_go = True
-        _send(batch, item, job, anew=is_sent_anew)
+        _send(batch, item, job, anew=is_rerouted and not batch.waiting.resends)
     else:
         batch.fail(item, LOST_CLAIM)
     return True
@@ -227,7 +227,9 @@ def _is_anothers(world: World, before: StoredTarget, after: StoredTarget) -> boo
 def _still_waits(world: World, item: Item, job: NamedJob) -> bool:
     """Whether a backfilled fire that waits for others of its job has to wait on, so that it claims nothing in vain."""
     is_waiting = item.release.waits.permits > 0 and _waits_for_others(item, job)
-    return is_waiting and not look_for_a_way(world, entrant_of(item.release, item.seen, is_claimed=False), job)
+    return is_waiting and not look_for_a_way(
+        world, entrant_of(item.release, item.seen, item.order_in(world.settings.lanes), is_claimed=False), job
+    )
 
 
 def _waits_for_others(item: Item, job: NamedJob) -> bool:
@@ -241,13 +243,13 @@ def _refusal(world: World, whole: Occurrence) -> str | None:
     return reason and whole.target.against(world.clients.get(whole.client_id, fresh=True))
 
 
-def _plan_let_go(item: Item, job: NamedJob, sent_behind: str | None, stored: Execution | None) -> Plan:
+def _plan_let_go(item: Item, job: NamedJob, order: str | None, stored: Execution | None) -> Plan:
     if stored is None or not is_still_ours(item, stored):
         return Plan(Action.ABSORB, "somebody else has ended it or claimed it by now")
     # A backfilled fire that has not begun is let through on its new way: until then no other one waits for it.
     reason = WAITS if _waits_for_others(item, job) else "its target was changed: it goes the way of the new one"
     waiting = plan_let_go(item.release, stored, reason, item.release.run_at)
-    waits = msgspec.structs.replace(waiting.waits, sent_behind=sent_behind)
+    waits = msgspec.structs.replace(waiting.waits, order=order)
     return Plan(Action.FOLLOW_UP, reason, msgspec.structs.replace(waiting, waits=waits), item.release)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
@@ -11,6 +11,7 @@ from clockwork.domain.executions import Execution
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.named.look import Objection
+from clockwork.domain.ordering import order_of
 from clockwork.domain.releases import Deliver, Release
 from clockwork.flows.records import replans
 from clockwork.targets.target import StoredTarget
@@ -100,6 +101,11 @@ class Item(Received):
     permit: int | None = None
     permit_until: int | None = None
     sent_at: int = 0
+
+    def order_in(self, lanes: Collection[str]) -> str | None:
+        """The order in which its message lies, given the lanes of the deliverers that have queues of their own."""
+        occurrence = self.release.occurrence
+        return order_of(occurrence.ordering_key, (self.came_for or occurrence.target).lane, lanes)
 
 
 def leave_to_its_watch(item: Item) -> bool:

@@ -132,7 +132,8 @@ def _let_start(batch: Batch, item: Item, job_ref: NamedJobId, job: NamedJob | No
         return False
     if job.definition.overlap != "skip":
         return True
-    why_not = why_not_through(batch.world, entrant_of(item.release, item.seen), job, item.replans)
+    entrant = entrant_of(item.release, item.seen, item.order_in(batch.world.settings.lanes))
+    why_not = why_not_through(batch.world, entrant, job, item.replans)
     if why_not is not None and is_backfilled(item.release):
         give_back(batch, item, WAITS)
     elif why_not is not None:
