@@ -43,6 +43,8 @@ REGRESSIONS = {
     2066: "a fire that left its order was let through by the order's rule, beside an earlier one that waited",
     1000120: "a run that the sweep gave up on ended while a node of it was still running",
     2900: "a head of an order began beside a retry outside that order, of before its job had this ordering key",
+    6410: "a chain was behind by more than its rows are kept: its pointers had expired as they were put",
+    8335: "the record of what a duplicate had started went before the row in which it was parked",
     1005614: "a block of permits was given back by a late call of an earlier lease of its environment",
     1003231: "a pointer became unreadable behind its poller, which had gone on (the checker asked for a record)",
     3301: "a sweep whose read was slow took an operation out of the list that was begun meanwhile",

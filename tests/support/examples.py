@@ -106,6 +106,7 @@ _PARTS = {
     **{name: ("waits", name) for name in Waiting.__struct_fields__},
     "parkings": ("parking", "number"),
     "parked_as": ("parking", "revision"),
+    "parked_at": ("parking", "at"),
     **{name: ("end", name) for name in End.__struct_fields__},
     **{name: ("kept", name) for name in ("occurrence", "raw", "partition_id", "source")},
 }

@@ -21,9 +21,9 @@ EQUIVALENT: dict[str, str] = {
         "either is long over"
     ),
     "domain/storage/retention.py: return max(record.waits.next_attempt_at or 0,"
-    " 0 if record.claim is None else record.claim.until): 0 -> 1": "either is long over",
+    " 0 if record.claim is None else record.claim.until, unparked_at): 0 -> 1": "either is long over",
     "domain/storage/retention.py: return max(record.waits.next_attempt_at or 0,"
-    " 0 if record.claim is None else record.claim.until): 0 -> 1 (no. 2)": "either is long over",
+    " 0 if record.claim is None else record.claim.until, unparked_at): 0 -> 1 (no. 2)": "either is long over",
     "domain/lifecycle/transitions.py: return 0 if record.claim is None else record.claim.until: 0 -> 1": (
         "another guard of the same arrow asks for the claimant"
     ),

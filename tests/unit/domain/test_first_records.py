@@ -104,7 +104,13 @@ def test_what_ends_otherwise_is_kept_as_long_as_its_client_wants(of: Deliver, st
 @given(of=RELEASES)
 def test_what_is_parked_first_has_burnt_no_attempt(of: Deliver) -> None:
     expected = spelled_out(
-        of, state=State.PARKED, revision=1, reason="why", parkings=of.travels.parkings, parked_as=of.revision
+        of,
+        state=State.PARKED,
+        revision=1,
+        reason="why",
+        parkings=of.travels.parkings,
+        parked_as=of.revision,
+        parked_at=None if of.occurrence.ordering_key else of.occurrence.due_since,
     )
     assert parked_record(of, None, "why", EXPIRES_AT) == expected
 

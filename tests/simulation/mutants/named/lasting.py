@@ -19,8 +19,21 @@ LASTING = (
     Mutant(
         "the record of what is parked expires",
         "domain/storage/retention.py",
-        (("last_at = max(last_at, now + PARKED_MS)", "last_at = now"),),
+        (
+            (
+                "    unparked_at = 0 if record.parking.at is None else record.parking.at + PARKED_MS\n",
+                "    unparked_at = 0\n",
+            ),
+        ),
         "I5",
+        tests="tests/unit/domain/storage/test_retention.py",
+    ),
+    Mutant(
+        "a row that is put late has expired already",
+        "flows/world.py",
+        (("return max(at, self.clock.now()) + self.row_kept_ms", "return at + self.row_kept_ms"),),
+        "I1",
+        tests="tests/unit/flows/named/test_long_backlogs.py",
     ),
     Mutant(
         "a death at level none is forgotten before the retry of a copy comes",

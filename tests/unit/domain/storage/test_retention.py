@@ -47,12 +47,18 @@ def test_nothing_else_of_a_record_changes() -> None:
 
 
 def test_what_is_parked_outlives_its_row_and_so_does_what_is_cancelled_there() -> None:
-    parked = KEPT.kept(None, execution(State.PARKED, expires_at=NOW), NOW)
+    parked = KEPT.kept(None, execution(State.PARKED, expires_at=NOW, parked_at=NOW), NOW)
     assert parked.expires_at == NOW + PARKED_MS + NAMED_MS
     cancelled = parked.changed(state=State.CANCELLED, expires_at=NOW)
     assert KEPT.kept(parked, cancelled, NOW).expires_at == parked.expires_at
     late = NOW + PARKED_MS
     assert KEPT.kept(parked, cancelled, late).expires_at == max(parked.expires_at, late + 30 * DAY_MS)
+
+
+def test_what_a_duplicate_has_started_outlives_the_row_in_which_it_is_parked() -> None:
+    running = execution(State.RUNNING, claimant="me", parked_at=NOW)
+    dead = execution(State.DEAD, expires_at=NOW, parked_at=NOW)
+    assert KEPT.kept(running, dead, NOW + 60_000).expires_at == NOW + PARKED_MS + NAMED_MS
 
 
 def test_a_record_at_level_none_outlives_any_retry_of_a_copy_of_its_first_message() -> None:

@@ -1,4 +1,4 @@
-"""A resume that has more to release than one call lives to do: each repeat goes on where the one before came to."""
+"""A chain that is long behind: each repeat of a resume goes on where the one before came to, and no pointer expires."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.named.changes import paused, replaced, resumed
 from clockwork.domain.releases import Release
+from clockwork.domain.timeline import Row
 from clockwork.flows.named.repair import check_chain
 from clockwork.flows.named.write import unchanged
 from clockwork.ports import Refused
@@ -121,3 +122,21 @@ def test_another_resume_knows_nothing_of_the_marks_of_the_one_before() -> None:
     backlog.sent.clear()
     backlog.change(resumed(None))
     assert len(set(backlog.sent)) >= PAUSE
+
+
+def test_the_pointers_of_a_poller_that_is_behind_live_as_long_as_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An ordered chain advances by one fire at a time: else its rows could expire before the poller has caught up."""
+    named = Named(every_ms=600_000, catch_up="all", ordering_key="one by one", sequence=1)
+    clockwork, put_new = named.clockwork, named.clockwork.timeline.put_new
+    kept_for: list[int] = []
+
+    def noting(rows: Sequence[Row]) -> None:
+        kept_for.extend(row.expires_at - clockwork.clock.at for row in rows)
+        put_new(rows)
+
+    named.run(5)
+    clockwork.clock.at += 2 * 86_400_000
+    monkeypatch.setattr(clockwork.timeline, "put_new", noting)
+    named.run(30)
+    assert len(kept_for) > 100
+    assert min(kept_for) >= clockwork.world.row_kept_ms

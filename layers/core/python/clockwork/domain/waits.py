@@ -89,11 +89,13 @@ class Waiting(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 class Parking(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The row in which a parked occurrence waits: the number of earlier parkings, and the revision of its named job.
 
-    A release with the same number is a duplicate of the row. The row of another revision is another row.
+    A release with the same number is a duplicate of the row. The row of another revision is another row. `at`: when
+    it went into its last row (ms). A duplicate may start it while that row lies on.
     """
 
     number: int = 0
     revision: int | None = None
+    at: int | None = None
 
 
 NO_WAITS, NO_WAITING, NO_PARKING = Waits(), Waiting(), Parking()

@@ -126,5 +126,13 @@ class World(msgspec.Struct, frozen=True, eq=False):
         return max(self.execution_expires_at(0, retention_days), self.retention.named_ms)
 
     def row_expires_at(self, at: int) -> int:
-        """When (ms) TTL may delete a timeline row that is due at `at` (ms): an outage must be shorter than that."""
-        return at + self.settings.row_retention_seconds * 1000
+        """When (ms) TTL may delete a timeline row that is due at `at` (ms): an outage must be shorter than that.
+
+        A row that is put late, as by a poller that is behind, lives as long from now on.
+        """
+        return max(at, self.clock.now()) + self.row_kept_ms
+
+    @property
+    def row_kept_ms(self) -> int:
+        """For how long a timeline row exists after it was due (ms)."""
+        return self.settings.row_retention_seconds * 1000

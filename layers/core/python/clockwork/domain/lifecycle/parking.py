@@ -102,7 +102,7 @@ def parked_record(release: Deliver, stored: Execution | None, reason: str, expir
     # A slot is given up. The planned instant of a retry stays: it may be parked just before it.
     planned_at = None if waits.paced else waits.next_attempt_at
     waits = msgspec.structs.replace(waits, next_attempt_at=planned_at, paced=False, **noted)
-    parking = Parking(release.travels.parkings, release.revision)
+    parking = Parking(release.travels.parkings, release.revision, None if is_ordered else parked_since(release))
     return record.changed(state=State.PARKED, reason=reason, waits=waits, parking=parking)
 
 

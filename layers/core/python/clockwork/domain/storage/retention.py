@@ -44,13 +44,11 @@ class Retention(msgspec.Struct, frozen=True):
     def kept(self, before: Execution | None, after: Execution, now: int) -> Execution:
         """The record `after`, which replaces `before` at `now` (ms), kept while any row or message may name it.
 
-        Its `expires_at` is the wish of its writer, or later. A record that is parked outlives its row, which lies for
-        PARKED_MS at the most. A record that was parked keeps at least that end: a cancel leaves the row in its place.
+        Its `expires_at` is the wish of its writer, or later. A record that was parked outlives its row, which lies for
+        PARKED_MS at the most: a cancel, or a duplicate that starts the execution, leaves the row in its place.
         A record at level `none` outlives any retry: a duplicate of the first message may send one behind this save.
         """
         last_at = max(now, after.due_at, *(_last_instants(one) for one in (before, after) if one is not None))
-        if after.state is State.PARKED:
-            last_at = max(last_at, now + PARKED_MS)
         if after.budget.unclaimed:
             last_at = max(last_at, now + RETRIED_MS)
         ends = [after.expires_at, last_at + self.named_ms]
@@ -79,5 +77,6 @@ class Retention(msgspec.Struct, frozen=True):
 
 
 def _last_instants(record: Execution) -> int:
-    """The last instant (ms) at which the execution is to run, or its claim ends, as far as its record knows."""
-    return max(record.waits.next_attempt_at or 0, 0 if record.claim is None else record.claim.until)
+    """The last instant (ms) at which the execution is to run or be unparked, or its claim ends, as its record knows."""
+    unparked_at = 0 if record.parking.at is None else record.parking.at + PARKED_MS
+    return max(record.waits.next_attempt_at or 0, 0 if record.claim is None else record.claim.until, unparked_at)
