@@ -45,6 +45,7 @@ REGRESSIONS = {
     2900: "a head of an order began beside a retry outside that order, of before its job had this ordering key",
     6410: "a chain was behind by more than its rows are kept: its pointers had expired as they were put",
     8335: "the record of what a duplicate had started went before the row in which it was parked",
+    8868: "a deliverer that had read a pause ended a one-shot behind the resume, which took its claim for the fire",
     1005614: "a block of permits was given back by a late call of an earlier lease of its environment",
     1003231: "a pointer became unreadable behind its poller, which had gone on (the checker asked for a record)",
     3301: "a sweep whose read was slow took an operation out of the list that was begun meanwhile",

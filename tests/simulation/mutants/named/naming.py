@@ -119,6 +119,13 @@ NAMING = (
         scene="retimed",
     ),
     Mutant(
+        "a claim of before a resume tells of the fire, though its deliverer may have read the pause",
+        "flows/named/repair.py",
+        (("    if record.claim is not None and not record.is_accepted:\n", "    if False:\n"),),
+        "I1",
+        tests="tests/unit/flows/named/test_what_happens_when.py",
+    ),
+    Mutant(
         "catching up trusts the cursor, though a series may have its first pointer alone",
         "flows/named/repair.py",
         (("    if others and (_put(", "    if others or (_put("),),

@@ -5,7 +5,7 @@ Each job fires every 10 s. The boundary of each change lies between two fires; B
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -395,6 +395,26 @@ def test_a_paused_job_that_fires_once_and_is_moved_fires_at_the_resume(to: int) 
     case.change(resumed(None))
     assert case.run(2) == [float(to)]
     assert case.run(100) == []
+
+
+def test_a_job_that_fires_once_is_not_lost_when_its_deliverer_reads_the_pause_and_decides_behind_the_resume(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    case = Case(recurrence=None, at=1_700_000_030_000)
+    case.run(29)
+    case.change(paused(None))
+    jobs, get = case.clockwork.jobs, case.clockwork.jobs.get
+
+    def answers_late(refs: Sequence[tuple[str, str]]) -> object:
+        rows = get(refs)
+        if case.state(30) is State.RUNNING:
+            monkeypatch.setattr(jobs, "get", get)
+            case.change(resumed(None))
+        return rows
+
+    monkeypatch.setattr(jobs, "get", answers_late)
+    assert case.run(100) == [30.0]
+    assert case.state(30) is State.SUCCEEDED
 
 
 @pytest.mark.parametrize(("most", "fires"), [(8, 8), (3, 5), (None, 9)])

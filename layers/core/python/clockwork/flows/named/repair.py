@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from clockwork.domain import keys
 from clockwork.domain.fires.chains import expand, fire_after, first_due_after, first_pointer, last_fire, pointer_to
 from clockwork.domain.ids import ONLY_RUN, ExecutionId, decode_execution, only_execution
+from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS
 from clockwork.domain.named_jobs import JobState, NamedJob, Pointer
 from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS
 from clockwork.domain.recurrence import Work
@@ -91,9 +92,16 @@ def catch_up(world: World, job: NamedJob, boundary_at: int) -> Sequence[Release]
 
 
 def is_told(world: World, job: NamedJob, at: int) -> bool:
-    """Whether a record tells of the one-shot's fire. One from which this row goes on, as a pause ended it, does not."""
+    """Whether a record tells of the one-shot's fire. One from which this row goes on, as a pause ended it, does not.
+
+    Nor does a claim of before this row: its deliverer may have read an earlier one, which is paused, and end it yet.
+    """
     record = world.executions.find(job.job_id, only_execution(job.job_id, at))
-    return record is not None and (record.end.ended_by is None or record.end.ended_by > job.revision)
+    if record is None:
+        return False
+    if record.claim is not None and not record.is_accepted:
+        return record.claim.started_at > job.asked_at + CLAIM_GRACE_MS
+    return record.end.ended_by is None or record.end.ended_by > job.revision
 
 
 def _unsettled_from(world: World, job: NamedJob) -> Pointer | None:
