@@ -92,10 +92,11 @@ class Slots:
         if key in self._named and not has_another:
             return True
         is_named = self._takes(actor, client_id, key, until) is not None
-        guessed = self._guessed.pop((actor, key), None)
-        if guessed is not None:
+        guessed = self._guessed.pop((actor, (*key[:2], 0)), None)
+        if guessed is not None and is_named:
             insort(mine, guessed)
-        return is_named
+        # It may be the very slot with which its invocation has begun the attempt, and which is told with a copy now.
+        return is_named or guessed is not None
 
     def _takes(self, actor: Actor | None, client_id: str, key: Key, until: int) -> int | None:
         """The slot of its invocation's that the attempt gets, none later than `until` (ms); None if there is none.

@@ -115,6 +115,16 @@ def test_what_was_parked_has_no_slot_any_more(caps: Caps) -> None:
     assert caps.sent(an_actor(), unparked.waiting(paced=False)) is None
 
 
+def test_an_invocation_may_tell_the_slot_with_which_it_has_begun_an_attempt(caps: Caps) -> None:
+    one, other = an_actor(), an_actor()
+    caps.reserved(one, CLIENT, NOW, 1, INTERVAL_MS)
+    assert objection(caps, one, 1) is None
+    unparked = msgspec.structs.replace(PACED, travels=Travels(parkings=1))
+    assert caps.sent(other, unparked) is not None
+    assert caps.sent(one, unparked) is None
+    assert caps.sent(one, unparked.for_attempt(2)) is not None
+
+
 def test_no_slot_is_given_away_twice(caps: Caps) -> None:
     assert caps.reserved(an_actor(), CLIENT, NOW, 3, INTERVAL_MS) is None
     assert caps.reserved(an_actor(), CLIENT, NOW + 1_000, 1, INTERVAL_MS) is not None

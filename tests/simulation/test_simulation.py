@@ -46,6 +46,7 @@ REGRESSIONS = {
     6410: "a chain was behind by more than its rows are kept: its pointers had expired as they were put",
     8335: "the record of what a duplicate had started went before the row in which it was parked",
     8868: "a deliverer that had read a pause ended a one-shot behind the resume, which took its claim for the fire",
+    9877: "a copy told the slot with which its invocation had begun the attempt (the checker knew no parkings of it)",
     1005614: "a block of permits was given back by a late call of an earlier lease of its environment",
     1003231: "a pointer became unreadable behind its poller, which had gone on (the checker asked for a record)",
     3301: "a sweep whose read was slow took an operation out of the list that was begun meanwhile",
