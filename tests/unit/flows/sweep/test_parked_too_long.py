@@ -208,3 +208,14 @@ def test_the_message_of_an_earlier_row_leaves_what_lies_parked_in_a_later_one() 
     regulated.clockwork.world.releases.send([copy.waiting(held=None)], regulated.clockwork.clock.at)
     assert regulated.run(5) == []
     assert only(regulated) == later
+
+
+def test_a_duplicate_of_what_is_parked_changes_nothing() -> None:
+    regulated = parked()
+    (row,) = regulated.clockwork.timeline.read(parking_of("acme"), "", "~", 10).rows
+    stored = only(regulated)
+    (copy,) = releases_of(row)
+    assert isinstance(copy, Deliver)
+    regulated.clockwork.world.releases.send([copy.waiting(held=None)], regulated.clockwork.clock.at)
+    assert regulated.run(5) == []
+    assert (only(regulated), regulated.parked) == (stored, 1)

@@ -60,7 +60,8 @@ def _says_so(stored: Execution, parked: Execution) -> bool:
 
     A release that is parked again is written, since a claim that rests on the earlier record must fail.
     """
-    return stored.state is parked.state and stored.parking == parked.parking and _cause_of(stored) == _cause_of(parked)
+    rows = [(one.state, one.parking.number, one.parking.revision) for one in (stored, parked)]
+    return rows[0] == rows[1] and _cause_of(stored) == _cause_of(parked)
 
 
 def _record_parked(batch: Batch, item: Item, reason: str) -> bool:
