@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import Execution
-from clockwork.domain.releases import Deliver
+from clockwork.domain.releases import Deliver, Release
 from tests.simulation.scheduler import Actor
 from tests.simulation.slots import Slots
 
@@ -53,6 +53,10 @@ class Caps:
     ) -> str | None:
         """Notes slots that a deliverer has reserved; returns why they must not be given away, or None."""
         return self._slots.reserved(actor, client_id, first_at, count, interval_ms)
+
+    def in_turn(self, releases: Sequence[Release]) -> list[Release]:
+        """The releases of one send, those first that have named no slot yet: it is not for the others."""
+        return sorted(releases, key=lambda one: isinstance(one, Deliver) and self._slots.knows(one))
 
     def sent(self, actor: Actor | None, release: Deliver) -> str | None:
         """Notes a release that the queue took; returns why it must not look like this, or None."""

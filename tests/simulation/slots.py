@@ -48,11 +48,15 @@ class Slots:
             return f"a slot at {first_at} is given away, and the next free one is at {free_at:.0f}"
         return None
 
+    def knows(self, release: Deliver) -> bool:
+        """Whether the attempt of a release has named a slot before."""
+        return _key_of(release) in self._named
+
     def sent(self, actor: Actor | None, release: Deliver) -> str | None:
         """Notes a release that the queue took; returns why it must not say that it is paced, or None."""
         if not release.waits.paced:
             return None
-        key = release.execution_id, release.attempt, release.travels.parkings
+        key = _key_of(release)
         # The slot may have been free before it was due.
         least = 0 if release.run_at == release.occurrence.due_at else release.run_at - ROUNDING_MS
         if self._names(actor, release.occurrence.client_id, key, least, release.run_at):
@@ -112,3 +116,7 @@ class Slots:
         attempt = key[0], key[1]
         self._earliest[attempt] = min(slot, self._earliest.get(attempt, slot))
         return slot
+
+
+def _key_of(release: Deliver) -> Key:
+    return release.execution_id, release.attempt, release.travels.parkings

@@ -125,6 +125,17 @@ def test_an_invocation_may_tell_the_slot_with_which_it_has_begun_an_attempt(caps
     assert caps.sent(one, unparked.for_attempt(2)) is not None
 
 
+def test_of_attempts_that_are_sent_together_the_one_without_a_slot_gets_what_was_taken(caps: Caps) -> None:
+    actor = an_actor()
+    other = msgspec.structs.replace(PACED, of=msgspec.structs.replace(PACED.of, run="r1"))
+    caps.reserved(actor, CLIENT, NOW - 9_000, 1, INTERVAL_MS)
+    assert caps.sent(actor, PACED) is None
+    caps.reserved(actor, CLIENT, NOW, 1, INTERVAL_MS)
+    turns = [one for one in caps.in_turn([PACED, other]) if isinstance(one, Deliver)]
+    assert turns == [other, PACED]
+    assert [caps.sent(actor, one) for one in turns] == [None, None]
+
+
 def test_no_slot_is_given_away_twice(caps: Caps) -> None:
     assert caps.reserved(an_actor(), CLIENT, NOW, 3, INTERVAL_MS) is None
     assert caps.reserved(an_actor(), CLIENT, NOW + 1_000, 1, INTERVAL_MS) is not None

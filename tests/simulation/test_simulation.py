@@ -47,6 +47,7 @@ REGRESSIONS = {
     8335: "the record of what a duplicate had started went before the row in which it was parked",
     8868: "a deliverer that had read a pause ended a one-shot behind the resume, which took its claim for the fire",
     9877: "a copy told the slot with which its invocation had begun the attempt (the checker knew no parkings of it)",
+    10322: "of two tickets in one send the one without a slot had none (the checker gave it to the other one)",
     1005614: "a block of permits was given back by a late call of an earlier lease of its environment",
     1003231: "a pointer became unreadable behind its poller, which had gone on (the checker asked for a record)",
     3301: "a sweep whose read was slow took an operation out of the list that was begun meanwhile",

@@ -237,7 +237,7 @@ class Watcher:
         self._sent.update((release.job_id, release.attempt) for release in releases)
         if actor is not None and actor.name.startswith(ASKING):
             self.asked.update(release.execution_id for release in releases)
-        for release in releases:
+        for release in self.caps.in_turn(releases):
             if isinstance(release, Watch):
                 self.lines.told(actor, release)
             if not isinstance(release, Deliver):
