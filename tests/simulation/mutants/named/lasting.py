@@ -29,9 +29,9 @@ LASTING = (
         tests="tests/unit/domain/storage/test_retention.py",
     ),
     Mutant(
-        "a row that is put late has expired already",
+        "a pointer that is put late has expired already",
         "flows/world.py",
-        (("return max(at, self.clock.now()) + self.row_kept_ms", "return at + self.row_kept_ms"),),
+        (("self.row_expires_at(max(at, self.clock.now()))", "self.row_expires_at(at)"),),
         "I1",
         tests="tests/unit/flows/named/test_long_backlogs.py",
     ),

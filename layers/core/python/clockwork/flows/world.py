@@ -126,11 +126,15 @@ class World(msgspec.Struct, frozen=True, eq=False):
         return max(self.execution_expires_at(0, retention_days), self.retention.named_ms)
 
     def row_expires_at(self, at: int) -> int:
-        """When (ms) TTL may delete a timeline row that is due at `at` (ms): an outage must be shorter than that.
+        """When (ms) TTL may delete a timeline row that is due at `at` (ms): an outage must be shorter than that."""
+        return at + self.row_kept_ms
 
-        A row that is put late, as by a poller that is behind, lives as long from now on.
+    def pointer_expires_at(self, at: int) -> int:
+        """When (ms) TTL may delete the row of a pointer to `at` (ms).
+
+        A row that is put late lives as long from now on.
         """
-        return max(at, self.clock.now()) + self.row_kept_ms
+        return self.row_expires_at(max(at, self.clock.now()))
 
     @property
     def row_kept_ms(self) -> int:

@@ -23,7 +23,7 @@ from clockwork.flows.world import World
 
 def put_pointer(world: World, job: NamedJob, pointer: Pointer) -> None:
     """Put a pointer of the job on the timeline; a pointer that is there already stays as it is."""
-    world.timeline.put_new([pointer_row(job, pointer, world.row_expires_at(keys.instant_of(pointer.key)))])
+    world.timeline.put_new([pointer_row(job, pointer, world.pointer_expires_at(keys.instant_of(pointer.key)))])
 
 
 def advance_past_horizon(

@@ -235,6 +235,6 @@ def _advance(world: World, visited: Visited, job: NamedJob, pointer: Pointer, st
         run = None if pointer.backfill is None else pointer.series
         visited.skipped.append(Stretch(job, step.first, step.skipped, run))
     if step.following is not None:
-        expires_at = world.row_expires_at(keys.instant_of(step.following.key))
+        expires_at = world.pointer_expires_at(keys.instant_of(step.following.key))
         # A backfill's pointer stays in the shard where it was read, also if its job has moved to another.
         visited.following.append(row_of(visited.row.partition_id, step.following.key, [step.following], expires_at))
