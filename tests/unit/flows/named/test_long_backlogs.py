@@ -139,4 +139,4 @@ def test_the_pointers_of_a_poller_that_is_behind_live_as_long_as_any_other(monke
     monkeypatch.setattr(clockwork.timeline, "put_new", noting)
     named.run(30)
     assert len(kept_for) > 100
-    assert min(kept_for) >= clockwork.world.row_kept_ms
+    assert min(kept_for) >= clockwork.world.retention.rows_ms

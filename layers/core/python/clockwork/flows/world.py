@@ -127,7 +127,7 @@ class World(msgspec.Struct, frozen=True, eq=False):
 
     def row_expires_at(self, at: int) -> int:
         """When (ms) TTL may delete a timeline row that is due at `at` (ms): an outage must be shorter than that."""
-        return at + self.row_kept_ms
+        return at + self.settings.row_retention_seconds * 1000
 
     def pointer_expires_at(self, at: int) -> int:
         """When (ms) TTL may delete the row of a pointer to `at` (ms).
@@ -135,8 +135,3 @@ class World(msgspec.Struct, frozen=True, eq=False):
         A row that is put late lives as long from now on.
         """
         return self.row_expires_at(max(at, self.clock.now()))
-
-    @property
-    def row_kept_ms(self) -> int:
-        """For how long a timeline row exists after it was due (ms)."""
-        return self.settings.row_retention_seconds * 1000

@@ -85,9 +85,11 @@ class AwsRegulation:
         return frozenset(int(item.removeprefix(_PERMITS)) for item in taken)
 
     def give_back(self, client_id: str, block: int, holder: str, until: int | None = None) -> None:
-        permits, told = (client_id, f"{_PERMITS}{block}"), {} if until is None else {"until": until}
-        is_mine = "#holder = :holder" + " AND #until = :until" * len(told)
-        self._table.update(permits, "SET #until = :never", is_mine, holder=holder, never=0, **told)
+        permits = (client_id, f"{_PERMITS}{block}")
+        is_mine, values = "#holder = :holder", {"holder": holder, "never": 0}
+        if until is not None:
+            is_mine, values = f"{is_mine} AND #until = :until", {**values, "until": until}
+        self._table.update(permits, "SET #until = :never", is_mine, **values)
 
     def circuits(self, client_id: str) -> Mapping[str, Circuit]:
         now = self._clock.now()

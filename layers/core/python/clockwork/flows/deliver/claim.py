@@ -180,6 +180,7 @@ def wish(batch: Batch, item: Item) -> Claim:
     if item.release.occurrence.is_reported:
         item.secret, item.check_key = claimant, next(iter(check_keys(world)), None)
         claimant, jitter = claimant_of(claimant), world.random.fraction()
+    # Lanes are reckoned for ordered items alone: this is the way of every delivery.
     order = None if item.release.occurrence.ordering_key is None else item.order_in(world.settings.lanes)
     resends = batch.waiting.resends
     return Claim(claimant, batch.deadline_at, now, expires_at, resends=resends, jitter=jitter, order=order)

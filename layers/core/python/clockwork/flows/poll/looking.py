@@ -258,7 +258,7 @@ class _Look:
         return is_done
 
     def _is_at_end(self, found: Row) -> bool:
-        return domain.is_at_end(found.expires_at, self._world.clock.now(), self._world.row_kept_ms)
+        return domain.is_at_end(found.expires_at, self._world.clock.now(), self._world.retention.rows_ms)
 
     def _keeps_order(self, name: str) -> bool:
         return self._visit.keeps_order and name.startswith(domain.HOLDING)

@@ -82,7 +82,7 @@ def _key_of(visit: Visit, untold: Untold) -> str:
 
 def kept_ms(world: World) -> int:
     """For how long a row of the quarantine is kept (ms): it says by its end since when it has been there."""
-    return world.row_kept_ms + domain.OUTLIVES_MS
+    return world.retention.rows_ms + domain.OUTLIVES_MS
 
 
 def read_held(visit: Visit) -> bool:
