@@ -250,13 +250,6 @@ REGULATING = (
         scene="short_of_permits",
     ),
     Mutant(
-        "each wait of a head for a permit is as short as its first one",
-        "flows/deliver/waiting.py",
-        (("wait_ms(receive_count - 1, fraction)", "wait_ms(0, fraction)"),),
-        "L1",
-        tests="tests/unit/flows/deliver/test_waiting.py",
-    ),
-    Mutant(
         "an open circuit is never probed",
         "domain/limits/circuits.py",
         (("if not may_probe or (now < circuit.probe_at and not (has_slot and circuit.waits)):", "if True:"),),

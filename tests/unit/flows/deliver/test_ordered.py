@@ -239,28 +239,6 @@ def test_a_head_that_waits_for_a_permit_under_a_rate_cap_writes_that_it_has_no_s
     assert delivered(clockwork) == ["a1", "a2"]
 
 
-def test_a_head_that_waits_for_a_permit_for_an_hour_is_received_less_and_less_often(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    clockwork = ready()
-    clockwork.clients.put(Client(client_id="acme", principals=ACME.principals, max_concurrency=1))
-    ordered(clockwork, {"name": "a1", "delay_ms": 1_000}, {"name": "a2", "delay_ms": 1_001})
-    now, hide, receives = clockwork.clock.at, clockwork.world.in_hand.hide, list[int]()
-    assert clockwork.regulation.lease("acme", 0, "other", now, now + 3_600_000)
-
-    def hidden(receipts: Sequence[str], seconds: int) -> None:
-        receives.append(seconds)
-        hide(receipts, seconds)
-
-    monkeypatch.setattr(clockwork.world.in_hand, "hide", hidden)
-    run(clockwork, 3_600_000)
-    # Without growth they are 2,400, and with the growth of a look at a pause 340: a thousand would end its turn.
-    assert 30 < len(receives) < 90
-    assert delivered(clockwork) == []
-    run(clockwork, 600_000)
-    assert delivered(clockwork) == ["a1", "a2"]
-
-
 def test_redriven_ordered_jobs_keep_the_pace_too() -> None:
     is_down = True
     starts: list[int] = []

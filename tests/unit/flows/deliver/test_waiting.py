@@ -8,7 +8,6 @@ import pytest
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.lifecycle.parking import LONGEST_PARKING_MS, NOTED_MS, host_prefix, parking_of
-from clockwork.domain.limits.concurrency import NO_PERMIT_MS, wait_ms
 from clockwork.domain.ordering import patience
 from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Deliver, Of, Refused
 from clockwork.domain.requests.create import occurrence_of
@@ -67,20 +66,6 @@ def test_looks_at_a_pause_last_for_as_long_as_a_message_is_kept() -> None:
     assert sum(LOOK_AGAIN_MS * patience(count) for count in range(1, looks + 1)) > kept_seconds * 1_000
 
 
-def test_waits_for_a_permit_in_place_grow_and_last_for_as_long_as_a_message_is_kept() -> None:
-    # The release counts none of these waits. At its first wait each time, 1,000 receives would end in eight hours.
-    looks = Settings.for_account().ordered_max_receive_count
-
-    def waits_ms(receive_count: int) -> int:
-        _, waiting, (item,) = _batch_of(1, receive_count)
-        return waiting.permit_wait_ms(item, 0.0)
-
-    assert waits_ms(1) == NO_PERMIT_MS
-    waits = [waits_ms(count) for count in range(1, looks + 1)]
-    assert waits == sorted(waits)
-    assert sum(waits) > 14 * 86_400 * 1_000
-
-
 @pytest.mark.parametrize(("beyond_ms", "sent"), [(0, 1), (1, 0)])
 def test_a_retry_that_is_further_away_than_a_queue_delays_waits_on_the_timeline(beyond_ms: int, sent: int) -> None:
     clockwork = MemoryClockwork()
@@ -131,8 +116,8 @@ def test_a_note_of_parked_work_is_written_once_in_so_long_and_again_if_the_rows_
 
 
 def test_what_is_sent_anew_counts_its_own_waits_and_waits_no_longer_for_receives() -> None:
-    waiting = Resent(MemoryClockwork().world)
-    assert waiting.permit_wait_ms(Item("m", release(permits=3)), 0.5) == wait_ms(3, 0.5)
+    # Every wait for a permit is multiplied by it: a factor of its own would leave permits unused for as long again.
+    assert Resent(MemoryClockwork().world).patience(Item("m", release(permits=3))) == 1
 
 
 def test_what_is_parked_behind_a_circuit_lies_with_its_host() -> None:

@@ -21,6 +21,7 @@ from clockwork.domain.lifecycle.awaiting import watch_of
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
 from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT
 from clockwork.domain.lifecycle.tokens import claimant_of
+from clockwork.domain.limits.concurrency import wait_ms
 from clockwork.domain.releases import Deliver, Watch
 from clockwork.flows.apart import records_apart
 from clockwork.flows.check_keys import check_keys
@@ -276,10 +277,9 @@ def give_back(batch: Batch, item: Item, reason: str) -> None:
 
 def later(batch: Batch, item: Item) -> Deliver:
     """The item's release for later, as after it found no permit; each wait is longer than the one before."""
-    now = batch.world.clock.now()
-    run_at = now + batch.waiting.permit_wait_ms(item, batch.world.random.fraction())
-    permits = item.release.waits.permits + 1
-    return hinted(item.release.without_slot().put_off("permit", now, run_at, permits=permits))
+    now, permits = batch.world.clock.now(), item.release.waits.permits
+    run_at = now + wait_ms(permits, batch.world.random.fraction()) * batch.waiting.patience(item)
+    return hinted(item.release.without_slot().put_off("permit", now, run_at, permits=permits + 1))
 
 
 def _plan_given_back(batch: Batch, item: Item, planned_at: int, reason: str, stored: Execution | None) -> Plan:

@@ -27,6 +27,7 @@ from clockwork.domain.limits.concurrency import (
     free_permits,
     limit_of,
     share_of,
+    wait_ms,
 )
 from clockwork.flows.apart import ASKED_FOR_MS
 from clockwork.flows.containment import why
@@ -203,10 +204,10 @@ def _send_back(batch: Batch, items: Sequence[Item], now: int) -> None:
     """
     fraction = batch.world.random.fraction()
     for item in items:
-        seconds = round(batch.waiting.permit_wait_ms(item, fraction) / 1000)
+        permits = item.release.waits.permits
+        seconds = round(wait_ms(permits, fraction) * batch.waiting.patience(item) / 1000)
         run_at = now + seconds * 1000 + SENT_WITHIN_MS
-        permits = item.release.waits.permits + 1
-        item.release = item.release.without_slot().put_off("permit", now, run_at, permits=permits)
+        item.release = item.release.without_slot().put_off("permit", now, run_at, permits=permits + 1)
     batch.send_back(items)
 
 

@@ -14,7 +14,6 @@ from clockwork.domain.errors import ClockworkError
 from clockwork.domain.executions import WAITING
 from clockwork.domain.lifecycle.parking import LONGEST_PARKING_MS, NOTED_MS, parked_row
 from clockwork.domain.limits.circuits import host_of
-from clockwork.domain.limits.concurrency import wait_ms
 from clockwork.domain.ordering import is_noted, paced_execution, patience
 from clockwork.domain.releases import Deliver, Release
 from clockwork.domain.storage.retention import PARKED_MS
@@ -49,8 +48,8 @@ class Waiting(Protocol):
     def follow(self, item: Received, release: Release) -> None:
         """Let `release` follow the item, once the item's message is done."""
 
-    def permit_wait_ms(self, item: Item, fraction: float) -> int:
-        """How long (ms) an item that found no permit waits. `fraction` is drawn from 0 to 1."""
+    def patience(self, item: Received) -> int:
+        """The factor by which the item's wait exceeds its first wait."""
 
 
 class Resent:
@@ -88,9 +87,9 @@ class Resent:
         """Note the release, to be sent once the batch is done."""
         self.following.append((item, release))
 
-    def permit_wait_ms(self, item: Item, fraction: float) -> int:
-        """As its release tells, which counts its waits."""
-        return wait_ms(item.release.waits.permits, fraction)
+    def patience(self, _item: Received) -> int:
+        """Always 1: a release that is sent anew counts its own waits."""
+        return 1
 
     def _row_of(self, release: Deliver, behind_circuit: bool) -> Row:
         # The sweeper ends it after PARKED_MS, and may be late by as much as a row may wait for its poller.
@@ -158,13 +157,12 @@ class InPlace:
         """Send nothing: the release is this same message, later."""
         self._wait(item, release.run_at)
 
-    def permit_wait_ms(self, item: Item, fraction: float) -> int:
-        """As the receives of its message tell: the release is never sent anew, and counts none of its waits."""
-        receive_count = self._receive_counts[item.message_id]
-        return wait_ms(receive_count - 1, fraction) * patience(receive_count)
+    def patience(self, item: Received) -> int:
+        """1 at first, and more the more often the message has been received."""
+        return patience(self._receive_counts[item.message_id])
 
     def _look_again_at(self, item: Received, first_ms: int) -> int:
-        return self._world.clock.now() + first_ms * patience(self._receive_counts[item.message_id])
+        return self._world.clock.now() + first_ms * self.patience(item)
 
     def _wait(self, item: Received, until: int) -> None:
         self.report.fail_message(item.message_id)
