@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.simulation.mutants.mutant import Mutant
 
 _LOOKS = "tests/unit/flows/test_overlaps.py"
+_BACKFILLS = "tests/unit/flows/named/test_overlapping_backfills.py"
 _CHANGES = "tests/unit/flows/named/test_changed_overlap.py"
 _OF_NOW = "    first = stile.ended_before if stile is not None and _knows(stile, job) else"
 _OTHERS = "    return not other.is_final and (has_begun(other) or not waits_for_others)\n"
@@ -28,7 +29,7 @@ SKIPPING = (
             ),
         ),
         "I7",
-        tests=_CHANGES,
+        tests=_BACKFILLS,
     ),
     Mutant(
         "what began before its job became overlap: skip is not looked for",
