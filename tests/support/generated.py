@@ -75,8 +75,17 @@ def client_module() -> str:
     by_service = "".join(f'    "{target.service.in_arns}": {name_of(target)},\n' for target in SERVICE_TARGETS)
     of_arns = "#: By the service in the ARN of its first argument.\nOF_ARNS: Mapping[str, Callable[..., Target]] = "
     of_arns += f"{{\n{by_service}}}\n"
+    enveloped = "#: The types whose payloads travel in an envelope, unless a job asks for none.\nENVELOPED = "
+    tell_ends = "#: The types whose ends AWS tells.\nTELL_ENDS = "
+    tuples = f"{enveloped}{_tags('is_enveloped')}\n{tell_ends}{_tags('tells_end')}\n"
     parts = [_HEAD + "\n" + listed, *map(_class, TARGETS), *map(_function, TARGETS)]
-    return "\n\n".join([*parts, of_arns])
+    return "\n\n".join([*parts, of_arns + tuples])
+
+
+def _tags(trait: str) -> str:
+    """The types with a trait, as a tuple in Python."""
+    tags = (json.dumps(_tag(one)) for one in SERVICE_TARGETS if getattr(one, trait))
+    return f"({', '.join(tags)})"
 
 
 def name_of(target: type[StoredTarget]) -> str:

@@ -360,3 +360,7 @@ OF_ARNS: Mapping[str, Callable[..., Target]] = {
     "states": step_functions,
     "ecs": ecs,
 }
+#: The types whose payloads travel in an envelope, unless a job asks for none.
+ENVELOPED = ("lambda", "eventbridge", "kinesis", "stepFunctions")
+#: The types whose ends AWS tells.
+TELL_ENDS = ("stepFunctions", "ecs")

@@ -6,15 +6,13 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from clockwork_client.errors import Fault
+from clockwork_client.targets import ENVELOPED, TELL_ENDS
 
 #: The API's values of a completion, unless given (s).
 _HEARTBEAT, _TIMEOUT = 300, 86_400
 #: Numbers of conditions are kept in 64 bits.
 _LEAST, _MOST = -(2**63), 2**64
 _GONE = 410
-#: The types of targets with an envelope, and those whose ends AWS tells.
-_ENVELOPED = ("eventbridge", "kinesis", "lambda", "stepFunctions")
-_TELL_ENDS = ("ecs", "stepFunctions")
 
 
 def faults_between_fields(nodes: Mapping[str, Any], known: Collection[Fault]) -> list[Fault]:
@@ -64,10 +62,10 @@ def _of_completion(at: str, completion: Mapping[str, Any], target: object) -> It
         yield Fault(at, "heartbeatSeconds is for the mode callback: AWS sends no heartbeats")
     elif not is_end and all(isinstance(one, int | float) for one in (heartbeat, timeout)) and heartbeat > timeout:
         yield Fault(at, "heartbeatSeconds must be at most timeoutSeconds")
-    elif not is_end and kind in _ENVELOPED and isinstance(target, dict) and target.get("envelope") is False:
+    elif not is_end and kind in ENVELOPED and isinstance(target, dict) and target.get("envelope") is False:
         yield Fault(at, "cannot have the mode callback without an envelope, which has the token: leave envelope out")
     elif kind == "pool":
         yield Fault(at, "is not for pools: a worker always tells how its attempt ended")
-    elif is_end and kind is not None and kind not in _TELL_ENDS:
+    elif is_end and kind is not None and kind not in TELL_ENDS:
         why = f"cannot have the mode end with {kind}, whose end AWS does not say: use callback, or leave it out"
         yield Fault(at, why)
