@@ -46,7 +46,7 @@ class Options:
     admin_principals: tuple[str, ...] = ()
     #: Patterns of the ARNs of the SQS queues that jobs may target. Empty: jobs may target none.
     target_queue_arns: tuple[str, ...] = ()
-    #: Patterns of the ARNs of the Lambda functions, event buses and SNS topics that jobs may target, and of the roles
+    #: Patterns of the ARNs of the resources of AWS services that jobs may target, and of the roles
     #: that a delivery may assume. Empty: none.
     target_arns: tuple[str, ...] = ()
     #: Patterns of the ARNs of the keys with which target queues, topics and signing secrets are encrypted.

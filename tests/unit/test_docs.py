@@ -114,10 +114,19 @@ def _as_told(name: str, value: object) -> str:
     return "24 h" if value == 86_400 else str(value)
 
 
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_prose_of_a_page_is_as_wide_as_code(path: Path) -> None:
+    lines = _FENCE.sub("", text_of(path)).splitlines()
+    # A table's row is one line, and a long address is one word.
+    breakable = [line for line in lines if not line.startswith("|") and " " in line.strip()]
+    assert [line for line in breakable if len(line) > WIDEST] == []
+
+
 #: The kinds of changes, in the order of keepachangelog.com.
 KINDS_OF_CHANGES = ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")
 #: A reader of the changelog reads all of it.
 MOST_LINES = 120
+WIDEST = 120
 
 
 def test_the_changelog_keeps_its_form() -> None:
@@ -133,7 +142,7 @@ def test_the_changelog_keeps_its_form() -> None:
         assert len(entries) == len(set(entries))
     lines = text.splitlines()
     assert len(lines) <= MOST_LINES
-    assert [line for line in lines if len(line) > 120] == []
+    assert [line for line in lines if len(line) > WIDEST] == []
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/reliability.md"])

@@ -40,7 +40,6 @@ OPENING = ("Who", "When", "Reads and writes", "Promise", "When it fails")
 DIAGRAMS = ("sequenceDiagram", "flowchart ", "stateDiagram-v2")
 #: Words that the pages no longer use, so that one word stands for one thing.
 GIVEN_UP = re.compile(r"\b(sidelined?|lets? go|letting go|valve|settles?|settled|standing)\b")
-WIDEST = 120
 #: `file.py: name`: a file below the core package, and a function, a class or a Class.method in it.
 _NAMED = re.compile(r"`([\w/]+\.py): ([\w.]+)`")
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -103,10 +102,6 @@ class TestEveryPage:
 
     def test_keeps_to_the_words(self, path: Path) -> None:
         assert GIVEN_UP.findall(text_of(path)) == []
-
-    def test_is_as_wide_as_code(self, path: Path) -> None:
-        wide = [line for line in text_of(path).splitlines() if len(line) > WIDEST and not line.startswith("|")]
-        assert wide == []
 
     def test_draws_with_what_github_knows(self, path: Path) -> None:
         drawn = [body for language, body in _FENCE.findall(text_of(path)) if language == "mermaid"]

@@ -45,7 +45,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     allowed_private_targets: tuple[str, ...] = ()
     #: If not empty, webhooks may go to these hosts only: names, or `*.` and a domain.
     allowed_target_hosts: tuple[str, ...] = ()
-    #: ARNs, or prefixes ending in `*`: of functions, buses and SNS topics that targets may name, and of roles that
+    #: ARNs, or prefixes ending in `*`: of resources of AWS services that targets may name, and of roles that
     #: Clockwork may assume to deliver.
     allowed_target_arns: tuple[str, ...] = ()
     #: The pools whose workers may get its jobs.
