@@ -15,7 +15,8 @@ QUESTION = re.compile(r"_?(is|has|may|can|needs|knows|was|owes)_")
 VERBS = {
     *("absorb", "add", "append", "apply", "clear", "commit", "confirm", "delete", "discard", "drop", "end", "extend"),
     *("fail", "failing", "flush", "forget", "hide", "hold", "keep", "lease", "note", "owe", "pop", "put", "record"),
-    *("release", "remove", "renew", "save", "send", "setdefault", "settle", "stop", "store", "take", "update", "write"),
+    *("redirect", "release", "remove", "renew", "save", "send", "setdefault", "settle", "stop", "store", "take", "try"),
+    *("update", "write"),
 }
 #: `replace` of a text or of a struct makes a new value; the one of flows/records.py writes.
 WRITES = {"replace", "replace_all"}

@@ -177,7 +177,7 @@ class TestLastState:
 
     def test_a_page_ends_before_a_read_that_its_budget_has_no_room_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
         api = self.ended()
-        monkeypatch.setattr(budget.Budget, "allows_more", lambda _: False)
+        monkeypatch.setattr(budget.Budget, "note_read", lambda _: False)
         assert self.states(api) == {"dies": ("COMPLETED", "DEAD"), "later": ("ACTIVE", None)}
         rest = listed(api, nextToken=listed(api)["nextToken"])
         assert [one["jobKey"] for one in rest["items"]] == ["lives", "recurs"]

@@ -19,13 +19,13 @@ SKIPPING = (
         "flows/deliver/start.py",
         (
             (
-                "    if redirected(batch, item, job):\n        return False\n"
+                "    if redirect(batch, item, job):\n        return False\n"
                 '    if job.definition.overlap != "skip":\n        return True\n',
-                '    if job.definition.overlap != "skip":\n        return not redirected(batch, item, job)\n',
+                '    if job.definition.overlap != "skip":\n        return not redirect(batch, item, job)\n',
             ),
             (
                 "    return why_not is None\n",
-                "    return why_not is None and not redirected(batch, item, job)\n",
+                "    return why_not is None and not redirect(batch, item, job)\n",
             ),
         ),
         "I7",

@@ -16,7 +16,7 @@ from clockwork.domain.named.overlaps import WAITS
 from clockwork.domain.releases import Deliver
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import give_back
-from clockwork.flows.deliver.inform import redirected
+from clockwork.flows.deliver.inform import redirect
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.deliver.start import _drop
 from clockwork.flows.deliver.waiting import Resent
@@ -31,7 +31,7 @@ UNWANTED = Objection(State.SKIPPED, "its job is paused", 2)
 
 def _redirect(batch: Batch, item: Item) -> None:
     job = Named(target=ELSEWHERE).job
-    assert redirected(batch, item, job)
+    assert redirect(batch, item, job)
 
 
 STEPS: tuple[Callable[[Batch, Item], None], ...] = (
@@ -84,7 +84,7 @@ def test_a_backfilled_fire_that_goes_another_way_waits_for_others_there(run: str
     mine = release()
     of = msgspec.structs.replace(mine.of, run=run or mine.of.run)
     item = Item("message", msgspec.structs.replace(mine, of=of), seen=claimed)
-    assert redirected(batch, item, Named(target=ELSEWHERE, overlap=overlap).job)
+    assert redirect(batch, item, Named(target=ELSEWHERE, overlap=overlap).job)
     assert item.seen is not None
     stored = clockwork.world.executions.find(claimed.job_id, claimed.execution_id)
     assert stored is not None

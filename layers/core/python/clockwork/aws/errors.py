@@ -116,8 +116,8 @@ def not_taken(answer: Mapping[str, Any], ids: Iterable[str]) -> dict[str, Mappin
     return {one: refused.get(one, _SAYS_NOTHING) for one in ids if one not in taken}
 
 
-def held(write: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> bool:
-    """Make a conditional write; whether its condition held."""
+def try_write(write: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> bool:
+    """Make a conditional write; True if its condition held."""
     try:
         write(*args, **kwargs)
     except ConditionFailed:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from zlib import crc32
 
 from clockwork.aws.apart import decoded
-from clockwork.aws.errors import ConditionFailed, answer_of, held, told
+from clockwork.aws.errors import ConditionFailed, answer_of, told, try_write
 from clockwork.aws.metering import TableMeter
 from clockwork.aws.plane.plane import Outcome
 from clockwork.aws.session import Aws
@@ -169,9 +169,9 @@ class AwsTurnstiles:
         )
         before = found.get("turnstile") if isinstance(found, dict) else None
         if before is None:
-            done = held(self._table.put, item, "attribute_not_exists(#turnstile)")
+            done = try_write(self._table.put, item, "attribute_not_exists(#turnstile)")
         else:
-            done = held(self._table.put, item, "#turnstile = :before", before=before)
+            done = try_write(self._table.put, item, "#turnstile = :before", before=before)
         return done or self.get(after.job_id)[0] == after
 
 

@@ -10,7 +10,7 @@ import logging
 
 import msgspec
 
-from clockwork.aws.errors import held
+from clockwork.aws.errors import try_write
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Table, written
 from clockwork.domain.errors import Unavailable
@@ -46,7 +46,7 @@ class AwsPools:
     def put(self, pool: Pool, *, replaces: int) -> bool:
         """One conditional put. If it is refused, the stored item tells whether an earlier call has done it."""
         item = written(clientId=_POOL + pool.name, item=_ITEM, definition=encode(pool), revision=pool.revision)
-        return held(self._table.replace, item, "revision", replaces or None) or self.get(pool.name) == pool
+        return try_write(self._table.replace, item, "revision", replaces or None) or self.get(pool.name) == pool
 
     def note_overflow(self, name: str, note: Overflow) -> None:
         floods = msgspec.json.encode(note.floods)

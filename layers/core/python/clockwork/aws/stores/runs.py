@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from clockwork.aws.errors import ConditionFailed, held
+from clockwork.aws.errors import ConditionFailed, try_write
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, seconds, written
 from clockwork.domain.errors import Unreadable, readable
@@ -81,7 +81,7 @@ class AwsRuns:
         if found is None or not isinstance(self._table.apart(_sets, found), Unreadable):
             return False
         condition, seen = _as_found(found)
-        return held(self._table.put, item, condition, **seen)
+        return try_write(self._table.put, item, condition, **seen)
 
     def _changed(
         self, run_id: str, change: str, condition: str, /, **values: int | bytes | frozenset[int]

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any, Literal, TypeVar
 
 from clockwork.aws.apart import read_apart
-from clockwork.aws.errors import ConditionFailed, answer_of, ask, held, told
+from clockwork.aws.errors import ConditionFailed, answer_of, ask, told, try_write
 from clockwork.aws.metering import Item as Item
 from clockwork.aws.metering import Key, TableMeter
 from clockwork.aws.plane.plane import Outcome
@@ -141,7 +141,7 @@ class Table:
 
     def put_new(self, item: Item) -> bool:
         """Store an item unless there is one under its key; False if there is one."""
-        return held(self.replace, item, self._key[0], None)
+        return try_write(self.replace, item, self._key[0], None)
 
     def put(self, item: Item, condition: str, /, **values: Any) -> None:
         """Store the whole item if the condition holds; raises ConditionFailed if not."""
@@ -181,7 +181,7 @@ class Table:
 
     def update(self, key: Key, change: str, condition: str, /, **values: Any) -> bool:
         """Change an item if the condition holds; whether it held."""
-        return held(self._update, key, "NONE", values, UpdateExpression=change, ConditionExpression=condition)
+        return try_write(self._update, key, "NONE", values, UpdateExpression=change, ConditionExpression=condition)
 
     def update_and_read(self, key: Key, change: str, condition: str, /, **values: Any) -> Item:
         """Change an item if the condition holds; the whole item after the change. Raises ConditionFailed if not."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clockwork.aws.errors import held
+from clockwork.aws.errors import try_write
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Table, written
 from clockwork.ports import Clock
@@ -30,7 +30,7 @@ class AwsTicketKeys:
 
     def make(self, key: str) -> None:
         item = written(clientId=_OWNER, item=_ITEM, keys=key)
-        held(self._table.put, item, "attribute_not_exists(#clientId)")
+        try_write(self._table.put, item, "attribute_not_exists(#clientId)")
 
 
 class CachedTicketKeys:

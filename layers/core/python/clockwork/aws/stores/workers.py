@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clockwork.aws.errors import held
+from clockwork.aws.errors import try_write
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, seconds, written
 from clockwork.domain.errors import Unreadable
@@ -38,7 +38,7 @@ class AwsCheckpoints:
             checkpoint=encode(after),
             expiresAt=seconds(after.expires_at),
         )
-        done = held(self._table.replace, item, "revision", None if before is None else before.revision)
+        done = try_write(self._table.replace, item, "revision", None if before is None else before.revision)
         return done or self.get(after.execution_id) == after
 
 

@@ -110,7 +110,7 @@ class DeadApi(Operations):
         goes_on: str | None = None
         looked_at, budget = 0, Budget(self.world)
         for number, one in enumerate(one for one in kinds if one >= kind):
-            if number and (len(shown) >= limit or not budget.allows_more()):
+            if number and (len(shown) >= limit or not budget.note_read()):
                 goes_on = f"{one}|"
                 break
             read = redrive.list_dead if one == "dead" else redrive.list_retrying

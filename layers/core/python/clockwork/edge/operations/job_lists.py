@@ -140,7 +140,7 @@ class JobListApi(Operations):
             left = MOST_COUNTED - read
             found = list_jobs(self.world, client.client_id, prefix, after, left, counted, left, budget)
             read, after = read + found.read, found.next_after
-            if after is None or read >= MOST_COUNTED or not budget.allows_more():
+            if after is None or read >= MOST_COUNTED or not budget.note_read():
                 break
         return HTTPStatus.OK, JobCounts.of(client.client_id, states, tags, more=after is not None)
 
@@ -169,7 +169,7 @@ class JobListApi(Operations):
         found: list[answers.JobSummary] = []
         for job in jobs:
             read = runs or int(_is_over(job, now))
-            if read and found and not budget.allows_more():
+            if read and found and not budget.note_read():
                 break
             # Only a query finds the newest: a run by hand may be newer than the fire, and no row of a job tells of it.
             ran = self._runs_of(job, read)

@@ -27,8 +27,8 @@ class Budget:
         self._late = self._read_at + world.settings.api_timeout_seconds * 500
         self._units, self._is_spent = 0.0, False
 
-    def allows_more(self) -> bool:
-        """Whether the page may read once more. It is asked behind each read; once it says no, it stays with that."""
+    def note_read(self) -> bool:
+        """Note that a read has ended; True if the page may read once more. After a False there is no True."""
         now = self._clock.now()
         took, self._read_at = max(0, now - self._read_at), now
         self._is_spent |= self._meter.price - self._units >= PAGE_UNITS or now + took > self._until

@@ -44,7 +44,7 @@ def activity_of(world: World, client: Client, from_at: int, to_at: int, step_ms:
         if left <= 0:
             complete_from = max(begin, min((one.minute_at for one in readable), default=hour_at) + MINUTE_MS)
             break
-        if hour_at > begin and not budget.allows_more():
+        if hour_at > begin and not budget.note_read():
             complete_from = hour_at
             break
     # Another client may have had the id before, also in the minute in which this one began.

@@ -116,7 +116,7 @@ def _in_hand(batch: Batch, worker: Worker, client: Client | None, items: Sequenc
 
 
 def _hold(batch: Batch, worker: Worker, free: list[int], now: int, item: Item) -> bool:
-    """Whether an item got a permit."""
+    """Lease a permit for an item; True if one was free."""
     assert item.secret is not None, "a worker's item has the secret of its token"
     holder, until = claimant_of(item.secret), now + worker.lease_ms + CLAIM_GRACE_MS
     client_id = item.release.occurrence.client_id

@@ -186,7 +186,7 @@ def _plan(world: World, item: Item, ref: NamedJobId, job: NamedJob | None, store
     return Plan(Action.FINISH, objection.reason, first)
 
 
-def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
+def redirect(batch: Batch, item: Item, job: NamedJob) -> bool:
     """Complete the item by its job; True if it has to go another way instead, and is on it."""
     hint = item.release.occurrence
     whole = completed(hint, job)

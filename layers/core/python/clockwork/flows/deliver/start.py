@@ -22,7 +22,7 @@ from clockwork.domain.named_jobs import NamedJob
 from clockwork.flows.apart import jobs_apart
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import LOST_CLAIM, end_unclaimed, give_back
-from clockwork.flows.deliver.inform import redirected, ref_of
+from clockwork.flows.deliver.inform import redirect, ref_of
 from clockwork.flows.deliver.items import Item, is_still_ours, leave_to_its_watch
 from clockwork.flows.overlaps import why_not_through
 from clockwork.flows.records import replace
@@ -128,7 +128,7 @@ def _let_start(batch: Batch, item: Item, job_ref: NamedJobId, job: NamedJob | No
     if job is None or not item.release.follows_job:
         return True
     # Whoever takes an item that goes another way judges it there: an order has another rule for others under way.
-    if redirected(batch, item, job):
+    if redirect(batch, item, job):
         return False
     if job.definition.overlap != "skip":
         return True

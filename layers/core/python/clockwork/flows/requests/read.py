@@ -83,7 +83,7 @@ def newest(world: World, job_id: str, limit: int, before: str | None = None) -> 
         found += some
         if len(some) < asked:
             return ExecutionPage(found, None)
-        if not budget.allows_more() and len(found) <= limit:
+        if not budget.note_read() and len(found) <= limit:
             return ExecutionPage(found, found[-1].execution_id)
         before, asked = found[-1].execution_id, asked * 4
     return _page(found, limit)
@@ -151,7 +151,7 @@ def list_jobs(
             page.add(after_key, job)
             if page.is_full:
                 return page.ending(client_id, after_key)
-        if not listed.more or not budget.allows_more():
+        if not listed.more or not budget.note_read():
             return page.ending(client_id, after_key if listed.more else None)
         at_once *= GROWTH
 
@@ -196,7 +196,7 @@ def list_runs(
     found: list[Execution] = []
     unreadable, complete_from, next_after, read = list(listed.unreadable), from_at, listed.next_after, 0
     for job in listed.jobs:
-        if not budget.allows_more() and read:
+        if not budget.note_read() and read:
             next_after = listed.jobs[read - 1].job_key
             break
         read += 1

@@ -120,7 +120,7 @@ def _listed(
         page = read(client_id, asked, behind)
         found += page.executions
         left, behind = left - asked, page.next_before
-        if not left or behind is None or not budget.allows_more():
+        if not left or behind is None or not budget.note_read():
             return DeadPage(found, behind)
         asked *= 4
 

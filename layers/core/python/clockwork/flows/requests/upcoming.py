@@ -143,7 +143,7 @@ def _enough(
         # Behind these there may be others that come before the rest of those that fire soon.
         if len(items) + sum(one.position.key <= row.key for one in soon) >= limit:
             break
-        if not budget.allows_more():
+        if not budget.note_read():
             return items, Position(row.key, index + 1)
     return items, None
 

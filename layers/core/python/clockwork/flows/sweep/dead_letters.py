@@ -100,7 +100,7 @@ def _sweep_one(world: World, release: Release, report: SweepReport) -> bool:
     # The letter of a run may be the only one that begins with its nodes: it goes back as it is.
     begins = is_run(stored) and release.sweeps < MOST_SWEEPS
     if stored is not None and not begins and is_claimed(stored, world.clock.now()):
-        return stored.is_accepted and _watched(world, release, stored, report)
+        return stored.is_accepted and _send_watch(world, release, stored, report)
     if release.sweeps < MOST_SWEEPS:
         renew(world, stored)
         again = msgspec.structs.replace(release, sweeps=release.sweeps + 1)
@@ -110,7 +110,7 @@ def _sweep_one(world: World, release: Release, report: SweepReport) -> bool:
     return _bury(world, release, stored, report)
 
 
-def _watched(world: World, release: Release, stored: Execution, report: SweepReport) -> bool:
+def _send_watch(world: World, release: Release, stored: Execution, report: SweepReport) -> bool:
     """Send the letter's release again as the watch of the claim of a receiver, which may stand for days."""
     is_sent = not send_retries(world, [watch_of(release, stored)])
     report.released += is_sent

@@ -44,7 +44,7 @@ def retire_shards(world: World, deadline_at: int) -> Retirements:
     retirements = Retirements()
     given_up = [partition_id for partition_id in world.shards.list() if is_given_up(world, partition_id)]
     for partition_id in given_up:
-        left = world.clock.now() < deadline_at - STOP_MARGIN_MS and _retires(world, partition_id)
+        left = world.clock.now() < deadline_at - STOP_MARGIN_MS and _try_to_retire(world, partition_id)
         retirements.removed += left
         retirements.kept += not left
     if retirements.kept:
@@ -52,7 +52,7 @@ def retire_shards(world: World, deadline_at: int) -> Retirements:
     return retirements
 
 
-def _retires(world: World, partition_id: str) -> bool:
+def _try_to_retire(world: World, partition_id: str) -> bool:
     # Wherever this stops, the next flow that puts a row takes the shard back, and the next sweep begins again.
     with tolerated(world, log, "shard kept: %s", {"action": "shard_kept", "shard": partition_id}, Unreadable):
         return _retire(world, world.shards.get([partition_id])[partition_id])
