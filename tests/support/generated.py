@@ -1,6 +1,7 @@
 """Files that are made of the registry of targets: the client's module, the API's page, the schema of deployment.json.
 
-The shapes of a workflow, by which the client checks one without the API, are made of the description.
+The shapes of a workflow, by which the client checks one without the API, are made of the description. The example of
+deployment.json gets the options that the example lacks.
 
 `python -m tests.support.generated` writes it, after `make openapi`. A test holds each file to it.
 """
@@ -11,6 +12,7 @@ import json
 import keyword
 import re
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -21,10 +23,12 @@ from clockwork.targets.registry import LISTED, LISTED_ARNS, SERVICE_TARGETS, TAR
 from clockwork.targets.service import ServiceTarget
 from clockwork.targets.target import AskedField, StoredTarget, fields_of
 from infra import ROOT
+from infra.deployment.schema import OPTIONS
 
 CLIENT = ROOT / "sdk/python/clockwork_client/targets.py"
 PAGE = ROOT / "docs/api.md"
 SCHEMA = ROOT / "deployment.schema.json"
+EXAMPLE = ROOT / "deployment.example.json"
 SHAPES = ROOT / "sdk/python/clockwork_client/workflows/schema.json"
 WIDTH = 120
 _HEAD = '''"""Targets: the classes of answers, and the functions that make targets for requests.
@@ -203,13 +207,26 @@ def _bare(schema: Any) -> Any:
     }
 
 
+def example(text: str, defaults: Mapping[str, Any]) -> str:
+    """The example of a deployment with all options: a lacking one is put into the last environment, as by default."""
+    document = json.loads(text)
+    told = {name for one in (document["common"], *document["environments"].values()) for name in one}
+    last = f"    {json.dumps(list(document['environments'])[-1])}: {{\n"
+    lacking = (
+        f"      {json.dumps(name)}: {json.dumps(given)},\n" for name, given in defaults.items() if name not in told
+    )
+    return text.replace(last, last + "".join(lacking))
+
+
 def _tag(target: type[StoredTarget]) -> str:
     return str(target.__struct_config__.tag)
 
 
 def files() -> dict[Path, str]:
     """The files with their contents as they have to be."""
-    return {CLIENT: client_module(), **offered(), PAGE: page(), SCHEMA: schema(), SHAPES: shapes()}
+    defaults = {name: one["default"] for name, one in OPTIONS.items() if "default" in one}
+    whole = example(EXAMPLE.read_text(encoding="utf-8"), defaults)
+    return {CLIENT: client_module(), **offered(), PAGE: page(), SCHEMA: schema(), EXAMPLE: whole, SHAPES: shapes()}
 
 
 if __name__ == "__main__":
