@@ -54,7 +54,7 @@ CLIENT = Client(client_id="bench", principals=("arn:aws:iam::123456789012:user/b
 TARGET = HttpTarget("https://example.com/hook")
 POLICY = RetryPolicy(max_attempts=20, backoff="fixed", initial_seconds=2, jitter="none", max_age_seconds=43_200)
 #: Calls at which a process may die, before or after they act.
-CRASH_AT = ("executions", "timeline", "shards", "releases", "in_hand", "targets")
+CRASH_AT = ("executions", "timeline", "shards", "releases", "visibility", "targets")
 
 
 class Crashed(Exception):

@@ -26,7 +26,7 @@ def correct_lambda(layers: Path) -> None:
     from ministack.services import lambda_svc
 
     _repeat_throttled_events(lambda_svc)
-    _let_events_in_hand_end(lambda_svc, lambda_runtime)
+    _let_running_events_end(lambda_svc, lambda_runtime)
     _unpack_layers_once(lambda_svc, lambda_runtime, layers)
 
 
@@ -57,7 +57,7 @@ def _repeat_throttled_events(lambda_svc: Any) -> None:
     lambda_svc.invoke_async_with_retry = invoke_asynchronously
 
 
-def _let_events_in_hand_end(lambda_svc: Any, lambda_runtime: Any) -> None:
+def _let_running_events_end(lambda_svc: Any, lambda_runtime: Any) -> None:
     """Lambda lets an environment finish its event before an update replaces it.
 
     The emulator kills the environment, and together with it all others of its function.

@@ -15,7 +15,7 @@ import pytest
 from clockwork.aws.invoker import AwsInvoker
 from clockwork.aws.queues.backlog import AwsBacklog
 from clockwork.aws.queues.dead_letters import AwsDeadLetters
-from clockwork.aws.queues.ordered_queue import AwsInHand, AwsOrderedQueue
+from clockwork.aws.queues.ordered_queue import AwsOrderedQueue, AwsVisibility
 from clockwork.aws.queues.rejects import AwsRejects
 from clockwork.aws.queues.release_queue import AwsReleaseQueue
 from clockwork.aws.repeats import Backoff
@@ -79,7 +79,7 @@ SAID: dict[str, tuple[Callable[[Aws], Any], Any]] = {
     "an execution": (lambda aws: AwsExecutions(aws, "t").find("a", "a.0.0"), None),
     "a client": (lambda aws: AwsClients(aws, "t").get("acme"), None),
     "dead letters": (lambda aws: AwsDeadLetters(aws, [URL]).receive(), []),
-    "messages in hand": (lambda aws: AwsInHand(aws, URL).hide(["receipt"], 5), None),
+    "messages in hand": (lambda aws: AwsVisibility(aws, URL).hide(["receipt"], 5), None),
     "a secret": (lambda aws: AwsSigningSecrets(aws).exists("clockwork/a"), True),
     "a parameter": (lambda aws: AwsSigningSecrets(aws).exists("ssm:/clockwork/a"), True),
 }

@@ -1,4 +1,4 @@
-"""The contract of `ports.ReleaseQueue` and `ports.InHand` for ordered releases, on FIFO queues."""
+"""The contract of `ports.ReleaseQueue` and `ports.Visibility` for ordered releases, on FIFO queues."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, Protocol
 import msgspec
 import pytest
 
-from clockwork.aws.queues.ordered_queue import AwsInHand, AwsOrderedQueue
+from clockwork.aws.queues.ordered_queue import AwsOrderedQueue, AwsVisibility
 from clockwork.domain.ordering import group_of
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.memory.ordered_queue import MemoryOrderedQueue
-from clockwork.ports import InHand, Refused, ReleaseQueue
+from clockwork.ports import Refused, ReleaseQueue, Visibility
 from tests.contract.examples import DUE, release
 from tests.contract.worlds import AwsWorld, MemoryWorld, World
 
@@ -38,7 +38,7 @@ class Queue(Protocol):
     def releases(self) -> ReleaseQueue: ...
 
     @property
-    def in_hand(self) -> InHand: ...
+    def visibility(self) -> Visibility: ...
 
     def receive(self, within_seconds: float = 0) -> Sequence[Received]: ...
 
@@ -48,7 +48,7 @@ class Queue(Protocol):
 class MemoryQueue:
     def __init__(self, world: MemoryWorld) -> None:
         self._clock = world.clock
-        self.releases = self.in_hand = self._queue = MemoryOrderedQueue(world.clock, VISIBILITY_SECONDS * 1000)
+        self.releases = self.visibility = self._queue = MemoryOrderedQueue(world.clock, VISIBILITY_SECONDS * 1000)
 
     def receive(self, within_seconds: float = 0) -> Sequence[Received]:
         received = self._queue.receive(10)
@@ -67,7 +67,7 @@ class AwsQueue:
         self.sqs: Any = world.aws.client("sqs")
         self.url = self.sqs.create_queue(QueueName=f"ordered-{uuid.uuid4().hex}.fifo", Attributes=FIFO)["QueueUrl"]
         self.releases = AwsOrderedQueue(world.aws, self.url)
-        self.in_hand = AwsInHand(world.aws, self.url)
+        self.visibility = AwsVisibility(world.aws, self.url)
 
     def receive(self, within_seconds: float = 0) -> Sequence[Received]:
         until = time.monotonic() + within_seconds
@@ -136,7 +136,7 @@ def test_of_a_key_of_which_something_is_in_hand_nothing_is_handed_out(queue: Que
 def test_a_head_and_its_followers_that_are_hidden_come_back_together_and_in_order(queue: Queue) -> None:
     queue.releases.send([ordered(b"%d" % n) for n in range(3)], NOW)
     receipts = [receipt for _, receipt, _ in queue.receive()]
-    queue.in_hand.hide(receipts, 1)
+    queue.visibility.hide(receipts, 1)
     queue.releases.send([ordered(b"3")], NOW)
     assert queue.receive() == []
     assert names(queue.receive(within_seconds=5)) == [b"0", b"1", b"2", b"3"]
@@ -144,7 +144,7 @@ def test_a_head_and_its_followers_that_are_hidden_come_back_together_and_in_orde
 
 def test_what_is_hidden_for_no_time_comes_back_at_once(queue: Queue) -> None:
     queue.releases.send([ordered(b"0"), ordered(b"1")], NOW)
-    queue.in_hand.hide([receipt for _, receipt, _ in queue.receive()], 0)
+    queue.visibility.hide([receipt for _, receipt, _ in queue.receive()], 0)
     assert names(queue.receive()) == [b"0", b"1"]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from clockwork.aws.queues.backlog import AwsBacklog
 from clockwork.aws.queues.dead_letters import AwsDeadLetters
-from clockwork.aws.queues.ordered_queue import AwsInHand, AwsOrderedQueue
+from clockwork.aws.queues.ordered_queue import AwsOrderedQueue, AwsVisibility
 from clockwork.aws.queues.pool_queues import AwsPoolQueues
 from clockwork.aws.queues.release_queue import AwsReleaseQueue
 from clockwork.aws.stores.clients import AwsClients, CachedClients
@@ -81,7 +81,7 @@ class AwsStores(Stores):
             "backlog": lambda: AwsBacklog(aws, [url("release")]),
             "dead_letters": lambda: AwsDeadLetters(aws, [url(dead) for dead in letters]),
             "notices": lambda: AwsNotices(aws),
-            "in_hand": lambda: AwsInHand(aws, url("ordered.fifo")),
+            "visibility": lambda: AwsVisibility(aws, url("ordered.fifo")),
             "clients": lambda: CachedClients(AwsClients(aws, "clients"), clock, settings.client_cache_seconds),
             "checkpoints": lambda: AwsCheckpoints(aws, "executions"),
             "turnstiles": lambda: AwsTurnstiles(aws, "executions"),

@@ -165,12 +165,12 @@ def test_a_function_that_is_updated_ends_the_event_it_has_in_hand(
     def invoke() -> None:
         answers.append(json.load(client.invoke(FunctionName="patient", Payload=payload)["Payload"]))
 
-    in_hand = threading.Thread(target=invoke)
-    in_hand.start()
+    thread = threading.Thread(target=invoke)
+    thread.start()
     assert await_true(begun.exists)
     client.update_function_configuration(FunctionName="patient", Environment={"Variables": {"VERSION": "new"}})
     may_end.touch()
-    in_hand.join()
+    thread.join()
     invoke()
     assert answers == ["old", "new"]
 

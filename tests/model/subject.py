@@ -122,7 +122,7 @@ class Subject:
                 backlog=rest.backlog,
                 dead_letters=rest.dead_letters,
                 notices=rest.notices,
-                in_hand=rest.in_hand,
+                visibility=rest.visibility,
                 invoker=self._invoker,
                 targets=self._targets,
                 clients=stores.clients,

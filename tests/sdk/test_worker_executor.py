@@ -89,7 +89,7 @@ def test_there_are_no_more_threads_than_they_may_be_and_they_bear_their_name() -
 def test_a_thread_that_is_free_is_used_again(threads: DaemonThreads) -> None:
     for number in range(5):
         assert threads.submit(pow, 2, exp=number).result(PATIENCE) == 2**number
-        while threads._in_hand:
+        while threads._in_progress:
             time.sleep(0.001)
     assert len(threads._begun) == 1
 

@@ -28,7 +28,7 @@ from clockwork.flows.access import Caller
 from clockwork.flows.pools.access import worked_by
 from clockwork.flows.pools.checkpoints import keep_checkpoint
 from clockwork.flows.pools.claim import Asked, Claimed, Start, claim_for
-from clockwork.flows.pools.presence import Hands, forget_ended, in_hand, note_beats, note_claims
+from clockwork.flows.pools.presence import Hands, forget_ended, in_progress, note_beats, note_claims
 from clockwork.flows.pools.reports import Beat, Ended, Taken, beat_all, report_all
 from clockwork.flows.pools.sharing import Sharing
 from clockwork.flows.requests.reading import Reading
@@ -356,7 +356,7 @@ class Fleet:
         sent_at, labour = self._scheduler.now, self._watcher.labour
         if self._held.pop(str(token), None) is not None:
             self._scheduler.after(1, self.on_free)
-        labour.let_go(delivery.execution_id, delivery.attempt)
+        labour.give_back(delivery.execution_id, delivery.attempt)
 
         def note(taken: Taken) -> None:
             if not taken.is_stale and not taken.is_unavailable:
@@ -385,7 +385,7 @@ class Fleet:
                 self._watcher.violated("I9", "a principal works for a pool that does not list it")
             except NotAllowed:
                 pass
-            return in_hand(world, worked_by(world, Caller(PRINCIPAL), NAME))
+            return in_progress(world, worked_by(world, Caller(PRINCIPAL), NAME))
 
         def on_end(actor: Actor) -> None:
             if isinstance(actor.result, Hands):

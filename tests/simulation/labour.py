@@ -47,7 +47,7 @@ class Labour:
         if attempt in self._held[execution_id]:
             self._held[execution_id][attempt] = until
 
-    def let_go(self, execution_id: str, attempt: int) -> None:
+    def give_back(self, execution_id: str, attempt: int) -> None:
         """Notes that a worker has ended its attempt, whether or not anybody was told."""
         self._held[execution_id].pop(attempt, None)
 

@@ -93,7 +93,7 @@ NEEDS: Mapping[str, Needs] = {
 }
 #: Ports without a table behind them.
 NO_TABLE = frozenset(
-    {"releases", "backlog", "dead_letters", "notices", "in_hand", "invoker", "targets", "rejects", "pool_queues"}
+    {"releases", "backlog", "dead_letters", "notices", "visibility", "invoker", "targets", "rejects", "pool_queues"}
 )
 
 

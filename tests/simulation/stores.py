@@ -404,7 +404,7 @@ class Stores:
         self.executions = WatchedExecutions(watcher, self.acting)
         self.runs = WatchedRuns(watcher)
         self.queue = self.backlog = UnrulyQueue(clock, settings, adversary, watcher, self.acting)
-        self.ordered_queue = self.in_hand = UnrulyOrderedQueue(clock, settings, adversary, watcher)
+        self.ordered_queue = self.visibility = UnrulyOrderedQueue(clock, settings, adversary, watcher)
         self.releases = Routed(by_order(self.queue, self.ordered_queue))
         self.pool_queues = UnrulyPoolQueues(clock, settings, adversary, watcher, self.acting)
         #: The ids of jobs of which a ticket was lost in its queue: their checks have to find that.

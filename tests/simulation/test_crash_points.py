@@ -48,7 +48,7 @@ def test_the_scenario_takes_every_step() -> None:
         "jobs.get",
         "jobs.save",
         "releases.send",
-        "in_hand.hide",
+        "visibility.hide",
         "executions.save",
         "executions.find",
         "executions.list",

@@ -26,7 +26,7 @@ def test_a_lease_holds_for_as_long_as_a_heartbeat_was_told_and_no_longer_than_th
     labour.begins(ID, 1, NOW + 60_000, NOW)
     labour.renewed(ID, 1, NOW + 90_000)
     assert labour.begins(ID, 2, NOW + 150_000, NOW + 60_001) is not None
-    labour.let_go(ID, 1)
+    labour.give_back(ID, 1)
     labour.renewed(ID, 1, NOW + 190_000)
     assert labour.begins(ID, 2, NOW + 150_000, NOW + 60_001) is None
     assert labour.begins(ID, 3, NOW + 250_000, NOW + 150_000) is None, "the end of a lease is no part of it"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clockwork.aws.queues.dead_letters import AwsDeadLetters
-from clockwork.aws.queues.ordered_queue import AwsInHand, AwsOrderedQueue
+from clockwork.aws.queues.ordered_queue import AwsOrderedQueue, AwsVisibility
 from clockwork.aws.queues.release_queue import AwsReleaseQueue
 from clockwork.aws.stores.clients import AwsClients, CachedClients
 from clockwork.aws.stores.executions import AwsExecutions
@@ -62,7 +62,7 @@ class MotoClockwork(MemoryClockwork):
             executions=self.executions,
             releases=Routed(by_order(plain, ordered)),
             dead_letters=AwsDeadLetters(aws, [services.url(dead) for dead in QUEUES.values()]),
-            in_hand=AwsInHand(aws, services.url("ordered.fifo")),
+            visibility=AwsVisibility(aws, services.url("ordered.fifo")),
             clients=self.clients,
             key_rows=AwsKeyRows(aws, "jobs"),
             regulation=self.regulation,

@@ -160,7 +160,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
             backlog=_backlog(aws, settings),
             dead_letters=_dead_letters(aws, settings),
             notices=AwsNotices(aws),
-            in_hand=_in_hand(aws, settings) if delivers else NotWired("in_hand"),
+            visibility=_visibility(aws, settings) if delivers else NotWired("visibility"),
             invoker=_invoker(aws, settings),
             targets=_targets(aws, settings, clock) if delivers else NotWired("targets"),
             clients=CachedClients(AwsClients(aws, settings.clients_table), clock, settings.client_cache_seconds),
@@ -246,12 +246,12 @@ def _dead_letters(aws: Any, settings: Settings) -> ports.DeadLetters:
     return AwsDeadLetters(aws, swept, beside=[*filter(None, [settings.inbound_dead_letter_queue_url])])
 
 
-def _in_hand(aws: Any, settings: Settings) -> ports.InHand:
-    from clockwork.aws.queues.ordered_queue import AwsInHand
+def _visibility(aws: Any, settings: Settings) -> ports.Visibility:
+    from clockwork.aws.queues.ordered_queue import AwsVisibility
 
     # Who delivers to Kafka, or in the network, takes from queues of its own.
     lane = "kafka" if settings.kafka_bootstrap_servers else "private" if settings.in_network else ""
-    return AwsInHand(aws, settings.lanes[lane][1] if lane else settings.ordered_release_queue_url)
+    return AwsVisibility(aws, settings.lanes[lane][1] if lane else settings.ordered_release_queue_url)
 
 
 def _targets(aws: Any, settings: Settings, clock: ports.Clock) -> ports.Targets:

@@ -72,7 +72,7 @@ class Lambdas:
             self._tick()
         if any(at <= now for at in self._calls()):
             run_operations(self._world, self._sweep_ends_at(), waits=False)
-        self._see_to_requests()
+        self._handle_requests()
         for partition_id, due_at in self._ordered_due():
             if due_at <= now:
                 self._poll(partition_id)
@@ -80,7 +80,7 @@ class Lambdas:
             self._clockwork.deliver_visible()
         elif _is_due(self._clockwork.ordered_queue.next_visible_at(), now):
             self._clockwork.deliver_ordered()
-        self._see_to_requests()
+        self._handle_requests()
 
     def _events(self) -> Iterator[int]:
         invoker = self._clockwork.invoker
@@ -160,7 +160,7 @@ class Lambdas:
         if repairs.failures:
             raise repairs.failures[0]
 
-    def _see_to_requests(self) -> None:
+    def _handle_requests(self) -> None:
         """Start the pollers and sweeps that other Lambdas have asked for."""
         invoker = self._clockwork.invoker
         while invoker.swept or (self._sees and (invoker.asked or invoker.successors)):

@@ -142,7 +142,7 @@ class InlineWorkers:
         """End and renew what is due now, and take what is visible into free slots."""
         for fleet in self._fleets.values():
             for one in list(fleet.open):
-                self._see_to(fleet, one)
+                self._handle(fleet, one)
             while (worker := fleet.free_worker()) is not None and (name := self._drawn(fleet)) is not None:
                 self._take(fleet, worker, name)
 
@@ -175,9 +175,9 @@ class InlineWorkers:
             self._steps.began.append(Began(attempt.run, attempt.node, attempt.number, began))
         one = _Open(attempt, worker, begins_at + fleet.seconds_of(attempt.payload))
         fleet.open.append(one)
-        self._see_to(fleet, one)
+        self._handle(fleet, one)
 
-    def _see_to(self, fleet: Fleet, one: _Open) -> None:
+    def _handle(self, fleet: Fleet, one: _Open) -> None:
         now, attempt = self._clock.now() + _ROUNDING, one.attempt
         if not attempt.over and now < one.ends_at and not attempt.is_lost(now) and now >= one.wakes_at():
             self._beat(fleet, attempt)

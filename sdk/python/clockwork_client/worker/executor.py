@@ -38,7 +38,7 @@ class DaemonThreads(ThreadPoolExecutor):
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
         self._begun: list[Thread] = []
         #: How many calls wait for a thread, or have one.
-        self._in_hand = 0
+        self._in_progress = 0
         self._is_closed = False
         self._guard = Lock()
 
@@ -48,9 +48,9 @@ class DaemonThreads(ThreadPoolExecutor):
         with self._guard:
             if self._is_closed:
                 raise RuntimeError("the executor is shut down")
-            if self._in_hand >= len(self._begun) and len(self._begun) < self._most:
+            if self._in_progress >= len(self._begun) and len(self._begun) < self._most:
                 self._begin()
-            self._in_hand += 1
+            self._in_progress += 1
             self._calls.put((future, partial(fn, *args, **kwargs)))
         return future
 
@@ -90,7 +90,7 @@ class DaemonThreads(ThreadPoolExecutor):
             _do(*call)
             del call  # so that nothing keeps its result until the next one comes
             with self._guard:
-                self._in_hand -= 1
+                self._in_progress -= 1
 
 
 def _do(future: Future[Any], call: Callable[[], Any]) -> None:

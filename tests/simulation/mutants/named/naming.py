@@ -191,7 +191,7 @@ NAMING = (
     Mutant(
         "a change does not look for what is under way",
         "flows/named/write.py",
-        (("    under_way = see_to_older(world, job)\n    if host_of", "    under_way = UnderWay()\n    if host_of"),),
+        (("    under_way = apply_to_older(world, job)\n    if host_of", "    under_way = UnderWay()\n    if host_of"),),
         "I7",
     ),
     Mutant(

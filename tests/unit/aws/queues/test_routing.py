@@ -197,5 +197,5 @@ def test_the_deliverer_in_the_network_hides_messages_of_its_own_ordered_queue() 
         ordered_release_queue_url=f"{QUEUES}/OrderedRelease.fifo",
     )
     aws: Any = SimpleNamespace(plane=lambda *_: None)
-    urls = [vars(bootstrap._in_hand(aws, settings.with_(in_network=inside)))["_url"] for inside in (False, True)]
+    urls = [vars(bootstrap._visibility(aws, settings.with_(in_network=inside)))["_url"] for inside in (False, True)]
     assert urls == [settings.ordered_release_queue_url, f"{QUEUES}/Clockwork-PrivateOrderedRelease.fifo"]

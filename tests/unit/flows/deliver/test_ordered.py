@@ -166,7 +166,7 @@ def test_a_head_is_hidden_for_whole_seconds_and_never_later_than_it_is_wanted(
 ) -> None:
     clockwork = ready()
     hidden: list[int] = []
-    monkeypatch.setattr(clockwork.world.in_hand, "hide", lambda receipts, seconds: hidden.append(seconds))
+    monkeypatch.setattr(clockwork.world.visibility, "hide", lambda receipts, seconds: hidden.append(seconds))
     message = OrderedMessage("m", "", 1, receipt="r", group="g", sent_at=NOW)
     waiting = InPlace(clockwork.world, {"m": 1})
     waiting.back_at["m"] = clockwork.clock.at + wait_ms

@@ -70,7 +70,7 @@ def beat(clockwork: MemoryClockwork, tokens: Sequence[str]) -> list[Taken]:
     return beat_all(clockwork.world, POOL, [Beat(token) for token in tokens])
 
 
-def in_hand(clockwork: MemoryClockwork) -> int:
+def in_progress(clockwork: MemoryClockwork) -> int:
     """How many claims are live."""
     records = clockwork.executions.all()
     return sum(one.state is State.RUNNING and (claim_of(one).until or 0) > clockwork.clock.at for one in records)

@@ -16,7 +16,7 @@ from clockwork.domain.pools.pool import Pool
 from clockwork.domain.releases import Deliver, Watch
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.pools.claim import Asked, Claimed, claim_for
-from clockwork.flows.pools.presence import in_hand, note_claims
+from clockwork.flows.pools.presence import in_progress, note_claims
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
 from clockwork.targets.pool import PoolTarget
@@ -222,7 +222,7 @@ def test_a_worker_is_shown_with_how_late_its_last_claim_was(
     asked = received(clockwork)
     clockwork.clock.at = made.run_at + after_ms
     note_claims(clockwork.world, POOL, claim(clockwork, asked))
-    (shown,) = in_hand(clockwork.world, POOL).workers
+    (shown,) = in_progress(clockwork.world, POOL).workers
     assert shown.started_late_ms == told_ms
 
 

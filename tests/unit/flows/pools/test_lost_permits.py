@@ -16,7 +16,7 @@ from tests.unit.flows.pools.limited import (
     asked_of,
     beat,
     claim,
-    in_hand,
+    in_progress,
     limit,
     limited,
     send,
@@ -39,9 +39,9 @@ def test_who_was_silent_beyond_its_permit_does_not_go_on_beside_another(clockwor
     assert (len(first), len(second)) == (1, 1)
     clockwork.clock.advance(500)
     assert [one.is_stale for one in beat(clockwork, first + second)] == [True, False]
-    assert in_hand(clockwork) == taken(clockwork) == 1
+    assert in_progress(clockwork) == taken(clockwork) == 1
     clockwork.deliver_visible()
-    assert in_hand(clockwork) == taken(clockwork) == 1
+    assert in_progress(clockwork) == taken(clockwork) == 1
 
 
 def test_a_beat_within_the_grace_holds_claim_and_permit(clockwork: MemoryClockwork) -> None:
@@ -73,7 +73,7 @@ def test_who_asks_again_late_starts_if_nobody_has_its_permit(clockwork: MemoryCl
         assert clockwork.regulation.lease(ACME.client_id, OF_WORKERS, "another", now, now + 60_000)
     (again,) = claim(clockwork, asked)
     assert (again.start is None, again.is_left) == (is_taken, is_taken)
-    assert in_hand(clockwork) == (0 if is_taken else 1)
+    assert in_progress(clockwork) == (0 if is_taken else 1)
 
 
 def test_a_limit_that_was_lowered_starts_nothing_before_so_many_have_ended(clockwork: MemoryClockwork) -> None:

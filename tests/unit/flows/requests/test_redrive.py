@@ -346,7 +346,7 @@ def test_what_waits_by_the_definition_of_a_job_that_was_deleted_meanwhile_ends(m
     with monkeypatch.context() as broken, pytest.raises(Unavailable):
         broken.setattr(redriving, "put_and_check_each", _no_answer)
         redrive(named.clockwork.world, dead)
-    monkeypatch.setattr(write, "see_to_older", lambda *_: UnderWay())  # An outage leaves it to its deliverer.
+    monkeypatch.setattr(write, "apply_to_older", lambda *_: UnderWay())  # An outage leaves it to its deliverer.
     named.change(cancelled(None))
     redrive(named.clockwork.world, _stored(named, dead))
     named.run(5)

@@ -76,7 +76,7 @@ class World(msgspec.Struct, frozen=True, eq=False):
     backlog: ports.Backlog
     dead_letters: ports.DeadLetters
     notices: ports.Notices
-    in_hand: ports.InHand
+    visibility: ports.Visibility
     invoker: ports.Invoker
     targets: ports.Targets
     clients: ports.Clients

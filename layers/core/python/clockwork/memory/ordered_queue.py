@@ -21,7 +21,7 @@ REMEMBERED_MS = 300_000
 
 
 class MemoryOrderedQueue(MemoryQueue):
-    """`ports.ReleaseQueue` and `ports.InHand` in plain Python, and what Lambda's event source does with the queue.
+    """`ports.ReleaseQueue` and `ports.Visibility` in plain Python, and what Lambda's event source does with the queue.
 
     In an account releases to Kafka have a queue of their own. Here they have groups of their own, with an order and a
     memory of sends of their own.

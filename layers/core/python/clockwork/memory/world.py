@@ -99,7 +99,7 @@ class MemoryClockwork:
                 backlog=self.queue,
                 dead_letters=MemoryDeadLetters(self.queue, self.ordered_queue, *self.pool_queues.all()),
                 notices=self.notices,
-                in_hand=self.ordered_queue,
+                visibility=self.ordered_queue,
                 invoker=self.invoker,
                 targets=self.targets,
                 clients=self.clients,

@@ -17,12 +17,12 @@ from clockwork.ports.queues import (
     Backlog,
     DeadLetter,
     DeadLetters,
-    InHand,
     Notices,
     PoolMessage,
     PoolQueues,
     ReleaseQueue,
     TicketKeys,
+    Visibility,
 )
 from clockwork.ports.requests import Activity, KeyRows, Operations, Trail
 from clockwork.ports.runs import Runs
@@ -47,7 +47,6 @@ __all__ = [
     "DeadLetter",
     "DeadLetters",
     "Executions",
-    "InHand",
     "Invoker",
     "Jobs",
     "KeyRow",
@@ -72,5 +71,6 @@ __all__ = [
     "Timeline",
     "Trail",
     "Turnstiles",
+    "Visibility",
     "Workers",
 ]

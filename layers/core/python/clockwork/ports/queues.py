@@ -81,8 +81,8 @@ class TicketKeys(Protocol):
         """Keep this key, unless there is one."""
 
 
-class InHand(Protocol):
-    """The messages of the ordered queue that a deliverer has received and not yet acknowledged."""
+class Visibility(Protocol):
+    """The visibility of messages of the ordered queue that a deliverer has received and not yet acknowledged."""
 
     def hide(self, receipts: Sequence[str], seconds: int) -> None:
         """Hide messages for `seconds` from now (0 to 43,200). The queue then hands them out again, in their order.

@@ -35,8 +35,8 @@ class AwsOrderedQueue(AwsReleaseQueue):
         return Message(number, indexes, None, encode_message(carried), group, deduplication)
 
 
-class AwsInHand:
-    """`ports.InHand` on SQS: a receipt is a receipt handle."""
+class AwsVisibility:
+    """`ports.Visibility` on SQS: a receipt is a receipt handle."""
 
     def __init__(self, aws: Aws, queue_url: str) -> None:
         self._url = queue_url

@@ -61,7 +61,7 @@ class AwsPoolQueues:
     def hold(self, pool: str, queue: str, receipts: Sequence[str], seconds: int) -> Sequence[bool | None]:
         """Hide messages, as many in a call as SQS takes. It blames the sender for a receipt that holds no message."""
         url, sqs = self._url(pool, queue), self._aws.plane("sqs")
-        in_hand: list[bool | None] = [True] * len(receipts)
+        held: list[bool | None] = [True] * len(receipts)
         if url is None:
             raise Unavailable(f"the deployment has no queue of pool {pool} called {queue}")
         for batch in batches(range(len(receipts)), MESSAGES_PER_BATCH):
@@ -70,8 +70,8 @@ class AwsPoolQueues:
             ]
             answer = ask(sqs.call, "ChangeMessageVisibilityBatch", QueueUrl=url, Entries=entries)
             for failed in answer.get("Failed", []):
-                in_hand[int(told(failed, "Id"))] = False if told(failed, "SenderFault") else None
-        return in_hand
+                held[int(told(failed, "Id"))] = False if told(failed, "SenderFault") else None
+        return held
 
     def waiting(self, pool: str) -> Mapping[str, Tickets]:
         """By SQS's own counts, which become consistent within a minute."""

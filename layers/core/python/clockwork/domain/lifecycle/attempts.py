@@ -217,7 +217,7 @@ def plan_unstarted(
     return _final(release, msgspec.structs.replace(ended, attempt=attempt, end=end), state, reason, now)
 
 
-def plan_let_go(release: Release, stored: Execution, reason: str, planned_at: int) -> Execution:
+def plan_return(release: Release, stored: Execution, reason: str, planned_at: int) -> Execution:
     """The record of a claimed execution that waits again until `planned_at` (ms), with no attempt used up.
 
     A duplicate of the message starts it. The release, and its message, still carry their waits. The record

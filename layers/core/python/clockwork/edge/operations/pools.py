@@ -14,7 +14,7 @@ from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.requests.pools import PoolBody
 from clockwork.edge.responses.pools import PoolList, RunningAttempt, RunningList, ShownPool
 from clockwork.flows.outages import tolerated
-from clockwork.flows.pools.presence import Hands, in_hand
+from clockwork.flows.pools.presence import Hands, in_progress
 from clockwork.flows.requests.pools import change_pool, get_pool, list_pools, pool_for, require_queues
 
 log = logging.getLogger(__name__)
@@ -47,13 +47,13 @@ class PoolApi(Operations):
             waiting = self.world.pool_queues.waiting(pool.name)
         if request.caller.is_admin:
             with tolerated(self.world, log, "workers are not told: %s", {"action": "workers_not_told"}):
-                hands = in_hand(self.world, pool)
+                hands = in_progress(self.world, pool)
         return HTTPStatus.OK, self._shown(pool, waiting, hands)
 
     def list_running(self, request: Request) -> Answer:
         """GET /v1/pools/{pool}/executions, for admins."""
         limit = request.limit()
-        hands = in_hand(self.world, get_pool(self.world, request.path["pool"]))
+        hands = in_progress(self.world, get_pool(self.world, request.path["pool"]))
         running = [RunningAttempt.of(one) for one in hands.running[:limit]]
         return HTTPStatus.OK, RunningList(running, hands.more or len(hands.running) > limit)
 

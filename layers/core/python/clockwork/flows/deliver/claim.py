@@ -15,7 +15,7 @@ from clockwork.domain.ends.telling import asks
 from clockwork.domain.errors import readable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.fires.hints import hinted
-from clockwork.domain.lifecycle.attempts import Action, Claim, Plan, plan_claim, plan_let_go, plan_unstarted, plan_watch
+from clockwork.domain.lifecycle.attempts import Action, Claim, Plan, plan_claim, plan_return, plan_unstarted, plan_watch
 from clockwork.domain.lifecycle.awaited import has_ended_for
 from clockwork.domain.lifecycle.awaiting import watch_of
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
@@ -271,7 +271,7 @@ def give_back(batch: Batch, item: Item, reason: str) -> None:
     batch.owe(item, stored)
     if plan.action is Action.FOLLOW_UP:
         batch.report.deferred += 1
-        item.is_let_go = True
+        item.is_given_back = True
         batch.waiting.follow(item, again)
 
 
@@ -289,7 +289,7 @@ def _plan_given_back(batch: Batch, item: Item, planned_at: int, reason: str, sto
         why_not = "cancelled before its attempt began"
         now = batch.world.clock.now()
         return Plan(Action.FINISH, why_not, plan_unstarted(item.release, stored, State.CANCELLED, why_not, now))
-    waiting = plan_let_go(item.release, stored, reason, planned_at)
+    waiting = plan_return(item.release, stored, reason, planned_at)
     return Plan(Action.FOLLOW_UP, reason, waiting, item.release)
 
 

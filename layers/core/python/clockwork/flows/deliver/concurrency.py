@@ -75,7 +75,7 @@ def within_concurrency(batch: Batch, client: Client | None, blocks: Blocks | Non
     """Of one client's items, as many as its permits let run at once; the others are sent back for later."""
     client_id = items[0].release.occurrence.client_id
     if batch.worker is not None:
-        return _in_hand(batch, batch.worker, client, items)
+        return _within_cap_of_workers(batch, batch.worker, client, items)
     if blocks is None:
         return _slotted(batch, client, items)
     now = batch.world.clock.now()
@@ -93,7 +93,7 @@ def within_concurrency(batch: Batch, client: Client | None, blocks: Blocks | Non
     return going
 
 
-def _in_hand(batch: Batch, worker: Worker, client: Client | None, items: Sequence[Item]) -> list[Item]:
+def _within_cap_of_workers(batch: Batch, worker: Worker, client: Client | None, items: Sequence[Item]) -> list[Item]:
     """One client's items, as many as its workers may run at once. The others are sent back for later.
 
     Each holds a permit of its own, which outlives this call with the claim. Workers take no deliverer: among clients

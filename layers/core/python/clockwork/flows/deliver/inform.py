@@ -23,7 +23,7 @@ from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.fires.hints import completed, hint_of
 from clockwork.domain.ids import NamedJobId, decode_job, is_named
 from clockwork.domain.jobs import Occurrence
-from clockwork.domain.lifecycle.attempts import Action, Plan, plan_let_go, plan_unstarted
+from clockwork.domain.lifecycle.attempts import Action, Plan, plan_return, plan_unstarted
 from clockwork.domain.lifecycle.awaited import caught_up, has_ended_for
 from clockwork.domain.lifecycle.expiry import ended_execution, is_expired
 from clockwork.domain.named.look import objection_to, was_started
@@ -208,10 +208,10 @@ def redirect(batch: Batch, item: Item, job: NamedJob) -> bool:
         return True
     item.release = msgspec.structs.replace(item.release.waiting(paced=False), occurrence=hint_of(whole), checked=False)
     order = order_of(whole.ordering_key, whole.target.lane, batch.world.settings.lanes)
-    plan, _ = replace(batch.world, item.seen, partial(_plan_let_go, item, job, order), item.replans)
+    plan, _ = replace(batch.world, item.seen, partial(_plan_redirect, item, job, order), item.replans)
     if plan.action is Action.FOLLOW_UP:
         batch.report.deferred += 1
-        item.is_let_go = True
+        item.is_given_back = True
         _send(batch, item, job, anew=is_rerouted and not batch.waiting.resends)
     else:
         batch.fail(item, LOST_CLAIM)
@@ -243,12 +243,12 @@ def _refusal(world: World, whole: Occurrence) -> str | None:
     return reason and whole.target.against(world.clients.get(whole.client_id, fresh=True))
 
 
-def _plan_let_go(item: Item, job: NamedJob, order: str | None, stored: Execution | None) -> Plan:
+def _plan_redirect(item: Item, job: NamedJob, order: str | None, stored: Execution | None) -> Plan:
     if stored is None or not is_still_ours(item, stored):
         return Plan(Action.ABSORB, "somebody else has ended it or claimed it by now")
     # A backfilled fire that has not begun is let through on its new way: until then no other one waits for it.
     reason = WAITS if _waits_for_others(item, job) else "its target was changed: it goes the way of the new one"
-    waiting = plan_let_go(item.release, stored, reason, item.release.run_at)
+    waiting = plan_return(item.release, stored, reason, item.release.run_at)
     waits = msgspec.structs.replace(waiting.waits, order=order)
     return Plan(Action.FOLLOW_UP, reason, msgspec.structs.replace(waiting, waits=waits), item.release)
 

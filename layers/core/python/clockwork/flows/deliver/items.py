@@ -53,9 +53,9 @@ class Received(msgspec.Struct):
     """One release of the batch, of any kind. `seen` is its record as last seen.
 
     `bundled`: its message carries other items, too. `came_back`: its message was received before. `is_read`: its record
-    was read. `left`: it is parked, was sent back, has ended or failed, so that this batch is done with it. `is_let_go`:
-    this batch gave its claim back, so no other call sends its release. `replans`: the number of times that a change of
-    its record may still be planned again.
+    was read. `left`: it is parked, was sent back, has ended or failed, so that this batch is done with it.
+    `is_given_back`: this batch gave its claim back, so no other call sends its release. `replans`: the number of times
+    that a change of its record may still be planned again.
     """
 
     message_id: str
@@ -65,7 +65,7 @@ class Received(msgspec.Struct):
     bundled: bool = False
     left: bool = False
     is_read: bool = False
-    is_let_go: bool = False
+    is_given_back: bool = False
     replans: Iterator[int] = msgspec.field(default_factory=replans)
 
 

@@ -113,4 +113,4 @@ def _come_back(batch: Batch, waiting: InPlace, group: Sequence[OrderedMessage]) 
     most = LONGEST_RETRYING_SECONDS - batch.world.settings.deliverer_timeout_seconds
     # If they are not hidden, the messages come back when the queue says: later than they could, in the same order.
     with tolerated(batch.world, log, "messages not hidden: %s", {"action": "messages_not_hidden"}):
-        batch.world.in_hand.hide([message.receipt for message in group], max(0, min(seconds, most)))
+        batch.world.visibility.hide([message.receipt for message in group], max(0, min(seconds, most)))

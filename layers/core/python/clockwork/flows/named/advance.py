@@ -49,7 +49,7 @@ def advance_past_horizon(
         # 2. Expand up to the horizon, release, record what is skipped, and put the next pointer last. A pointer that no
         #    poller would read is not put.
         step = expand(job, pointer, horizon, world.clock.now(), world.settings.commit_occurrences)
-        released += see_to(world, job, step, shards, pointer)
+        released += carry_out(world, job, step, shards, pointer)
         pointer = step.following
         if pointer is not None and horizon < pointer.key <= until:
             put_pointer(world, job, pointer)
@@ -58,7 +58,9 @@ def advance_past_horizon(
     return released
 
 
-def see_to(world: World, job: NamedJob, step: Step, shards: Mapping[str, Shard], pointer: Pointer) -> Sequence[Release]:
+def carry_out(
+    world: World, job: NamedJob, step: Step, shards: Mapping[str, Shard], pointer: Pointer
+) -> Sequence[Release]:
     """Release the fires of a step, and record the skipped ones; returns the releases. Raises Unavailable."""
     release_now(world, step.releases, shards)
     if step.skipped is not None and step.first is not None:

@@ -53,7 +53,7 @@ class UnderWay(msgspec.Struct, frozen=True):
     all_seen: bool = True
 
 
-def see_to_older(world: World, job: NamedJob, *, is_repeat: bool = False) -> UnderWay:
+def apply_to_older(world: World, job: NamedJob, *, is_repeat: bool = False) -> UnderWay:
     """List what is under way of a job, and end at once what its row, as it was just written, does not want any more.
 
     Call this after the row was written. A deliverer claims first and reads that row last, so either it sees the change,

@@ -14,7 +14,7 @@ from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS
 from clockwork.domain.recurrence import Work
 from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Release
 from clockwork.domain.timeline import Shard
-from clockwork.flows.named.advance import advance_past_horizon, put_pointer, see_to
+from clockwork.flows.named.advance import advance_past_horizon, carry_out, put_pointer
 from clockwork.flows.named.marks import marked
 from clockwork.flows.timeline.shards import check_shards
 from clockwork.flows.world import World
@@ -84,7 +84,7 @@ def catch_up(world: World, job: NamedJob, boundary_at: int) -> Sequence[Release]
     rounds = 0
     while pointer is not None and pointer.key <= until:
         step = expand(job, pointer, until, world.clock.now(), world.settings.commit_occurrences)
-        released += see_to(world, job, step, shards, pointer)
+        released += carry_out(world, job, step, shards, pointer)
         pointer = step.following
         if pointer is not None and pointer.key <= until:
             pointer, rounds = marked(world, job, pointer, rounds)

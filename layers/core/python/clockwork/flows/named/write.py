@@ -34,7 +34,7 @@ from clockwork.domain.requests.differences import differences
 from clockwork.domain.requests.trail import Note, unnoted
 from clockwork.flows.access import get_by_key
 from clockwork.flows.named.advance import advance_past_horizon, put_pointer
-from clockwork.flows.named.in_flight import UnderWay, release_parked, see_to_older
+from clockwork.flows.named.in_flight import UnderWay, apply_to_older, release_parked
 from clockwork.flows.named.repair import catch_up, is_told, settle_again
 from clockwork.flows.skipped import Stretch, record_skipped
 from clockwork.flows.timeline.shards import ensure_shards, is_given_up, ordered_home
@@ -137,7 +137,7 @@ def change(world: World, stored: NamedJob, revision: int | None, wanted: Change,
         else ()
     )
     # 5. List what runs, end at once what waits and is not wanted any more, and unpark what waits for another host.
-    under_way = see_to_older(world, job)
+    under_way = apply_to_older(world, job)
     if host_of(stored.definition.target) != host_of(job.definition.target):
         release_parked(world, job, under_way.waiting)
     return Written(job, released=(*caught_up, *released), under_way=under_way)
@@ -150,7 +150,7 @@ def unchanged(world: World, stored: NamedJob) -> Written:
     result is not certain: the caller may repeat.
     """
     released = settle_again(world, stored)
-    under_way = see_to_older(world, stored, is_repeat=True)
+    under_way = apply_to_older(world, stored, is_repeat=True)
     release_parked(world, stored, under_way.waiting, is_repeat=True)
     return Written(stored, is_changed=False, released=released, under_way=under_way)
 

@@ -107,7 +107,7 @@ def _note(world: World, pool: Pool, worker_id: str, told: Sequence[str], late_ms
         remembered.keep(seen)
 
 
-def in_hand(world: World, pool: Pool) -> Hands:
+def in_progress(world: World, pool: Pool) -> Hands:
     """The running attempts of a pool's workers. Raises Unavailable."""
     now = world.clock.now()
     listed = world.workers.list(pool.name, MOST_NOTES + 1)
@@ -119,10 +119,10 @@ def in_hand(world: World, pool: Pool) -> Hands:
     named = list(dict.fromkeys(one for worker in workers for one in worker.running))
     refs = [(ids.decode_execution(one).job_id, one) for one in named[:MOST_LOOKED_AT]]
     records = records_apart(world, refs) if refs else []
-    running = [one for one in records if isinstance(one, Execution) and _is_in_hand(pool, one)]
+    running = [one for one in records if isinstance(one, Execution) and _is_in_progress(pool, one)]
     is_cut = strange > 0 or (len(listed) > MOST_NOTES and not reaches_back(notes, now))
     return Hands(workers, running, is_cut or len(found) > MOST_WORKERS or len(named) > MOST_LOOKED_AT)
 
 
-def _is_in_hand(pool: Pool, record: Execution) -> bool:
+def _is_in_progress(pool: Pool, record: Execution) -> bool:
     return record.awaited is not None and record.awaited.pool == pool.name

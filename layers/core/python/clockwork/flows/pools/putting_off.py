@@ -65,7 +65,7 @@ class PutOff(Resent):
         again: list[tuple[Received, Release]] = []
         onwards: list[tuple[Received, Release]] = []
         for item, release in self.following:
-            is_owed = item.is_let_go or release.attempt != self.handed[item.message_id].attempt
+            is_owed = item.is_given_back or release.attempt != self.handed[item.message_id].attempt
             (onwards if is_owed else again).append((item, release))
         failing, held = self._held(again)
         self.following = [*onwards, *held]
@@ -89,11 +89,11 @@ class PutOff(Resent):
         for (pool, queue), some in queues.items():
             receipts = [self.handed[item.message_id].receipt for item, _ in some]
             try:
-                in_hand = self._world.pool_queues.hold(pool, queue, receipts, HELD_SECONDS)
+                hidden = self._world.pool_queues.hold(pool, queue, receipts, HELD_SECONDS)
             except Exception as error:  # noqa: BLE001 - whatever the queue says of a receipt, the other tickets go on
                 failing += [(item, why(self._world.environment.faults, error, pool)) for item, _ in some]
                 continue
-            for pair, is_held in zip(some, in_hand, strict=True):
+            for pair, is_held in zip(some, hidden, strict=True):
                 if is_held is None:
                     failing.append((pair[0], "its queue did not tell whether its message is in flight"))
                 elif is_held:

@@ -70,11 +70,11 @@ def _cancel_recorded(world: World, job: KeptJob, stored: Execution | None = None
     created_at = job.occurrence.created_at
     cancelled = cancel_record(job.job_id, execution_id, client_id, due_at, expires_at, now, created_at)
     answer, decided = _resolve(world, cancelled, stored)
-    _see_to_callback(world, job, decided, now)
+    _ensure_callback(world, job, decided, now)
     return answer, decided
 
 
-def _see_to_callback(world: World, job: KeptJob, stored: Execution, now: int) -> None:
+def _ensure_callback(world: World, job: KeptJob, stored: Execution, now: int) -> None:
     """Call back for a death that a poller recorded. Raises Unavailable.
 
     The poller that recorded the death may have died before it called back, and pollers skip a marked row. A death after
