@@ -153,7 +153,7 @@ def create_function(client: Any, name: str, source: str, **more: Any) -> None:
     )
 
 
-def test_a_function_that_is_updated_ends_the_event_it_has_in_hand(
+def test_a_function_that_is_updated_ends_the_event_that_it_runs(
     emulator: Emulator, account: Credentials, tmp_path: Path
 ) -> None:
     client = emulator.client("lambda", account)

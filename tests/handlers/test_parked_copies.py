@@ -129,7 +129,7 @@ def test_a_row_without_a_note_gets_one_from_the_copy_that_finds_it() -> None:
     assert [one.state for one in of_client(api, "acme")] == [State.SUCCEEDED]
 
 
-def test_what_was_let_go_from_its_row_asks_for_no_row_and_delays_nobody() -> None:
+def test_what_was_unparked_from_its_row_asks_for_no_row_and_delays_nobody() -> None:
     api = Api()
     clockwork = api.clockwork
     for _ in range(9):

@@ -628,7 +628,7 @@ def running(api: Api, query: dict[str, str] | None = None) -> list[dict[str, Any
     return list(answer.body["items"])
 
 
-def test_a_pool_tells_what_its_workers_have_in_hand(api: Api) -> None:
+def test_a_pool_tells_what_its_workers_have_in_progress(api: Api) -> None:
     assert (pool_of(api)["running"], pool_of(api)["workers"], running(api)) == (0, [], [])
     ids = [created(api) for _ in range(3)]
     worker = Worker(api)

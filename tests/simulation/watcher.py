@@ -297,7 +297,7 @@ class Watcher:
         for index, element in elements.items():
             job_id = AnonymousJob(row.partition_id, row.key, index).job_id
             if isinstance(element, Occurrence) and index not in row.cancelled and job_id in self.promises:
-                self._check_in_hands(job_id)
+                self._check_where_kept(job_id)
 
     def _elements_as_read(self, row: Row) -> Mapping[int, Element] | None:
         """The elements of a row that its poller could read; None if it could not, or nobody can."""
@@ -308,7 +308,7 @@ class Watcher:
         is_read = taker is not None and (row.partition_id, row.key, before) in taker.rows
         return (elements_of(row) or None) if is_read else None
 
-    def _check_in_hands(self, job_id: str) -> None:
+    def _check_where_kept(self, job_id: str) -> None:
         promise = self.promises[job_id]
         if (job_id, 1) not in self._sent and not promise.cancel_asked:
             execution_id = promise.execution_id
@@ -345,7 +345,7 @@ class Watcher:
         place = place_of(job_id)
         row = self.timeline.find([(place.partition_id, place.key)])[0]
         if row is not None and place.element not in row.cancelled and self._cursors[place.partition_id] >= place.key:
-            self._check_in_hands(job_id)
+            self._check_where_kept(job_id)
 
     # Changes by deliverers.
 

@@ -201,7 +201,7 @@ def test_what_a_poller_can_never_send_is_called_back_before_its_shard_goes_on(
 
 @pytest.mark.parametrize("fault", [Unavailable("no answer"), Crash()], ids=["no answer", "crash"])
 @pytest.mark.parametrize("answers", [True, False], ids=["placed", "not placed at first"])
-def test_a_cancel_between_a_death_at_the_poller_and_its_callback_sees_to_it(
+def test_a_cancel_between_a_death_at_the_poller_and_its_callback_puts_it(
     monkeypatch: pytest.MonkeyPatch, fault: BaseException, answers: bool
 ) -> None:
     failing = Failing()

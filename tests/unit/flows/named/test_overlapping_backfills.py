@@ -156,43 +156,38 @@ def test_an_ordered_backfilled_fire_does_not_wait_for_one_that_lies_behind_it_in
 
 
 def test_an_ordered_backfilled_fire_does_not_wait_for_a_retry_that_a_sweep_sent_behind_it() -> None:
-    case = Skipping(ordering_key="order-17", sequence=1)
-    case.fails = True
-    case.run(105)
-    case.fails = False
-    planned = backfill(case.clockwork.world, case.stored, case.start, case.start + 50_000, 100, "key")
-    case.run(3)
-    _send_the_head_behind(case)
+    case, backfill_id = _a_retry_behind_a_backfilled_head()
     case.run(60)
     retried, backfilled = case.executions()
-    assert backfilled.execution_id.endswith(planned.backfill_id)
+    assert backfilled.execution_id.endswith(backfill_id)
     assert (retried.state, retried.attempt, backfilled.state) == (State.SUCCEEDED, 2, State.SUCCEEDED)
 
 
 def test_a_backfilled_fire_that_leaves_its_order_waits_for_a_retry_that_lay_behind_it_there() -> None:
-    case = Skipping(ordering_key="order-17", sequence=1)
-    case.fails = True
-    case.run(105)
-    case.fails = False
-    planned = backfill(case.clockwork.world, case.stored, case.start, case.start + 50_000, 100, "key")
-    case.run(3)
-    _send_the_head_behind(case)
+    case, backfill_id = _a_retry_behind_a_backfilled_head()
     reports = Completion(heartbeat_seconds=600, timeout_seconds=3_600)
     reported = case.definition(every_ms=100_000, overlap="skip", retry_policy=RETRIED, completion=reports)
     case.change(replaced(reported, b"reported"))
     case.run(10)
     retried, backfilled = case.executions()
-    assert backfilled.execution_id.endswith(planned.backfill_id)
+    assert backfilled.execution_id.endswith(backfill_id)
     assert (retried.state, backfilled.state, backfilled.reason) == (State.FAILED, State.PENDING, WAITS)
     case.run(10)
     retried, backfilled = case.executions()
     assert (retried.attempt, retried.state, backfilled.state) == (2, State.RUNNING, State.PENDING)
 
 
-def _send_the_head_behind(case: Skipping) -> None:
-    """The head of the order becomes a dead letter, and a sweep sends it again, at the end."""
+def _a_retry_behind_a_backfilled_head() -> tuple[Skipping, str]:
+    """The head of the order waits for its retry, becomes a dead letter, and a sweep sends it again, at the end."""
+    case = Skipping(ordering_key="order-17", sequence=1)
+    case.fails = True
+    case.run(105)
+    case.fails = False
+    planned = backfill(case.clockwork.world, case.stored, case.start, case.start + 50_000, 100, "key")
+    case.run(3)
     queue = case.clockwork.ordered_queue
     head = next(iter(queue.messages.values()))
     queue.dead[head.message_id] = queue.messages.pop(head.message_id)
     head.visible_at = case.clockwork.clock.at
     assert sweep_dead_letters(case.clockwork.world, case.clockwork.clock.at + 60_000).released == 1
+    return case, planned.backfill_id

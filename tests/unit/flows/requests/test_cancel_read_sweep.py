@@ -196,7 +196,7 @@ def test_a_dead_letter_that_nobody_can_read_or_that_is_being_carried_out_stays()
 
 
 @pytest.mark.parametrize("fault", [Unavailable("throttled"), Undecodable("garbage"), NewerFormat("format 9")])
-def test_a_dead_letter_whose_record_cannot_be_read_stays_and_the_others_are_seen_to(
+def test_a_dead_letter_whose_record_cannot_be_read_stays_and_the_others_are_swept(
     monkeypatch: pytest.MonkeyPatch, fault: Exception
 ) -> None:
     clockwork = MemoryClockwork()

@@ -65,7 +65,7 @@ def list_indexed(
     # No key of this instant sorts behind this text.
     behind: str | None = before or f"{sought.to_at:013d}~"
     read, at_once = 0, FIRST_PLACES
-    while behind is not None and not (read and page.note_read()):
+    while behind is not None and (not read or page.note_read()):
         listed = world.executions.indexed(client.client_id, at_once, behind)
         within = [place for place in listed.places if place.key >= f"{sought.from_at:013d}"]
         behind = listed.next_before if len(within) == len(listed.places) else None
@@ -84,8 +84,8 @@ class _Page:
         self.runs: list[Execution] = []
 
     def note_read(self) -> bool:
-        """Note that a read has ended; True if the page is full."""
-        return len(self.runs) >= self._limit or not self._budget.note_read()
+        """Note that a read has ended; True if the page may read once more."""
+        return len(self.runs) < self._limit and self._budget.note_read()
 
     def add(self, places: Sequence[Place]) -> str | None:
         """Read the records at these places. Once the page is full, the key behind which the others are left.
@@ -98,7 +98,7 @@ class _Page:
             some = wanted[begin : begin + min(RECORDS, count)]
             begin, count = begin + len(some), 2 * count
             last = self._fill(some)
-            if self.note_read() and last is not wanted[-1]:
+            if not self.note_read() and last is not wanted[-1]:
                 return last.key
         return None
 
